@@ -1,0 +1,49 @@
+# Two commands do everything on a fresh machine with Python 3.11+ and make:
+#   make demo   a real hook blocks one tool call and rewrites another
+#   make test   the whole test suite
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test fmt lint types trace schema cov check clean
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create .venv with the command and everything its tests need
+
+$(READY): pyproject.toml tools/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/setup.sh
+	@touch $@
+
+demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) ## run all tests
+	@$(BIN)/pytest -n auto --dist worksteal -q
+
+fmt: $(READY) ## check the formatting (ruff format . mends it)
+	@$(BIN)/ruff format --check .
+
+lint: $(READY) ## lint with ruff
+	@$(BIN)/ruff check .
+
+types: $(READY) ## type-check with mypy --strict
+	@$(BIN)/mypy
+
+trace: $(READY) ## every requirement has a test, every marker a requirement
+	@$(BIN)/python tools/trace.py
+
+schema: $(READY) ## write docs/schema/ anew from the types
+	@$(BIN)/python tools/schema.py
+
+cov: $(READY) ## branch coverage of the package
+	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
+
+check: fmt lint types trace test ## what CI runs
+
+clean: ## remove what was made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage .hypothesis dist build

@@ -1,0 +1,63 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hookline.contract.events import HookEventName
+
+DEFAULT_TIMEOUT_MS = 60_000
+
+
+class HookType(StrEnum):
+    """How a hook is run; `plugin` is accepted in settings and cannot be run."""
+
+    COMMAND = "command"
+    PLUGIN = "plugin"
+
+
+class ConfigSource(StrEnum):
+    """Where a hook was configured, most specific first: the order in which hooks run and duplicates are kept."""
+
+    PROJECT = "project"
+    USER = "user"
+    SYSTEM = "system"
+    EXTENSIONS = "extensions"
+
+
+SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}
+
+
+class OnError(StrEnum):
+    """What a hook that could not do its work means for the operation."""
+
+    ALLOW = "allow"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEntry:
+    """One configured hook of one event, with the group options that apply to it and where it came from."""
+
+    event: HookEventName
+    source: ConfigSource
+    origin: str
+    """The settings file (or the extension) that configures it, as a person would look for it."""
+    location: str
+    """The JSON path inside that file, such as `hooks.BeforeTool[0].hooks[1]`."""
+    type: HookType = HookType.COMMAND
+    command: str | None = None
+    timeout_ms: float = DEFAULT_TIMEOUT_MS
+    name: str | None = None
+    description: str | None = None
+    matcher: str | None = None
+    sequential: bool = False
+    enabled: bool = True
+    env: Mapping[str, str] = field(default_factory=dict)
+    on_error: OnError = OnError.ALLOW
+    budget_ms: float | None = None
+    needs_trust: bool = False
+    """True for hooks of a project's settings file, which run only when a person has accepted them."""
+
+    @property
+    def label(self) -> str:
+        """What people call this hook: its name, or else its command."""
+        return self.name or self.command or f"{self.type} hook"

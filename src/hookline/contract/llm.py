@@ -1,0 +1,92 @@
+"""What hooks see of a model call: a stable form that does not follow the SDK's versions."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+ToolMode = Literal["AUTO", "ANY", "NONE"]
+
+
+class LLMMessage(TypedDict):
+    """One message of the conversation, as text."""
+
+    role: Literal["user", "model", "system"]
+    content: str
+
+
+class LLMConfig(TypedDict, total=False):
+    """The generation parameters that hooks can read and change."""
+
+    temperature: float
+    maxOutputTokens: int
+    topP: float
+    topK: float
+    stopSequences: list[str]
+    candidateCount: int
+    presencePenalty: float
+    frequencyPenalty: float
+
+
+class HookToolConfig(TypedDict, total=False):
+    """Which tools the model may call; no list restricts nothing, an empty list allows nothing."""
+
+    mode: ToolMode
+    allowedFunctionNames: list[str]
+
+
+class LLMRequest(TypedDict, total=False):
+    """A model request as hooks see it."""
+
+    model: str
+    messages: list[LLMMessage]
+    config: LLMConfig
+    toolConfig: HookToolConfig
+
+
+class LLMContent(TypedDict):
+    """The text parts of one candidate."""
+
+    role: str
+    parts: list[str]
+
+
+class LLMSafetyRating(TypedDict):
+    """One safety rating, without the SDK's `blocked` flag."""
+
+    category: str
+    probability: str
+
+
+class LLMCandidate(TypedDict, total=False):
+    """One answer of the model."""
+
+    content: LLMContent
+    finishReason: str
+    index: int
+    safetyRatings: list[LLMSafetyRating]
+
+
+class LLMUsage(TypedDict, total=False):
+    """What the call cost, in tokens."""
+
+    promptTokenCount: int
+    candidatesTokenCount: int
+    totalTokenCount: int
+
+
+class LLMResponse(TypedDict, total=False):
+    """A model response as hooks see it."""
+
+    text: str
+    candidates: list[LLMCandidate]
+    usageMetadata: LLMUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateContentParameters:
+    """The three arguments of the SDK's `generate_content`: what model callers hand in and get back."""
+
+    model: str
+    contents: Any
+    """Whatever the SDK takes: a string, a `Content`, or a list of strings, parts and `Content`s."""
+    config: Any = None
+    """A `GenerateContentConfig`, its dictionary form, or None."""

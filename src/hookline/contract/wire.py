@@ -1,0 +1,119 @@
+"""JSON and text as JavaScript reads and writes them: the dialect that hook scripts already speak."""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+# What String.prototype.trim() removes. Python's strip() also takes U+001C to U+001F and U+0085, and leaves the BOM.
+JS_WHITESPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+# Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
+MAX_DEPTH = 100
+
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_INTEGRAL_FLOAT_LIMIT = 1e21
+
+
+def trim(text: str) -> str:
+    """The text without surrounding white space, as JavaScript's `trim()` does it."""
+    return text.strip(JS_WHITESPACE)
+
+
+def parse_json(text: str) -> Any:
+    """The value that `JSON.parse` gives for this text, or ValueError; what lies deeper than MAX_DEPTH becomes null."""
+    text = cut_depth(text)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+        # msgspec refuses a lone surrogate and 1e999, which JavaScript takes; the slower decoder takes both.
+        return json.loads(text, parse_constant=_refuse_constant)
+
+
+def cut_depth(text: str) -> str:
+    """The JSON text with every value that is nested deeper than MAX_DEPTH replaced by null."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return text
+    kept: list[str] = []
+    depth = 0
+    start = 0
+    for token in _NESTING.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept.append(text[start : token.start()])
+        elif mark in "]}":
+            if depth == MAX_DEPTH + 1:
+                kept.append("null")
+                start = token.end()
+            depth -= 1
+    if depth > MAX_DEPTH:
+        return "".join(kept)
+    return "".join(kept) + text[start:]
+
+
+def stringify_json(value: Any) -> bytes:
+    """The bytes that `JSON.stringify` gives: one line, no spaces, UTF-8 as it is, never an exception."""
+    try:
+        encoded = msgspec.json.encode(value, enc_hook=str)
+    except (UnicodeError, TypeError, ValueError, RecursionError, OverflowError):
+        encoded = _stringify_slowly(value)
+    if b".0" in encoded:
+        encoded = _stringify_slowly(value)
+    return encoded
+
+
+def to_plain(value: Any) -> Any:
+    """The value as plain JSON types only: floats without a fraction as integers, NaN as null, the unknown as text."""
+    return _plain(value, MAX_DEPTH)
+
+
+def utc_timestamp(seconds: float | None = None) -> str:
+    """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
+    now = time.time() if seconds is None else seconds
+    whole = int(now)
+    moment = time.gmtime(whole)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{int((now - whole) * 1000):03d}Z"
+
+
+def _stringify_slowly(value: Any) -> bytes:
+    text = json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate is the only thing UTF-8 cannot hold; backslashreplace writes it as JSON.stringify does.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    match value:
+        case None | bool() | int():
+            return value if not isinstance(value, int) or isinstance(value, bool) else int(value)
+        case str():
+            return str(value)
+        case float():
+            return _plain_float(value)
+        case Mapping():
+            return {str(key): _plain(item, depth - 1) for key, item in value.items()} if depth else None
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item, depth - 1) for item in value] if depth else None
+        case _:
+            return _plain_other(value, depth)
+
+
+def _plain_float(value: float) -> float | int | None:
+    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is what differs from itself
+        return None
+    return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
+
+
+def _plain_other(value: Any, depth: int) -> Any:
+    try:
+        return _plain(msgspec.to_builtins(value, enc_hook=str), depth - 1) if depth else None
+    except (UnicodeError, TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

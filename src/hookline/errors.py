@@ -1,0 +1,46 @@
+"""Every error that hookline raises on purpose.
+
+    HooklineError
+    ├── NotInitializedError
+    │   ├── HookSystemNotInitializedError     a HookSystem was used before `await system.initialize()`
+    │   └── HookRegistryNotInitializedError   the same for a HookRegistry used on its own
+    ├── MissingExtraError                     an optional dependency is needed and not installed
+    └── UsageError                            the command line was given something it cannot work with
+
+A failing hook is a result, not an error: see `contract/results.py`.
+"""
+
+
+class HooklineError(Exception):
+    """The base of everything hookline raises on purpose."""
+
+
+class NotInitializedError(HooklineError):
+    """A part was used before it was initialized."""
+
+
+class HookSystemNotInitializedError(NotInitializedError):
+    """The hook system was used before `initialize()`."""
+
+    def __init__(self) -> None:
+        super().__init__("the hook system is not initialized; call `await system.initialize()` first")
+
+
+class HookRegistryNotInitializedError(NotInitializedError):
+    """The hook registry was used before `initialize()`."""
+
+    def __init__(self) -> None:
+        super().__init__("the hook registry is not initialized; call `registry.initialize()` first")
+
+
+class MissingExtraError(HooklineError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs the package {package}, which is not installed; try: pip install 'hookline[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
+class UsageError(HooklineError):
+    """The command line was given something it cannot work with."""

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes the virtual environment: the package (editable), its extras and the development tools.
+# Dependency groups are read from pyproject.toml by hand, because pip before 25.1 does not know them.
+set -eu
+: "${PYTHON:=python3}" "${VENV:=.venv}"
+
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "hookline needs Python 3.11 or newer; $PYTHON is $("$PYTHON" --version 2>&1). Try: make setup PYTHON=python3.12" >&2
+    exit 1
+}
+echo "creating $VENV and installing (about a minute)..."
+[ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
+"$VENV/bin/python" - >"$VENV/dev-requirements.txt" <<'PY'
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    print("\n".join(tomllib.load(file)["dependency-groups"]["dev"]))
+PY
+"$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --editable ".[genai]" --requirement "$VENV/dev-requirements.txt"
