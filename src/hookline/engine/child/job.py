@@ -1,0 +1,47 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildJob:
+    """One hook to be run: its command, what it reads, and where."""
+
+    command: str
+    """Shell text as configured."""
+    stdin: bytes
+    cwd: str
+    env: Mapping[str, str]
+    """The complete environment of the child."""
+    timeout_ms: float
+    """0 means at once; any size is allowed, infinity too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildLimits:
+    """How much a hook may write, how long an ended one is waited for, and how many run at once."""
+
+    output_bytes: int = 10 * 1024 * 1024
+    """Kept of stdout and of stderr, each; the rest is read and dropped."""
+    grace_s: float = 5.0
+    """Between TERM and KILL."""
+    pipe_grace_s: float = 0.25
+    """How long pipes that a background process still holds are read after the hook's own process ended."""
+    max_concurrent: int = 256
+    """For the whole program, on all its loops; jobs beyond it wait for their turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildOutcome:
+    """What became of one job."""
+
+    exit_code: int | None
+    """None when a signal ended it, when it never started, and when its status was lost."""
+    signal: int | None
+    timed_out: bool
+    stdout: bytes
+    stderr: bytes
+    stdout_truncated: bool
+    stderr_truncated: bool
+    duration_ms: float
+    error: str | None
+    """Why it could not be started or its status was lost, as a sentence; a timeout is told by `timed_out`."""

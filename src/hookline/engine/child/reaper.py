@@ -1,0 +1,115 @@
+"""Sees to what hooks leave behind: group members that outlive a timeout, and children whose loop is gone."""
+
+import atexit
+import contextlib
+import os
+import signal
+import threading
+import time
+
+_POLL_S = 0.05
+
+
+class Reaper:
+    """Kills process groups when their time is up, in one thread that lives only while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._kill_at: dict[int, float] = {}
+        self._unreaped: set[int] = set()
+        self._thread: threading.Thread | None = None
+
+    def adopt(self, group: int, *, kill_at: float, unreaped: bool) -> None:
+        """Takes over a group that has had its TERM; `unreaped` says that its leader was not waited for yet."""
+        if not unreaped and not group_remains(group):
+            return
+        with self._lock:
+            if self._owner != os.getpid():
+                self._forget_parent()
+            self._kill_at[group] = kill_at
+            if unreaped:
+                self._unreaped.add(group)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="hookline-reaper", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError:  # no more threads, or the interpreter is ending
+                    self._thread = None
+                    self._kill_all()
+
+    def kill_all_now(self) -> None:
+        """Kills every group that is still waited for."""
+        with self._lock:
+            if self._owner == os.getpid():
+                self._kill_all()
+
+    def _forget_parent(self) -> None:
+        # After a fork these groups are the parent's business.
+        self._kill_at.clear()
+        self._unreaped.clear()
+        self._thread = None
+        self._owner = os.getpid()
+        atexit.register(self.kill_all_now)
+
+    def _kill_all(self) -> None:
+        for group in self._kill_at:
+            signal_group(group, signal.SIGKILL)
+        for group in self._unreaped:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(group, os.WNOHANG)
+        self._kill_at.clear()
+        self._unreaped.clear()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._look()
+                if not self._kill_at:
+                    self._thread = None
+                    return
+            time.sleep(_POLL_S)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for group, kill_at in list(self._kill_at.items()):
+            is_due = now >= kill_at
+            if is_due:
+                signal_group(group, signal.SIGKILL)
+            if group in self._unreaped and _reap(group):
+                self._unreaped.discard(group)
+            # Killed is done, even if their zombies stay: reaping those is the business of init.
+            if group not in self._unreaped and (is_due or not group_remains(group)):
+                del self._kill_at[group]
+
+
+def signal_group(group: int, number: int) -> None:
+    """Sends a signal to all members of a group that may be gone already."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def group_remains(group: int) -> bool:
+    """Whether a group whose leader has been reaped still has members."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # The number of a living group is never given to a process: one that has it is a stranger.
+    try:
+        os.getsid(group)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def _reap(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+REAPER = Reaper()

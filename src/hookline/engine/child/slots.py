@@ -1,0 +1,81 @@
+"""The limit on hooks that run at the same time, for the whole program."""
+
+import asyncio
+import threading
+from collections import deque
+
+
+class Slots:
+    """Counts running children over all loops and threads; who finds no free slot waits in line."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = 0
+        self._line: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def taken(self) -> int:
+        """How many children run now."""
+        return self._taken
+
+    def try_take(self, limit: int) -> bool:
+        """Takes a slot if there is one below the limit and nobody has waited longer."""
+        with self._lock:
+            if self._taken >= limit or self._line:
+                return False
+            self._taken += 1
+            return True
+
+    async def take(self, limit: int) -> None:
+        """Takes a slot, waiting until one is free."""
+        loop = asyncio.get_running_loop()
+        first = True
+        while True:
+            with self._lock:
+                if self._taken < limit and not (first and self._line):
+                    self._taken += 1
+                    return
+                turn: asyncio.Future[None] = loop.create_future()
+                if first:
+                    self._line.append(turn)
+                else:
+                    self._line.appendleft(turn)
+            first = False
+            try:
+                await turn
+            except BaseException:
+                self._leave_line(turn)
+                raise
+
+    def give_back(self) -> None:
+        """Frees a slot and calls the next in line."""
+        with self._lock:
+            self._taken -= 1
+        self._call_next()
+
+    def _leave_line(self, turn: asyncio.Future[None]) -> None:
+        with self._lock:
+            if turn in self._line:
+                self._line.remove(turn)
+                return
+        self._call_next()
+
+    def _call_next(self) -> None:
+        while True:
+            with self._lock:
+                if not self._line:
+                    return
+                turn = self._line.popleft()
+            try:
+                turn.get_loop().call_soon_threadsafe(_wake, turn)
+            except RuntimeError:
+                continue  # its loop was closed while it waited
+            return
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
+SLOTS = Slots()
