@@ -1,0 +1,129 @@
+import fcntl
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+# Large enough to save system calls, small enough that nobody's line waits long behind it.
+_CHUNK = 256 * 1024
+
+
+class Appender:
+    """A file that grows by whole lines, shared with other processes, rotated when it is full.
+
+    Every chunk of lines is one write in append mode, so lines of several processes never mix. A process that still
+    has the rotated file open adds its line there and notices before the next one: nothing is lost.
+    """
+
+    def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._backups = max(1, backups)
+        self._descriptor: int | None = None
+        self._is_torn = False
+        self._has_complained = False
+
+    def append(self, lines: Iterable[bytes]) -> None:
+        """Write the lines, or say once on stderr why that is not possible."""
+        chunk = bytearray()
+        for line in lines:
+            if chunk and len(chunk) + len(line) > min(_CHUNK, self._max_bytes):
+                self._append_chunk(bytes(chunk))
+                chunk.clear()
+            chunk += line
+        if chunk:
+            self._append_chunk(bytes(chunk))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _append_chunk(self, chunk: bytes) -> None:
+        try:
+            descriptor = self._open_for(len(chunk))
+            # The rest of a line that a full disk cut short must not run into this one.
+            self._write(descriptor, b"\n" + chunk if self._is_torn else chunk)
+        except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
+            self._complain(error)
+
+    def _write(self, descriptor: int, data: bytes) -> None:
+        remaining = memoryview(data)
+        while remaining:
+            written = os.write(descriptor, remaining)
+            remaining = remaining[written:]
+            self._is_torn = bool(remaining)
+
+    def _open_for(self, size: int) -> int:
+        descriptor = self._current()
+        status = os.fstat(descriptor)
+        if status.st_size and status.st_size + size > self._max_bytes and stat.S_ISREG(status.st_mode):
+            self._rotate(status)
+            descriptor = self._current()
+        return descriptor
+
+    def _current(self) -> int:
+        """The descriptor of the file that has the name now: another process may have rotated ours away."""
+        if self._descriptor is not None and not self._has_name(os.fstat(self._descriptor)):
+            self.close()
+        if self._descriptor is None:
+            self._descriptor = self._open()
+        return self._descriptor
+
+    def _has_name(self, status: os.stat_result) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), status)
+        except FileNotFoundError:
+            return False
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        # A link stays where it is and its target is what rotates.
+        self._path = Path(os.path.realpath(self._path))
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            _make_private(self._path.parent)
+            return os.open(self._path, flags, 0o600)
+
+    def _rotate(self, full: os.stat_result) -> None:
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # Whoever has the lock is rotating already: no need to wait, this chunk may still go where it is.
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._has_name(full):
+                    self._shift_names()
+                # Said explicitly, because a child forked meanwhile would keep the lock through its copy.
+                fcntl.flock(lock, fcntl.LOCK_UN)
+        finally:
+            os.close(lock)
+
+    def _shift_names(self) -> None:
+        for number in range(self._backups - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                self._backup(number).replace(self._backup(number + 1))
+        self._path.replace(self._backup(1))
+
+    def _backup(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+    def _complain(self, error: OSError | ValueError) -> None:
+        if self._has_complained:
+            return
+        self._has_complained = True
+        # stderr may be closed, or absent altogether.
+        with suppress(Exception):
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            sys.stderr.write(f"hookline: cannot write the log {self._path} ({reason}); hooks run, but unrecorded\n")
+            sys.stderr.flush()
+
+
+def _make_private(directory: Path) -> None:
+    # Not `parents=True`, which gives the parents the default permissions.
+    if not directory.parent.is_dir():
+        _make_private(directory.parent)
+    directory.mkdir(mode=0o700, exist_ok=True)

@@ -1,0 +1,118 @@
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from hookline.contract.wire import MAX_DEPTH, to_plain, utc_timestamp
+
+_OWN_KEYS = frozenset({"time", "level", "message"})
+
+
+class LogLevel(StrEnum):
+    """How much a record matters."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One thing that happened; its fields belong to the log from now on and are not to be changed."""
+
+    time: float
+    """Seconds since 1970."""
+    level: LogLevel
+    message: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain JSON values; a field named like one of the record's own gets an underscore at its end."""
+        return {
+            "time": _timestamp(self.time),
+            "level": str(self.level),
+            "message": readable(self.message),
+            **{f"{key}_" if key in _OWN_KEYS else key: readable(value) for key, value in self.fields.items()},
+        }
+
+
+class LogSink(Protocol):
+    """Where records go."""
+
+    def write(self, record: LogRecord) -> None:
+        """Take one record, without making the caller wait."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was taken, within bounded time."""
+        ...
+
+
+class HookLogger:
+    """The log that every part of hookline writes to; no call of it ever raises."""
+
+    def __init__(self, sinks: Sequence[LogSink] = (), *, clock: Callable[[], float] = time.time) -> None:
+        self._sinks = tuple(sinks)
+        self._clock = clock
+
+    def debug(self, message: str, /, **fields: Any) -> None:
+        """Record the ordinary course of things."""
+        self._emit(LogLevel.DEBUG, message, fields)
+
+    def info(self, message: str, /, **fields: Any) -> None:
+        """Record something a person may want to know."""
+        self._emit(LogLevel.INFO, message, fields)
+
+    def warn(self, message: str, /, **fields: Any) -> None:
+        """Record something a person should look at."""
+        self._emit(LogLevel.WARN, message, fields)
+
+    def error(self, message: str, /, **fields: Any) -> None:
+        """Record something that went wrong."""
+        self._emit(LogLevel.ERROR, message, fields)
+
+    def close(self) -> None:
+        """Let every sink finish, within bounded time."""
+        for sink in self._sinks:
+            with suppress(Exception):
+                sink.close()
+
+    def _emit(self, level: LogLevel, message: str, fields: Mapping[str, Any]) -> None:
+        if not self._sinks:
+            return
+        record = LogRecord(self._clock(), level, message, fields)
+        for sink in self._sinks:
+            # A broken sink must not break the agent, nor keep the record from the next sink.
+            with suppress(Exception):
+                sink.write(record)
+
+
+def readable(value: Any) -> Any:
+    """The value as plain JSON types, with bytes as text; never an exception."""
+    try:
+        return to_plain(_decode_bytes(value, MAX_DEPTH))
+    except Exception as error:  # noqa: BLE001 - the log takes anything, even an object whose own methods fail
+        return f"(a {type(value).__name__} that could not be read: {type(error).__name__})"
+
+
+def _decode_bytes(value: Any, depth: int) -> Any:
+    """The value with bytes as text; plain JSON would show them in base64, which nobody can read or search."""
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return bytes(value).decode("utf-8", "replace")
+        case Mapping() if depth:
+            return {key: _decode_bytes(item, depth - 1) for key, item in value.items()}
+        case list() | tuple() if depth:
+            return [_decode_bytes(item, depth - 1) for item in value]
+        case _:
+            return value
+
+
+def _timestamp(seconds: float) -> str | None:
+    try:
+        return utc_timestamp(seconds)
+    except (ValueError, OverflowError, TypeError, OSError):
+        return None

@@ -1,0 +1,74 @@
+import json
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import translate
+from typing import Any
+
+from hookline.contract.wire import MAX_DEPTH, parse_json, stringify_json
+from hookline.log.records import LogRecord, readable
+
+REDACTED = "[redacted]"
+
+# Shorter values ("1", "true", "root") stand in ordinary text everywhere.
+_SHORTEST_SECRET = 6
+
+# A member of an object in text that is not JSON as a whole, such as output that was cut. The key's length is bounded
+# because each of many stray quotes would otherwise start a search to the end of the text.
+_MEMBER = re.compile(r'"((?:[^"\\]|\\.){1,200})"(\s*:\s*)("(?:[^"\\]|\\.)*(?:"|\Z)|[^\s"{}\[\],]+)', re.DOTALL)
+
+
+class Redactor:
+    """Replaces secrets: values under keys that match a pattern, and values of environment variables so named.
+
+    Patterns are globs over whole names, such as `*TOKEN*` or `password`; upper and lower case are the same.
+    """
+
+    def __init__(self, patterns: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._names = re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)", re.IGNORECASE)
+        values = {value for name, value in environ.items() if self._names.match(name)}
+        self._secrets = _any_of({value for value in values if len(value) >= _SHORTEST_SECRET})
+
+    def redact(self, record: LogRecord) -> LogRecord:
+        """The record as it may be shown: its fields as plain JSON values, with secrets replaced."""
+        fields = {key: self._member(key, readable(value), MAX_DEPTH) for key, value in record.fields.items()}
+        return LogRecord(record.time, record.level, self._without_secrets(str(record.message)), fields)
+
+    def _member(self, key: str, value: Any, depth: int) -> Any:
+        return REDACTED if self._names.match(key) else self._clean(value, depth)
+
+    def _clean(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._clean_text(value, depth)
+        if isinstance(value, dict):
+            return {self._without_secrets(key): self._member(key, item, depth - 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._clean(item, depth - 1) for item in value]
+        return value
+
+    def _clean_text(self, text: str, depth: int) -> str:
+        if '"' in text:
+            try:
+                value = parse_json(text) if depth > 0 else None
+            except (ValueError, RecursionError):
+                value = None
+            if isinstance(value, dict | list | str):
+                # Always written anew: of a key that stands twice, the parser has shown us only the last.
+                text = stringify_json(self._clean(value, depth - 1)).decode()
+            else:
+                text = _MEMBER.sub(self._clean_member, text)
+        return self._without_secrets(text)
+
+    def _clean_member(self, member: re.Match[str]) -> str:
+        if not self._names.match(member[1]):
+            return member[0]
+        return f'"{member[1]}"{member[2]}"{REDACTED}"'
+
+    def _without_secrets(self, text: str) -> str:
+        return self._secrets.sub(REDACTED, text)
+
+
+def _any_of(secrets: set[str]) -> re.Pattern[str]:
+    """A pattern for all of them, longest first, also as they look inside JSON text."""
+    spellings = secrets | {json.dumps(secret)[1:-1] for secret in secrets}
+    spellings |= {json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets}
+    return re.compile("|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) or r"(?!)")
