@@ -1,0 +1,131 @@
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from glob import has_magic, iglob
+from pathlib import Path
+
+from hookline.settings._redirects import blank_output_targets
+
+_PROJECT_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PWD")
+
+_VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
+_QUOTES = re.compile(r"[\"'`]+")
+_METACHARACTERS = re.compile(r"[\s\"'`\\;&|<>()!]+")
+_METACHARACTERS_AND_BRACES = re.compile(r"[\s\"'`\\;&|<>()!${}]+")
+_JOINTS = re.compile(r"[=:,@]")
+_NEEDS_A_SHELL = re.compile(r"[\s\"'\\;&|<>()]")
+_MODULE_OPTION = re.compile(r"(?:^|\s)-[A-Za-z]*m")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+# What an interpreter runs when it is given a directory.
+_DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
+
+# How often a command inside a command is looked into, as in `bash -c 'sh -c "…"'`.
+_NESTING = 4
+
+
+def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> tuple[str, ...]:
+    """Everything in a hook's command and environment that could be the name of a file it runs or reads.
+
+    Rather too much than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a path and,
+    behind `-m`, as a Python module; variables are expanded where their value is known.
+    """
+    known = dict.fromkeys(_PROJECT_VARIABLES, project_dir) | {"HOME": str(Path("~").expanduser())}
+    text = blank_output_targets(command)
+    paths: dict[str, None] = {}
+    for source in (text, *env.values()):
+        for word in _words(source, _NESTING):
+            paths.update(dict.fromkeys(_readings(_expand(word, known))))
+            paths.update(dict.fromkeys(_readings(_expand(word, {**known, **env}))))
+    if _MODULE_OPTION.search(text):
+        paths.update(dict.fromkeys(_module_files(list(paths))))
+    return tuple(path for path in paths if path and "\0" not in path)
+
+
+def existing_files(paths: Iterable[str], project_dir: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Those of the paths that are regular files, under the names they were found by, each with its status.
+
+    Relative ones are looked for in the project and in each directory that is itself among the paths (`cd a && ./x`).
+    """
+    paths = tuple(paths)
+    directories = [project_dir]
+    known: set[tuple[int, int]] = set()
+    if (status := _status(project_dir)) is not None:
+        known.add((status.st_dev, status.st_ino))
+    for number, directory in enumerate(directories):
+        for name in _names_in(directory, paths, with_absolute=number == 0):
+            status = _status(name)
+            if status is None:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield name, status
+            elif stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in known:
+                known.add((status.st_dev, status.st_ino))
+                directories.append(name)
+
+
+def _words(text: str, nesting: int) -> Iterator[str]:
+    yield from _QUOTES.split(text)
+    yield from _METACHARACTERS.split(text)
+    yield from _METACHARACTERS_AND_BRACES.split(text)
+    for word in _shell_words(text):
+        yield word
+        if nesting and word != text and _NEEDS_A_SHELL.search(word):
+            yield from _words(word, nesting - 1)
+
+
+def _shell_words(text: str) -> Iterator[str]:
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        yield from lexer
+    except ValueError:
+        # An open quote, as in a here-document: the other ways of splitting have to do for the rest.
+        return
+
+
+def _expand(word: str, variables: Mapping[str, str]) -> str:
+    # An unknown variable becomes nothing: `$ROOT/hooks/x.sh` is then looked for in the project.
+    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), word)
+
+
+def _readings(word: str) -> Iterator[str]:
+    for part in (word, word[2:] if word.startswith("-") else "", *_JOINTS.split(word)):
+        yield part
+        if part.startswith("~"):
+            yield os.path.expanduser(part)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+        if part.startswith("/"):
+            # What follows an expansion that we cannot know, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
+            yield part.lstrip("/")
+
+
+def _module_files(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        name = word.removeprefix("m")
+        for module in {word, name}:
+            if _MODULE.fullmatch(module):
+                path = module.replace(".", "/")
+                yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
+
+
+def _names_in(directory: str, paths: Iterable[str], *, with_absolute: bool) -> Iterator[str]:
+    for path in paths:
+        if path.startswith("/") and not with_absolute:
+            continue
+        name = os.path.join(directory, path)  # noqa: PTH118 - on the way of every event, and Path is ten times slower
+        yield name
+        if "/" in path and has_magic(path):
+            root = "/" if path.startswith("/") else directory
+            yield from (f"{root}/{found}" for found in iglob(path.lstrip("/"), root_dir=root))  # noqa: PTH207 - as above
+    if not with_absolute:
+        yield from (f"{directory}/{program}" for program in _DIRECTORY_PROGRAMS)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - see above
+    except (OSError, ValueError):
+        return None

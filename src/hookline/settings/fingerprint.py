@@ -1,0 +1,156 @@
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from hookline.contract.hooks import HookEntry
+from hookline.contract.wire import to_plain
+from hookline.settings._scripts import existing_files, possible_paths
+
+Signature = tuple[int, ...]
+
+# ELF and the kinds of Mach-O.
+_BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+
+# Longer than the coarsest clock of a file system: within it, a second change may leave no trace in the times.
+_SETTLING_NS = 2_000_000_000
+
+_CHUNK = 1024 * 1024
+_MAX_PREPARED = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What a hook is and runs, at one moment."""
+
+    digest: str
+    definition: Mapping[str, Any]
+    """The part of the configuration that decides what runs and when."""
+    hashes: Mapping[str, str]
+    """The files that the command names, by their resolved paths, with the SHA-256 of their content."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The script files that are covered, resolved."""
+        return tuple(map(Path, self.hashes))
+
+
+def fingerprint(hook: HookEntry, project_dir: str) -> Fingerprint:
+    """The fingerprint of a hook, with every file that its command names read now."""
+    return Fingerprinter().fingerprint(hook, project_dir)
+
+
+def signature(status: os.stat_result) -> Signature:
+    """What differs between two states of a file, without reading it."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def is_settled(status: os.stat_result) -> bool:
+    """True if the file's next change is sure to change its signature."""
+    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLING_NS
+
+
+class Fingerprinter:
+    """Takes fingerprints, and reads again only those files that have changed."""
+
+    def __init__(self) -> None:
+        self._prepared: dict[tuple[int, str], _Prepared] = {}
+        self._contents: dict[tuple[str, str], tuple[Signature, _Content]] = {}
+
+    def fingerprint(self, hook: HookEntry, project_dir: str) -> Fingerprint:
+        """The fingerprint of a hook as it and its files are now."""
+        project = os.path.realpath(project_dir)
+        prepared = self._prepare(hook, project)
+        covered = sorted(dict(self._covered(prepared, project)).items(), key=itemgetter(0))
+        text = prepared.text + json.dumps([(name, content.resolved, content.digest) for name, content in covered])
+        return Fingerprint(
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            definition=prepared.definition,
+            hashes={content.resolved: content.digest for _, content in covered if not content.is_foreign_binary},
+        )
+
+    def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
+        key = (id(hook), project)
+        prepared = self._prepared.get(key)
+        if prepared is None or prepared.hook is not hook:
+            if len(self._prepared) >= _MAX_PREPARED:
+                self._prepared.clear()
+            prepared = self._prepared[key] = _Prepared.of(hook, project)
+        return prepared
+
+    def _covered(self, prepared: "_Prepared", project: str) -> Iterator[tuple[str, "_Content"]]:
+        for name, status in existing_files(prepared.paths, project):
+            kept = self._contents.get((project, name))
+            if kept is not None and kept[0] == signature(status):
+                yield name, kept[1]
+                continue
+            content = _read(name, status, project)
+            if is_settled(status):
+                self._contents[project, name] = (signature(status), content)
+            yield name, content
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What a fingerprint needs that no file can change."""
+
+    hook: HookEntry
+    definition: Mapping[str, Any]
+    text: str
+    paths: tuple[str, ...]
+
+    @staticmethod
+    def of(hook: HookEntry, project: str) -> "_Prepared":
+        definition = _definition(hook)
+        # ASCII, so that a lone surrogate in a command has a hash as well.
+        text = json.dumps(definition, sort_keys=True, ensure_ascii=True)
+        return _Prepared(hook, definition, text, possible_paths(hook.command or "", hook.env, project))
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a name leads to, and what is there."""
+
+    resolved: str
+    digest: str
+    is_foreign_binary: bool = False
+
+
+def _definition(hook: HookEntry) -> dict[str, Any]:
+    # Not its place in the file, its description or whether it is switched on: those do not change what was agreed to.
+    plain: dict[str, Any] = to_plain(
+        {
+            "event": str(hook.event),
+            "type": str(hook.type),
+            "name": hook.name,
+            "matcher": hook.matcher,
+            "sequential": hook.sequential,
+            "command": hook.command,
+            "timeout": hook.timeout_ms,
+            "env": hook.env,
+            "onError": str(hook.on_error),
+        }
+    )
+    return plain
+
+
+def _read(name: str, status: os.stat_result, project: str) -> _Content:
+    resolved = os.path.realpath(name)
+    try:
+        with Path(resolved).open("rb", buffering=0) as file:
+            head = file.read(_CHUNK)
+            # These change with every update of the system and are not the repository's to change.
+            if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
+                return _Content(resolved, "binary", is_foreign_binary=True)
+            digest = hashlib.sha256(head)
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError:
+        # What cannot be read can perhaps be run; then its times and size have to stand for its content.
+        return _Content(resolved, "unreadable:" + ":".join(map(str, signature(status))))
+    return _Content(resolved, digest.hexdigest())
