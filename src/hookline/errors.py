@@ -37,7 +37,9 @@ class MissingExtraError(HooklineError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package}, which is not installed; try: pip install 'hookline[{extra}]'")
+        super().__init__(
+            f"this needs the package {package}, which is not installed; try: pip install 'hookline[{extra}]'"
+        )
         self.package = package
         self.extra = extra
 

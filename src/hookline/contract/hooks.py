@@ -50,12 +50,18 @@ class HookEntry:
     description: str | None = None
     matcher: str | None = None
     sequential: bool = False
-    enabled: bool = True
+    disabled_by: str | None = None
+    """Who switched it off (a settings file, a call), or None for a hook that runs."""
     env: Mapping[str, str] = field(default_factory=dict)
     on_error: OnError = OnError.ALLOW
     budget_ms: float | None = None
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
+
+    @property
+    def enabled(self) -> bool:
+        """True unless somebody switched this hook off."""
+        return self.disabled_by is None
 
     @property
     def label(self) -> str:

@@ -112,7 +112,7 @@ class DefaultHookOutput:
         return dict(self._data)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, DefaultHookOutput) and other._data == self._data
+        return isinstance(other, DefaultHookOutput) and type(other) is type(self) and other._data == self._data
 
     def __hash__(self) -> int:
         return hash(stringify_json(self._data))
@@ -128,7 +128,10 @@ class BeforeToolHookOutput(DefaultHookOutput):
 
     def is_blocking_decision(self) -> bool:
         """True when either the decision or the compatibility field blocks."""
-        return super().is_blocking_decision() or self.hook_specific_output.get("permissionDecision") in ("block", "deny")
+        return super().is_blocking_decision() or self.hook_specific_output.get("permissionDecision") in (
+            "block",
+            "deny",
+        )
 
     def get_effective_reason(self) -> str:
         """The compatibility reason, or else the ordinary one."""
@@ -172,7 +175,11 @@ def deny_from_stderr(stderr: str) -> DefaultHookOutput:
 def warning_from_stderr(stderr: str) -> DefaultHookOutput | None:
     """The answer of a hook that failed: what it wrote to stderr is passed on as a warning."""
     text = trim(stderr)
-    return DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, is_explicit=False) if text else None
+    return (
+        DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, is_explicit=False)
+        if text
+        else None
+    )
 
 
 def text_of(value: Any) -> str | None:

@@ -104,6 +104,8 @@ class AggregatedHookResult:
     results: tuple[HookExecutionResult, ...] = ()
     """What became of each hook, in plan order."""
     plan: HookExecutionPlan | None = None
+    effect: dict[str, Any] | None = None
+    """The changed `tool_input`, `llm_request`, `llm_response` or `toolConfig` to go on with, in hook form."""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as it travels on the bus and in `hookline fire --json`."""

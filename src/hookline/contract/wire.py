@@ -9,7 +9,10 @@ from typing import Any, NoReturn
 import msgspec
 
 # What String.prototype.trim() removes. Python's strip() also takes U+001C to U+001F and U+0085, and leaves the BOM.
-JS_WHITESPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+JS_WHITESPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
 # Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
 MAX_DEPTH = 100

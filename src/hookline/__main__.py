@@ -1,0 +1,5 @@
+import sys
+
+from hookline.cli.main import main
+
+sys.exit(main())

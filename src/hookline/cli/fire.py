@@ -1,0 +1,120 @@
+"""`hookline fire`: one event by hand."""
+
+import argparse
+import asyncio
+import difflib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hookline.cli.show_fire import show_fire
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.outputs import kind_of
+from hookline.contract.results import AggregatedHookResult, make_empty_success_result
+from hookline.contract.wire import parse_json, stringify_json
+from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.errors import UsageError
+from hookline.log import LogRecord, MemorySink, Redactor
+from hookline.settings.decode import decode_options
+
+EXIT_BLOCKED = 2
+
+
+def run(given: argparse.Namespace) -> int:
+    """Fires the event and prints what came of it; the exit code is 2 when the merged answer blocks."""
+    event = _event(given.event)
+    fields = _fields(given.input)
+    memory = MemorySink()
+    config = make_config(given, memory)
+    result = asyncio.run(_fire(config, event, fields))
+    report = _report(event, result, _redacted(config, memory.records))
+    if given.json:
+        sys.stdout.buffer.write(stringify_json(report) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        show_fire(report, enabled=config.get_enable_hooks())
+    return EXIT_BLOCKED if report["verdict"]["blocked"] else 0
+
+
+def make_config(given: argparse.Namespace, *sinks: MemorySink) -> Config:
+    """The configuration that the command's options ask for."""
+    for file in given.settings or ():
+        if not Path(file).is_file():
+            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
+    config = Config(
+        given.project,
+        session_id=getattr(given, "session_id", None),
+        settings_files=given.settings,
+        log_sinks=sinks,
+    )
+    for problem in config.get_problems():
+        print(f"hookline: {problem}", file=sys.stderr)
+    if given.settings and any(problem.is_error for problem in config.get_problems()):
+        raise UsageError("a settings file that you named cannot be used")
+    return config
+
+
+async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
+    system = config.get_hook_system()
+    if system is None:
+        return make_empty_success_result()
+    await system.initialize()
+    try:
+        return await system.get_event_handler().fire_event(event, fields)
+    finally:
+        system.dispose()
+
+
+def _event(name: str) -> HookEventName:
+    names = [event.value for event in HookEventName]
+    if name in names:
+        return HookEventName(name)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    advice = f"did you mean {close[0]}?" if close else f"the events are {', '.join(names)}"
+    raise UsageError(f"{name} is not an event; {advice}")
+
+
+def _fields(given: str) -> Mapping[str, Any]:
+    text, place = _input_text(given)
+    try:
+        fields = parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"{place} is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise UsageError(f"{place} is {kind_of(fields)}, expected an object with the event's own fields")
+    return fields
+
+
+def _input_text(given: str) -> tuple[str, str]:
+    if given == "-":
+        return sys.stdin.buffer.read().decode("utf-8", "replace"), "standard input"
+    if not given.startswith("@"):
+        return given, "--input"
+    try:
+        return Path(given[1:]).read_bytes().decode("utf-8", "replace"), given[1:]
+    except OSError as error:
+        raise UsageError(f"cannot read {given[1:]}: {error.strerror}") from error
+
+
+def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
+    options = decode_options(config.get_layers())
+    redactor = Redactor(options.redact, config.get_environ())
+    return [(redactor.redact(record) if options.redact else record).to_dict() for record in records]
+
+
+def _report(event: HookEventName, result: AggregatedHookResult, log: list[dict[str, Any]]) -> dict[str, Any]:
+    output = result.final_output
+    blocked = output is not None and output.is_blocking_decision()
+    explains = output is not None and (blocked or output.should_stop_execution() or output.reason is not None)
+    return {
+        "event": event.value,
+        "plan": result.plan and result.plan.to_dict(),
+        "results": [hook_result.to_dict() for hook_result in result.results],
+        "aggregated": result.to_dict(),
+        "processed": process_common_hook_output_fields(result).to_dict(),
+        "verdict": {"blocked": blocked, "reason": output.get_effective_reason() if output and explains else None},
+        "effect": result.effect,
+        "log": log,
+    }

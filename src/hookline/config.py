@@ -1,0 +1,120 @@
+"""What a program tells hookline about itself. Nothing of the engine is loaded until hooks are enabled and asked for."""
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hookline.contract.hooks import ConfigSource
+from hookline.settings.load import Layer, Problem, read_layer
+from hookline.settings.merge import hooks_enabled
+from hookline.settings.paths import SettingsPaths, default_paths
+
+if TYPE_CHECKING:
+    from hookline.contract.messages import MessageBus
+    from hookline.log import LogSink
+    from hookline.system import HookSystem
+
+
+class Config:
+    """The session's facts and settings, and the way to the hook system."""
+
+    def __init__(
+        self,
+        working_dir: str | os.PathLike[str],
+        *,
+        session_id: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        settings_files: Sequence[str | os.PathLike[str]] | None = None,
+        settings_paths: SettingsPaths | None = None,
+        transcript_path: str = "",
+        message_bus: "MessageBus | None" = None,
+        environ: Mapping[str, str] | None = None,
+        log_sinks: "Sequence[LogSink]" = (),
+        trust_path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Reads the settings, from one of three places.
+
+        Args:
+            working_dir: the project's directory; hooks run there.
+            session_id: the session's identifier; one is made if it is not given.
+            settings: settings in code, instead of any file.
+            settings_files: the only files to read, highest priority first; naming a file means trusting it.
+            settings_paths: where the project's, the user's and the system's file are, if not in the usual places.
+            transcript_path: the session's transcript, as hooks are told it.
+            message_bus: a bus on which events can be requested, too.
+            environ: the environment that hooks inherit, if not this program's own.
+            log_sinks: where the log goes besides the file that the settings name.
+            trust_path: the trust store, if not the user's own.
+        """
+        self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
+        self._session_id = session_id or str(uuid.uuid4())
+        self._transcript_path = transcript_path
+        self._bus = message_bus
+        self._environ = os.environ if environ is None else environ
+        self._log_sinks = log_sinks
+        self._trust_path = Path(trust_path) if trust_path is not None else None
+        self._layers = _layers(self._working_dir, settings, settings_files, settings_paths)
+        self._enabled, enabling_problems = hooks_enabled(self._layers)
+        self._problems = (*(p for layer in self._layers for p in layer.problems), *enabling_problems)
+        self._hook_system: HookSystem | None = None
+
+    def get_hook_system(self) -> "HookSystem | None":
+        """The hook system, made on the first call; None while hooks are disabled."""
+        if not self._enabled:
+            return None
+        if self._hook_system is None:
+            from hookline.system import HookSystem  # noqa: PLC0415 - nothing of the engine is loaded while disabled
+
+            self._hook_system = HookSystem(
+                facts=self,
+                layers=self.get_layers,
+                environ=self._environ,
+                bus=self._bus,
+                sinks=self._log_sinks,
+                trust_path=self._trust_path,
+            )
+        return self._hook_system
+
+    def get_enable_hooks(self) -> bool:
+        """Whether the settings enable hooks."""
+        return self._enabled
+
+    def get_session_id(self) -> str:
+        """The session's identifier."""
+        return self._session_id
+
+    def get_working_dir(self) -> str:
+        """The project's directory."""
+        return self._working_dir
+
+    def get_transcript_path(self) -> str:
+        """The path of the session's transcript, or an empty string."""
+        return self._transcript_path
+
+    def get_environ(self) -> Mapping[str, str]:
+        """The environment that hooks inherit."""
+        return self._environ
+
+    def get_layers(self) -> tuple[Layer, ...]:
+        """The settings as they were read, most specific first."""
+        return self._layers
+
+    def get_problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the settings files as such; the registry tells what is wrong with the hooks in them."""
+        return self._problems
+
+
+def _layers(
+    working_dir: str,
+    settings: Mapping[str, Any] | None,
+    files: Sequence[str | os.PathLike[str]] | None,
+    paths: SettingsPaths | None,
+) -> tuple[Layer, ...]:
+    if settings is not None:
+        return (Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings),)
+    if files is not None:
+        return tuple(read_layer(Path(file), ConfigSource.PROJECT) for file in files)
+    places = (paths or default_paths(working_dir)).by_source()
+    return tuple(read_layer(path, source, is_guest=source is ConfigSource.PROJECT) for source, path in places)

@@ -1,0 +1,41 @@
+from collections.abc import Callable
+from functools import lru_cache
+
+import regress
+
+from hookline.contract.wire import trim
+
+Matcher = Callable[[str], bool]
+
+
+def matches_everything(matcher: str | None) -> bool:
+    """True for no matcher, a blank one and `*`."""
+    return matcher is None or trim(matcher) in ("", "*")
+
+
+@lru_cache(maxsize=1024)
+def compile_matcher(matcher: str) -> Matcher:
+    """Whether a tool's name is matched: an ECMAScript pattern found anywhere in it, or else the very same text."""
+    pattern = trim(matcher)
+    try:
+        regex = regress.Regex(pattern)
+    except (regress.RegressError, UnicodeError):
+        return pattern.__eq__
+
+    def is_found(name: str) -> bool:
+        try:
+            return regex.find(name) is not None
+        except UnicodeError:
+            # A name that cannot even be searched is guarded rather than let through.
+            return True
+
+    return is_found
+
+
+def is_literal(matcher: str) -> bool:
+    """True when a matcher is not a regular expression and is therefore compared as plain text."""
+    try:
+        regress.Regex(trim(matcher))
+    except (regress.RegressError, UnicodeError):
+        return True
+    return False

@@ -1,0 +1,135 @@
+"""Four ways in which several answers become one. Each takes the answers in plan order and returns the merged JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
+from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput, text_of
+
+Outputs = Sequence[DefaultHookOutput]
+
+_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
+
+
+def merge_or_decision(outputs: Outputs) -> dict[str, Any]:
+    """Any block blocks, any stop stops, any suppression suppresses; texts are joined, the rest is replaced by key."""
+    merged: dict[str, Any] = {**_stop_fields(outputs), "suppressOutput": any(o.suppress_output for o in outputs)}
+    blocking = [output for output in outputs if output.is_blocking_decision()]
+    if blocking:
+        merged["decision"] = _blocking_decision(blocking[-1])
+    elif not any(output.should_stop_execution() for output in outputs):
+        merged["decision"] = "allow"
+    merged |= _joined("reason", [output.reason for output in outputs])
+    merged |= _joined("systemMessage", [output.system_message for output in outputs])
+    specific = _merge_specific(outputs)
+    if specific:
+        merged["hookSpecificOutput"] = specific
+    return merged
+
+
+def merge_field_replacement(outputs: Outputs) -> dict[str, Any]:
+    """A later hook's explicit value replaces an earlier one, even a block."""
+    merged: dict[str, Any] = {}
+    specific: dict[str, Any] = {}
+    for output in outputs:
+        data = output.to_dict()
+        if not output.is_explicit and "decision" in merged:
+            # The `allow` of a crashed hook or of plain text is ours, not the hook's: it must not undo a block.
+            data.pop("decision", None)
+        merged |= data
+        _overlay(specific, output.hook_specific_output, keywise=("llm_request",))
+    merged["hookSpecificOutput"] = specific
+    return merged
+
+
+def merge_tool_selection(outputs: Outputs) -> dict[str, Any]:
+    """Allow-lists are united and the most restrictive mode wins; stops and messages are kept as on tool events."""
+    merged = _stop_fields(outputs)
+    merged |= _joined("systemMessage", [output.system_message for output in outputs])
+    configs = [
+        config for output in outputs if isinstance(config := output.hook_specific_output.get("toolConfig"), dict)
+    ]
+    tool_config = _unite_tool_configs(configs)
+    if tool_config:
+        merged["hookSpecificOutput"] = {
+            "hookEventName": HookEventName.BEFORE_TOOL_SELECTION.value,
+            "toolConfig": tool_config,
+        }
+    return merged
+
+
+def merge_last_wins(outputs: Outputs) -> dict[str, Any]:
+    """Later fields replace earlier ones, values as they are."""
+    merged: dict[str, Any] = {}
+    for output in outputs:
+        merged |= output.to_dict()
+    return merged
+
+
+def _stop_fields(outputs: Outputs) -> dict[str, Any]:
+    stopping = [output for output in outputs if output.should_stop_execution()]
+    return {"continue": not stopping, **_joined("stopReason", [output.stop_reason for output in stopping])}
+
+
+def _blocking_decision(output: DefaultHookOutput) -> str:
+    # A deny that was given in the compatibility field only is told to callers in the ordinary one.
+    return output.decision if output.decision in BLOCKING_DECISIONS and output.decision else "deny"
+
+
+def _joined(name: str, texts: Sequence[str | None]) -> dict[str, str]:
+    given = [text for text in texts if text]
+    return {name: "\n".join(given)} if given else {}
+
+
+def _merge_specific(outputs: Outputs) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for output in outputs:
+        _overlay(merged, output.hook_specific_output, keywise=("tool_input",))
+    merged |= _joined("additionalContext", [output.get_additional_context() for output in outputs])
+    if any(output.hook_specific_output.get("clearContext") is True for output in outputs):
+        merged["clearContext"] = True
+    merged |= _surviving_permission(outputs)
+    return merged
+
+
+def _surviving_permission(outputs: Outputs) -> dict[str, Any]:
+    """The first denial in the compatibility fields, with the reasons of all that deny there."""
+    denying = [
+        output.hook_specific_output
+        for output in outputs
+        if BeforeToolHookOutput({"hookSpecificOutput": output.hook_specific_output}).is_blocking_decision()
+    ]
+    if not denying:
+        return {}
+    reasons = [text_of(specific.get("permissionDecisionReason")) for specific in denying]
+    return {
+        "permissionDecision": denying[0]["permissionDecision"],
+        **_joined("permissionDecisionReason", reasons),
+    }
+
+
+def _overlay(target: dict[str, Any], changes: Mapping[str, Any], *, keywise: Sequence[str]) -> None:
+    """Lays changes over the target; the fields named by `keywise` are laid over each other key by key."""
+    for key, value in changes.items():
+        before = target.get(key)
+        if key in keywise and isinstance(before, dict) and value is not None:
+            # Something that is not an object cannot be laid over one, and must not cost an earlier hook its change.
+            target[key] = {**before, **value} if isinstance(value, dict) else before
+        else:
+            target[key] = value
+
+
+def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    modes = [
+        config["mode"] if config["mode"] in _MODES else "AUTO" for config in configs if config.get("mode") is not None
+    ]
+    lists = [names for config in configs if isinstance(names := config.get("allowedFunctionNames"), list)]
+    if not modes and not lists:
+        return {}
+    mode = max(modes, key=_MODES.index, default="AUTO")
+    if mode == "NONE":
+        return {"mode": mode, "allowedFunctionNames": []}
+    if not lists:
+        return {"mode": mode}
+    united = {name for names in lists for name in names if isinstance(name, str)}
+    return {"mode": mode, "allowedFunctionNames": sorted(united)}

@@ -1,0 +1,143 @@
+"""What the log says about events: one record per hook, one per event, and one for every hook that did not run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookline.contract.hooks import HookEntry
+from hookline.contract.results import (
+    AggregatedHookResult,
+    HookExecutionPlan,
+    HookExecutionResult,
+    ProcessedHookResult,
+    SkippedHook,
+)
+from hookline.engine.aggregator import overridden
+from hookline.engine.child.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.log import HookLogger
+
+
+class EventLog:
+    """Writes the records of fired events."""
+
+    def __init__(self, log: HookLogger, session: Callable[[], str]) -> None:
+        self._log = log
+        self._session = session
+
+    def planned(self, plan: HookExecutionPlan) -> None:
+        """Says of each hook that is not going to run why; called whenever a plan is made."""
+        for skip in plan.skipped:
+            say = self._log.warn if skip.reason.startswith("untrusted") else self._log.debug
+            say(f"{plan.event}: {skip.hook.label} is not run: {skip.reason}", kind="skip", **self._about(skip))
+
+    def fired(
+        self, result: AggregatedHookResult, processed: ProcessedHookResult, fire_id: str, subject: str | None
+    ) -> None:
+        """Says what every hook did, what came of all of them together, and what their authors should know."""
+        plan = result.plan
+        if plan is None:
+            return
+        common = {"fire": fire_id, "session": self._session(), "event": plan.event.value, "subject": subject}
+        for index, hook_result in enumerate(result.results):
+            self._hook(hook_result, {"id": f"{fire_id}-{index}", **common})
+        for hook in plan.hooks[len(result.results) :]:
+            reason = f"chain stopped: {result.results[-1].hook.label} blocked"
+            text = f"{plan.event}: {hook.label} is not run: {reason}"
+            self._log.info(text, kind="skip", reason=reason, **common, **_who(hook))
+        self._batch(result, processed, common)
+
+    def failed(self, message: str, **fields: Any) -> None:
+        """Says that the engine itself failed, which never stops the agent."""
+        self._log.warn(message, kind="fault", session=self._session(), **fields)
+
+    def _about(self, skip: SkippedHook) -> dict[str, Any]:
+        return {
+            "session": self._session(),
+            "event": skip.hook.event.value,
+            "reason": skip.reason,
+            **_who(skip.hook),
+        }
+
+    def _hook(self, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
+        fields = {
+            **common,
+            **_who(result.hook),
+            "duration": round(result.duration_ms, 3),
+            "success": result.success,
+            "exitCode": result.exit_code,
+            "signal": result.signal,
+            "timedOut": result.timed_out,
+            "truncated": result.truncated,
+            "decision": result.output and result.output.decision,
+            "stdin": result.stdin,
+            "stdout": result.stdout,
+            "stderr": result.stderr,
+            "error": result.error,
+        }
+        text = f"{result.event}: {result.hook.label} {show_ending(result)}"
+        if result.success:
+            self._log.debug(text, kind="hook", **fields)
+        elif result.exit_code == EXIT_CODE_BLOCKING_ERROR and result.error is None:
+            self._log.info(f"{text}: deny", kind="hook", **fields)
+        else:
+            advice = f" ({result.hook.origin}: {result.hook.location}); the operation goes on without it"
+            if result.output is not None and result.output.is_blocking_decision():
+                advice = f" ({result.hook.origin}: {result.hook.location}); its onError is block"
+            self._log.warn(f"{text}{advice}", kind="hook", **fields)
+        for complaint in result.complaints:
+            self._log.warn(
+                f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook)
+            )
+
+    def _batch(self, result: AggregatedHookResult, processed: ProcessedHookResult, common: Mapping[str, Any]) -> None:
+        count = len(result.results)
+        good = sum(hook_result.success for hook_result in result.results)
+        output = result.final_output
+        row = EVENT_TABLE[result.results[0].event] if result.results else None
+        self._log.debug(
+            f"{common['event']}: {count} hooks, {good} succeeded, {count - good} failed,"
+            f" {result.total_duration:.1f} ms",
+            kind="event",
+            **common,
+            hooks=count,
+            succeeded=good,
+            failed=count - good,
+            duration=round(result.total_duration, 3),
+            success=result.success,
+            blocked=output is not None and output.is_blocking_decision(),
+            stop=processed.should_stop,
+            stopReason=processed.stop_reason,
+            systemMessage=processed.system_message,
+            suppressOutput=processed.suppress_output,
+        )
+        if row is None:
+            return
+        if row.replaces_fields:
+            for said in overridden(result.results):
+                self._log.warn(
+                    f"{common['event']}: {said}: on this event the later hook wins", kind="override", **common
+                )
+        if not row.can_block:
+            self._advise_of_useless_blocks(result, common)
+
+    def _advise_of_useless_blocks(self, result: AggregatedHookResult, common: Mapping[str, Any]) -> None:
+        for hook_result in result.results:
+            if hook_result.output is not None and hook_result.output.is_blocking_decision():
+                self._log.warn(
+                    f"{hook_result.event}: {hook_result.hook.label} blocks, but {hook_result.event} cannot block"
+                    ' anything; to end the session answer {"continue": false}',
+                    kind="advice",
+                    **common,
+                    **_who(hook_result.hook),
+                )
+
+
+def _who(hook: HookEntry) -> dict[str, Any]:
+    return {
+        "hook": hook.label,
+        "type": hook.type.value,
+        "command": hook.command,
+        "source": hook.source.value,
+        "origin": hook.origin,
+        "location": hook.location,
+    }

@@ -1,0 +1,130 @@
+"""One row per event: everything that differs between events is a column here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from hookline.contract import inputs
+from hookline.contract.events import HookEventName
+from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, chain_tool_input
+from hookline.engine._effects import (
+    Effect,
+    llm_request_effect,
+    llm_response_effect,
+    no_effect,
+    tool_config_effect,
+    tool_input_effect,
+)
+from hookline.engine._merge import (
+    Outputs,
+    merge_field_replacement,
+    merge_last_wins,
+    merge_or_decision,
+    merge_tool_selection,
+)
+from hookline.translate.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+
+
+class Matching(Enum):
+    """How a matcher is compared with the event's subject."""
+
+    REGEX = auto()
+    EQUALITY = auto()
+    NEVER_ASKED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """What is particular to one event."""
+
+    input: type
+    """The TypedDict of all that its hooks are told."""
+    output: type[DefaultHookOutput] = DefaultHookOutput
+    merge: Callable[[Outputs], dict[str, Any]]
+    matching: Matching = Matching.NEVER_ASKED
+    subject: str | None = None
+    """The input field that matchers are compared with."""
+    chain: Chain | None = None
+    """How one hook's answer changes what the next one of a sequence is told."""
+    effect: Effect = no_effect
+    """What the caller goes on with when the answer changes it."""
+    can_block: bool = False
+    replaces_fields: bool = False
+    """True where a later hook can undo an earlier hook's block."""
+
+
+EVENT_TABLE: Mapping[HookEventName, EventRow] = {
+    HookEventName.BEFORE_TOOL: EventRow(
+        input=inputs.BeforeToolInput,
+        output=BeforeToolHookOutput,
+        merge=merge_or_decision,
+        matching=Matching.REGEX,
+        subject="tool_name",
+        chain=chain_tool_input,
+        effect=tool_input_effect,
+        can_block=True,
+    ),
+    HookEventName.AFTER_TOOL: EventRow(
+        input=inputs.AfterToolInput,
+        merge=merge_or_decision,
+        matching=Matching.REGEX,
+        subject="tool_name",
+    ),
+    HookEventName.BEFORE_MODEL: EventRow(
+        input=inputs.BeforeModelInput,
+        output=BeforeModelHookOutput,
+        merge=merge_field_replacement,
+        chain=chain_llm_request,
+        effect=llm_request_effect,
+        can_block=True,
+        replaces_fields=True,
+    ),
+    HookEventName.AFTER_MODEL: EventRow(
+        input=inputs.AfterModelInput,
+        output=AfterModelHookOutput,
+        merge=merge_field_replacement,
+        effect=llm_response_effect,
+        replaces_fields=True,
+    ),
+    HookEventName.BEFORE_TOOL_SELECTION: EventRow(
+        input=inputs.BeforeToolSelectionInput,
+        output=BeforeToolSelectionHookOutput,
+        merge=merge_tool_selection,
+        effect=tool_config_effect,
+    ),
+    HookEventName.BEFORE_AGENT: EventRow(
+        input=inputs.BeforeAgentInput,
+        merge=merge_or_decision,
+        chain=chain_prompt,
+    ),
+    HookEventName.AFTER_AGENT: EventRow(
+        input=inputs.AfterAgentInput,
+        merge=merge_or_decision,
+    ),
+    HookEventName.SESSION_START: EventRow(
+        input=inputs.SessionStartInput,
+        merge=merge_or_decision,
+        matching=Matching.EQUALITY,
+        subject="source",
+    ),
+    HookEventName.SESSION_END: EventRow(
+        input=inputs.SessionEndInput,
+        merge=merge_last_wins,
+        matching=Matching.EQUALITY,
+        subject="reason",
+    ),
+    HookEventName.PRE_COMPRESS: EventRow(
+        input=inputs.PreCompressInput,
+        merge=merge_last_wins,
+        matching=Matching.EQUALITY,
+        subject="trigger",
+    ),
+    HookEventName.NOTIFICATION: EventRow(
+        input=inputs.NotificationInput,
+        merge=merge_last_wins,
+        matching=Matching.EQUALITY,
+        subject="notification_type",
+    ),
+}

@@ -1,0 +1,210 @@
+"""Fires events: plan, build the input, run, merge, read the common fields, log; a fault of ours never gets out."""
+
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.contract.events import (
+    HookEventName,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionStartSource,
+)
+from hookline.contract.inputs import SessionFacts
+from hookline.contract.llm import GenerateContentParameters
+from hookline.contract.messages import Message, MessageBus, MessageBusType
+from hookline.contract.results import AggregatedHookResult, HookError, make_empty_success_result
+from hookline.contract.wire import utc_timestamp
+from hookline.engine._mediation import answer
+from hookline.engine.aggregator import HookAggregator
+from hookline.engine.event_log import EventLog
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.engine.planner import HookPlanner
+from hookline.engine.runner import HookRunner
+from hookline.log import HookLogger
+from hookline.translate.hook_format import is_sdk_request, is_sdk_response
+from hookline.translate.translator import HookTranslatorGenAIv1
+
+
+class HookEventHandler:
+    """One method per event; each returns the merged answer of the event's hooks, and never raises."""
+
+    def __init__(
+        self,
+        *,
+        facts: SessionFacts,
+        planner: HookPlanner,
+        runner: HookRunner,
+        aggregator: HookAggregator,
+        translator: HookTranslatorGenAIv1,
+        log: HookLogger,
+        bus: MessageBus | None = None,
+    ) -> None:
+        self._facts = facts
+        self._planner = planner
+        self._runner = runner
+        self._aggregator = aggregator
+        self._translator = translator
+        self._event_log = EventLog(log, facts.get_session_id)
+        self._bus = bus
+        self._unsubscribe = (
+            bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._mediate) if bus is not None else None
+        )
+
+    async def fire_before_tool_event(
+        self, tool_name: str, tool_input: Mapping[str, Any], *, mcp_context: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
+        """Fires BeforeTool."""
+        fields = {"tool_name": tool_name, "tool_input": tool_input}
+        return await self._fire(HookEventName.BEFORE_TOOL, _with_mcp_context(fields, mcp_context))
+
+    async def fire_after_tool_event(
+        self,
+        tool_name: str,
+        tool_input: Mapping[str, Any],
+        tool_response: Mapping[str, Any],
+        *,
+        mcp_context: Mapping[str, Any] | None = None,
+    ) -> AggregatedHookResult:
+        """Fires AfterTool."""
+        fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
+        return await self._fire(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
+
+    async def fire_before_model_event(
+        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+    ) -> AggregatedHookResult:
+        """Fires BeforeModel."""
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": llm_request})
+
+    async def fire_after_model_event(
+        self, llm_request: GenerateContentParameters | Mapping[str, Any], llm_response: Any
+    ) -> AggregatedHookResult:
+        """Fires AfterModel; the response is the SDK's, or already in hook form."""
+        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": llm_request, "llm_response": llm_response})
+
+    async def fire_before_tool_selection_event(
+        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+    ) -> AggregatedHookResult:
+        """Fires BeforeToolSelection."""
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": llm_request})
+
+    async def fire_before_agent_event(self, prompt: str) -> AggregatedHookResult:
+        """Fires BeforeAgent."""
+        return await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
+
+    async def fire_after_agent_event(
+        self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False
+    ) -> AggregatedHookResult:
+        """Fires AfterAgent."""
+        fields = {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
+        return await self._fire(HookEventName.AFTER_AGENT, fields)
+
+    async def fire_session_start_event(self, source: SessionStartSource) -> AggregatedHookResult:
+        """Fires SessionStart."""
+        return await self._fire(HookEventName.SESSION_START, {"source": source})
+
+    async def fire_session_end_event(self, reason: SessionEndReason) -> AggregatedHookResult:
+        """Fires SessionEnd."""
+        return await self._fire(HookEventName.SESSION_END, {"reason": reason})
+
+    async def fire_pre_compress_event(self, trigger: PreCompressTrigger) -> AggregatedHookResult:
+        """Fires PreCompress."""
+        return await self._fire(HookEventName.PRE_COMPRESS, {"trigger": trigger})
+
+    async def fire_notification_event(
+        self, notification_type: str, message: str, details: Mapping[str, Any]
+    ) -> AggregatedHookResult:
+        """Fires Notification."""
+        fields = {"notification_type": notification_type, "message": message, "details": details}
+        return await self._fire(HookEventName.NOTIFICATION, fields)
+
+    async def fire_event(self, name: str, fields: Mapping[str, Any]) -> AggregatedHookResult:
+        """Fires the event of this name with its own fields as they are; an unknown name gives a failed result."""
+        try:
+            event = HookEventName(name)
+        except ValueError as error:
+            return build_failure_envelope(error, "event name", {"known": [event.value for event in HookEventName]})
+        return await self._fire(event, fields)
+
+    def dispose(self) -> None:
+        """Stops serving the bus; without a bus it does nothing."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    async def _mediate(self, message: Message) -> None:
+        if self._bus is not None:
+            await self._bus.publish(await answer(message, self._fire))
+
+    async def _fire(self, name: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
+        started = time.perf_counter()
+        stage = "planning"
+        try:
+            subject = _subject(name, fields)
+            plan = self._planner.create_execution_plan(name, subject)
+            if plan is None:
+                return make_empty_success_result()
+            stage = "translation"
+            event_input = self._build_input(name, fields)
+            stage = "execution"
+            if plan.sequential:
+                results = await self._runner.execute_hooks_sequential(plan.hooks, event_input)
+            else:
+                results = await self._runner.execute_hooks_parallel(plan.hooks, event_input)
+            stage = "aggregation"
+            result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
+            processed = process_common_hook_output_fields(result)
+            stage = "logging"
+            self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
+        except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
+            self._event_log.failed(
+                f"{name}: hookline failed while {stage} ({error!r}), so its hooks had no effect; please report this",
+                event=name.value,
+                stage=stage,
+                traceback=traceback.format_exc(),
+            )
+            return build_failure_envelope(error, stage, {"event": name.value})
+        return result
+
+    def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "session_id": self._facts.get_session_id(),
+            "cwd": self._facts.get_working_dir(),
+            "timestamp": utc_timestamp(),
+            "hook_event_name": name.value,
+            "transcript_path": self._facts.get_transcript_path(),
+            **{key: self._translate(key, value) for key, value in fields.items()},
+        }
+
+    def _translate(self, key: str, value: Any) -> Any:
+        match key:
+            case "llm_request" if not isinstance(value, Mapping) or is_sdk_request(value):
+                return self._translator.to_hook_llm_request(value)
+            case "llm_response" if not isinstance(value, Mapping) or is_sdk_response(value):
+                return self._translator.to_hook_llm_response(value)
+            case _:
+                return value
+
+
+def build_failure_envelope(
+    error: BaseException, stage: str, meta: Mapping[str, Any] | None = None
+) -> AggregatedHookResult:
+    """The result of an event that the engine itself could not see through: no answer, and the fault told."""
+    message = f"{stage} failed: {error!r}"
+    return AggregatedHookResult(
+        success=False,
+        errors=(HookError(message, stage=stage, details={"error": type(error).__name__, **(meta or {})}),),
+    )
+
+
+def _subject(name: HookEventName, fields: Mapping[str, Any]) -> str | None:
+    field = EVENT_TABLE[name].subject
+    subject = fields.get(field) if field else None
+    return str(subject) if isinstance(subject, str) else None
+
+
+def _with_mcp_context(fields: dict[str, Any], mcp_context: Mapping[str, Any] | None) -> dict[str, Any]:
+    return fields if mcp_context is None else {**fields, "mcp_context": mcp_context}

@@ -1,0 +1,240 @@
+"""Raw layers → typed values, tolerantly: one bad entry costs one entry, one bad option costs that option."""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.outputs import kind_of
+from hookline.settings.jsonc import PathStep, show_path
+from hookline.settings.load import Layer, Problem
+from hookline.settings.merge import authority, by_authority
+from hookline.settings.schema import HookGroupSettings, HooksConfigSettings, HookSettings
+
+Path = tuple[PathStep, ...]
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+_EVENTS = {event.value: event for event in HookEventName}
+# What other hook systems call these moments, and what people write by mistake.
+_FOREIGN_EVENTS = {
+    "PreToolUse": "BeforeTool",
+    "PostToolUse": "AfterTool",
+    "UserPromptSubmit": "BeforeAgent",
+    "Stop": "AfterAgent",
+    "SubagentStop": "AfterAgent",
+    "PreCompact": "PreCompress",
+}
+_MISPLACED_OPTIONS = frozenset({"disabled", "enabled", "notifications"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedHooks:
+    """The hooks of all layers, and what was wrong with those that were left out or mended."""
+
+    entries: tuple[HookEntry, ...]
+    problems: tuple[Problem, ...]
+
+
+def decode_hooks(layers: Sequence[Layer]) -> DecodedHooks:
+    """Every usable hook of the layers, in the order of the layers, with all problems found on the way."""
+    problems: list[Problem] = [problem for layer in layers for problem in layer.problems]
+    options = {id(layer): _layer_options(layer, problems) for layer in layers}
+    entries: list[HookEntry] = []
+    for layer in layers:
+        disabled = {
+            name: other.origin
+            for other in by_authority(layers)
+            if authority(other) >= authority(layer)
+            for name in options[id(other)].disabled
+        }
+        decoder = _LayerDecoder(layer, disabled, problems)
+        entries += decoder.event_map(layer.values.get("hooks"), ("hooks",), layer.source, layer.origin)
+        entries += decoder.extensions(layer.values.get("extensions"))
+    return DecodedHooks(entries=tuple(entries), problems=tuple(problems))
+
+
+def decode_options(layers: Sequence[Layer]) -> HooksConfigSettings:
+    """The options in force: for each one, the layer with the last word that gives it."""
+    given: dict[str, Any] = {}
+    for layer in by_authority(layers):
+        raw = layer.values.get("hooksConfig")
+        if layer.is_guest or not isinstance(raw, Mapping):
+            continue
+        decoded = _layer_options(layer, [])
+        for field in msgspec.structs.fields(HooksConfigSettings):
+            if field.encode_name in raw and field.name not in given:
+                given[field.name] = getattr(decoded, field.name)
+    return HooksConfigSettings(**given)
+
+
+def _layer_options(layer: Layer, problems: list[Problem]) -> HooksConfigSettings:
+    raw = layer.values.get("hooksConfig")
+    if raw is None:
+        return HooksConfigSettings()
+    if not isinstance(raw, Mapping):
+        said = f"is {kind_of(raw)}, expected an object; its options do not count"
+        problems.append(layer.problem(("hooksConfig",), said, is_error=True))
+        return HooksConfigSettings()
+    if layer.is_guest:
+        problems += [
+            layer.problem(("hooksConfig", key), "counts only in the user's or the system's settings; move it there")
+            for key in raw
+            if key != "disabled"
+        ]
+    return _decode_fields(raw, HooksConfigSettings, layer, ("hooksConfig",), problems)
+
+
+def _decode_fields(
+    raw: Mapping[str, Any], struct: type[_Struct], layer: Layer, path: Path, problems: list[Problem]
+) -> _Struct:
+    """The struct from whatever fields are well typed; the others keep their defaults and are reported."""
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(struct):
+        if field.encode_name not in raw:
+            continue
+        try:
+            values[field.name] = msgspec.convert(raw[field.encode_name], field.type)
+        except msgspec.ValidationError as error:
+            what = str(error).removesuffix(" - at `$`")
+            problems.append(layer.problem((*path, field.encode_name), f"is ignored: {what[:1].lower()}{what[1:]}"))
+    return struct(**values)
+
+
+class _LayerDecoder:
+    """Walks the hooks of one layer."""
+
+    def __init__(self, layer: Layer, disabled: Mapping[str, str], problems: list[Problem]) -> None:
+        self._layer = layer
+        self._disabled = disabled
+        self._problems = problems
+
+    def extensions(self, raw: Any) -> Iterator[HookEntry]:
+        """The hooks of the layer's active extensions."""
+        for index, extension in self._items(raw, ("extensions",)):
+            path: Path = ("extensions", index)
+            if not isinstance(extension, Mapping):
+                self._drop(path, f"is {kind_of(extension)}, expected an object with name and hooks")
+                continue
+            name = extension.get("name")
+            origin = f"extension {name if isinstance(name, str) else index} ({self._layer.origin})"
+            if extension.get("isActive") is False:
+                continue
+            yield from self.event_map(extension.get("hooks"), (*path, "hooks"), ConfigSource.EXTENSIONS, origin)
+
+    def event_map(self, raw: Any, path: Path, source: ConfigSource, origin: str) -> Iterator[HookEntry]:
+        """The hooks of a map from event names to groups."""
+        if raw is None:
+            return
+        if not isinstance(raw, Mapping):
+            self._drop(path, f"is {kind_of(raw)}, expected an object that maps event names to groups of hooks")
+            return
+        for name, groups in raw.items():
+            event = _EVENTS.get(name)
+            if event is None:
+                self._say((*path, name), _unknown_event(name))
+                continue
+            for index, group in self._items(groups, (*path, name)):
+                yield from self._group(group, event, (*path, name, index), source, origin)
+
+    def _group(
+        self, raw: Any, event: HookEventName, path: Path, source: ConfigSource, origin: str
+    ) -> Iterator[HookEntry]:
+        if not isinstance(raw, Mapping):
+            self._drop(path, f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}')
+            return
+        hooks = raw.get("hooks")
+        if not isinstance(hooks, list):
+            said = "has no hooks" if hooks is None else f"has hooks that are {kind_of(hooks)}"
+            self._drop(path, f"{said}; give it an array of hooks")
+            return
+        options = _decode_fields({**raw, "hooks": []}, HookGroupSettings, self._layer, path, self._problems)
+        if raw.get("matcher") is not None and options.matcher is None:
+            self._say((*path, "matcher"), "cannot be used, so these hooks run for every tool; write a string")
+        for index, hook in enumerate(hooks):
+            entry = self._hook(hook, event, options, (*path, "hooks", index), source, origin)
+            if entry is not None:
+                yield entry
+
+    def _hook(
+        self, raw: Any, event: HookEventName, group: HookGroupSettings, path: Path, source: ConfigSource, origin: str
+    ) -> HookEntry | None:
+        fault = _hook_fault(raw)
+        if fault:
+            self._drop(path, fault)
+            return None
+        hook = _decode_fields(raw, HookSettings, self._layer, path, self._problems)
+        label = hook.name or hook.command or hook.type
+        disabled_by = self._disabled.get(label) or (None if hook.enabled else f"{origin}: {show_path(path)}.enabled")
+        return HookEntry(
+            event=event,
+            source=source,
+            origin=origin,
+            location=show_path(path),
+            type=HookType(hook.type),
+            command=hook.command,
+            timeout_ms=DEFAULT_TIMEOUT_MS if hook.timeout is None else hook.timeout,
+            name=hook.name,
+            description=hook.description,
+            matcher=group.matcher,
+            sequential=bool(group.sequential),
+            disabled_by=disabled_by,
+            env=hook.env or {},
+            on_error=OnError(hook.on_error),
+            budget_ms=hook.budget,
+            needs_trust=self._layer.is_guest,
+        )
+
+    def _items(self, raw: Any, path: Path) -> Iterator[tuple[int, Any]]:
+        if isinstance(raw, list):
+            yield from enumerate(raw)
+        elif raw is not None:
+            self._drop(path, f"is {kind_of(raw)}, expected an array")
+
+    def _say(self, path: Path, message: str) -> None:
+        self._problems.append(self._layer.problem(path, message))
+
+    def _drop(self, path: Path, fault: str) -> None:
+        self._problems.append(self._layer.problem(path, f"{fault}; it does not run", is_error=True))
+
+
+_HOOK_FAULTS: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
+    (lambda raw: "type" not in raw, 'has no type; add "type": "command"'),
+    (
+        lambda raw: raw["type"] not in ("command", "plugin"),
+        'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+    ),
+    (
+        lambda raw: raw["type"] == "command" and raw.get("command") is None,
+        "has no command; give a command or remove the entry",
+    ),
+    (
+        lambda raw: raw.get("command") is not None and not isinstance(raw["command"], str),
+        "has a command that is not a string; write the whole command line as one string",
+    ),
+    (
+        lambda raw: raw["type"] == "command" and not raw["command"].strip(),
+        "has an empty command; give a command or remove the entry",
+    ),
+)
+
+
+def _hook_fault(raw: Any) -> str | None:
+    """Why a hook cannot be used at all, or None."""
+    if not isinstance(raw, Mapping):
+        return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
+    return next((message for holds, message in _HOOK_FAULTS if holds(raw)), None)
+
+
+def _unknown_event(name: str) -> str:
+    if name in _MISPLACED_OPTIONS:
+        return "is not an event; options such as this one belong in hooksConfig"
+    likely = _FOREIGN_EVENTS.get(name) or next(
+        (event for event in _EVENTS if event.lower() == name.lower()),
+        next(iter(difflib.get_close_matches(name, _EVENTS, n=1)), None),
+    )
+    advice = f"did you mean {likely}?" if likely else f"the events are {', '.join(_EVENTS)}"
+    return f"is not an event, so its hooks do not run; {advice}"

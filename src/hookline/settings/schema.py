@@ -1,0 +1,125 @@
+"""What a settings file may hold. The JSON Schema in docs/schema/ is made from these types."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, OnError
+
+Milliseconds = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """One hook: a command to run."""
+
+    type: Annotated[
+        Literal["command", "plugin"],
+        Meta(description="How the hook is run. Only `command` can be run; `plugin` is accepted and always fails."),
+    ]
+    command: Annotated[
+        str | None,
+        Meta(description="The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory."),
+    ] = None
+    timeout: Annotated[
+        Milliseconds | None, Meta(description="How long it may take, in milliseconds; 60000 when not given.")
+    ] = DEFAULT_TIMEOUT_MS
+    name: Annotated[str | None, Meta(description="What people call it, in the log and in hooksConfig.disabled.")] = None
+    description: Annotated[str | None, Meta(description="What it is for, in a sentence.")] = None
+    enabled: Annotated[bool, Meta(description="false keeps the hook configured without running it.")] = True
+    env: Annotated[dict[str, str] | None, Meta(description="Environment variables to add for this hook alone.")] = None
+    on_error: Annotated[
+        OnError, Meta(description="What a crash or a timeout means where a hook can block: allow (as ever) or block.")
+    ] = OnError.ALLOW
+    budget: Annotated[
+        Milliseconds | None,
+        Meta(description="The time it should stay under, in milliseconds; `hookline stats` compares."),
+    ] = None
+
+
+class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """Hooks that share a matcher."""
+
+    hooks: Annotated[list[HookSettings], Meta(description="The hooks, in the order in which they are planned.")]
+    matcher: Annotated[
+        str | None,
+        Meta(description="For tools: an ECMAScript regular expression, found anywhere in the name. Empty or * is all."),
+    ] = None
+    sequential: Annotated[
+        bool | None,
+        Meta(description="true runs all hooks of the event one after another, each seeing earlier changes."),
+    ] = False
+
+
+class ExtensionSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """Hooks that an extension brings."""
+
+    name: Annotated[str, Meta(description="The extension's name.")]
+    is_active: Annotated[bool, Meta(description="false leaves its hooks out.")] = True
+    hooks: Annotated[
+        dict[HookEventName, list[HookGroupSettings]] | None, Meta(description="As in the file's own `hooks`.")
+    ] = None
+
+
+class LogSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Where the record of all hook runs goes."""
+
+    enabled: Annotated[bool, Meta(description="false writes no log file.")] = True
+    path: Annotated[str | None, Meta(description="The file; by default hooks.jsonl in the user's state directory.")] = (
+        None
+    )
+    max_bytes: Annotated[Count, Meta(description="The size at which the file is rotated.")] = 10 * 1024 * 1024
+    backups: Annotated[Annotated[int, Meta(ge=0)], Meta(description="How many rotated files are kept.")] = 5
+
+
+class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Every option of the hook system that is not a hook."""
+
+    disabled: Annotated[
+        tuple[str, ...], Meta(description="Names of hooks that do not run (their command, where they have no name).")
+    ] = ()
+    output_limit: Annotated[
+        Count, Meta(description="How many bytes are kept of a hook's stdout and of its stderr, each.")
+    ] = 10 * 1024 * 1024
+    max_concurrent: Annotated[
+        Count, Meta(description="How many hooks may run at the same time in one program; more than that wait.")
+    ] = 128
+    stream_during_after_model: Annotated[
+        bool, Meta(description="true shows the model's answer while it streams, before AfterModel hooks have spoken.")
+    ] = False
+    redact: Annotated[
+        tuple[str, ...],
+        Meta(description="Patterns such as *TOKEN* for names whose values are kept out of the log."),
+    ] = ()
+    log: Annotated[LogSettings, Meta(description="The log file.")] = LogSettings()
+
+
+class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """The older home of enableHooks."""
+
+    enable_hooks: Annotated[bool | None, Meta(description="An older spelling of the top-level enableHooks.")] = None
+
+
+class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
+    """A settings.json, as far as hooks are concerned; other keys belong to others."""
+
+    enable_hooks: Annotated[
+        bool | None, Meta(description="true switches the hook system on; it is off by default.")
+    ] = None
+    hooks: Annotated[
+        dict[HookEventName, list[HookGroupSettings]] | None, Meta(description="Groups of hooks for each event.")
+    ] = None
+    hooks_config: Annotated[HooksConfigSettings | None, Meta(description="Options of the hook system.")] = None
+    extensions: Annotated[list[ExtensionSettings] | None, Meta(description="Extensions that bring hooks.")] = None
+    tools: ToolsSettings | None = None
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of a settings file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hookline settings",
+        **msgspec.json.schema(SettingsFile),
+    }

@@ -1,0 +1,179 @@
+"""The hook system: builds its parts once, initializes them once, and takes them down."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
+from hookline.contract.inputs import SessionFacts
+from hookline.contract.messages import MessageBus
+from hookline.contract.results import HookExecutionPlan
+from hookline.engine.aggregator import HookAggregator
+from hookline.engine.child.process import ChildLimits
+from hookline.engine.event_log import EventLog
+from hookline.engine.handler import HookEventHandler
+from hookline.engine.planner import HookPlanner
+from hookline.engine.registry import HookRegistry
+from hookline.engine.runner import HookRunner
+from hookline.errors import HookSystemNotInitializedError
+from hookline.log import FileSink, HookLogger, LogSink, Redactor, default_log_path
+from hookline.settings.decode import decode_options
+from hookline.settings.load import Layer
+from hookline.settings.schema import HooksConfigSettings
+from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+from hookline.translate.translator import default_hook_translator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSystemStatus:
+    """Whether the hook system is ready, and how many hooks it knows."""
+
+    initialized: bool
+    total_hooks: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The status as JSON."""
+        return {"initialized": self.initialized, "totalHooks": self.total_hooks}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    options: HooksConfigSettings
+    log: HookLogger
+    registry: HookRegistry
+    planner: HookPlanner
+    handler: HookEventHandler
+
+
+class HookSystem:
+    """Owns the registry, planner, runner, aggregator and event handler of one program."""
+
+    def __init__(
+        self,
+        *,
+        facts: SessionFacts,
+        layers: Callable[[], Sequence[Layer]],
+        environ: Mapping[str, str],
+        bus: MessageBus | None = None,
+        sinks: Sequence[LogSink] = (),
+        trust_path: Path | None = None,
+    ) -> None:
+        self._facts = facts
+        self._layers = layers
+        self._environ = environ
+        self._bus = bus
+        self._sinks = sinks
+        self._trust_path = trust_path
+        self._parts: _Parts | None = None
+
+    async def initialize(self) -> None:
+        """Reads the hooks; only the first call does anything."""
+        if self._parts is None:
+            parts = self._build()
+            parts.registry.initialize()
+            self._parts = parts
+
+    def get_registry(self) -> HookRegistry:
+        """The hooks that are configured."""
+        return self._ready().registry
+
+    def get_event_handler(self) -> HookEventHandler:
+        """Where events are fired."""
+        return self._ready().handler
+
+    def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
+        """Which hooks would run for an event about a subject (a tool, a trigger), and why others would not."""
+        return self._ready().planner.explain(event, subject)
+
+    def get_options(self) -> HooksConfigSettings:
+        """The options in force."""
+        return self._ready().options
+
+    def get_log(self) -> HookLogger:
+        """Where everything about hooks is written."""
+        return self._ready().log
+
+    def get_status(self) -> HookSystemStatus:
+        """Whether the system is ready and how many hooks it knows; allowed at any time."""
+        hooks = self._parts.registry.get_all_hooks() if self._parts else ()
+        return HookSystemStatus(initialized=self._parts is not None, total_hooks=len(hooks))
+
+    def get_all_hooks(self) -> tuple[HookEntry, ...]:
+        """Every configured hook, disabled ones included."""
+        return self.get_registry().get_all_hooks()
+
+    def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
+        """Switches the hooks of a name on or off until the program ends; False when there is none of that name."""
+        return self.get_registry().set_hook_enabled(name, enabled=enabled)
+
+    def dispose(self) -> None:
+        """Leaves the bus and closes the log; the system is not used after this."""
+        if self._parts is not None:
+            self._parts.handler.dispose()
+            self._parts.log.close()
+
+    def _ready(self) -> _Parts:
+        if self._parts is None:
+            raise HookSystemNotInitializedError
+        return self._parts
+
+    def _build(self) -> _Parts:
+        options = decode_options(self._layers())
+        log = HookLogger((*_file_sinks(options, self._environ), *self._sinks))
+        trust = TrustStore(self._trust_path or default_trust_path())
+        registry = HookRegistry(self._layers, log)
+        planner = HookPlanner(
+            registry,
+            distrust=lambda hook: _why_untrusted(trust, hook, self._facts.get_working_dir()),
+            on_plan=_PlanTeller(EventLog(log, self._facts.get_session_id)).planned,
+        )
+        handler = HookEventHandler(
+            facts=self._facts,
+            planner=planner,
+            runner=HookRunner(
+                limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
+                environ=lambda: self._environ,
+            ),
+            aggregator=HookAggregator(),
+            translator=default_hook_translator,
+            log=log,
+            bus=self._bus,
+        )
+        return _Parts(options=options, log=log, registry=registry, planner=planner, handler=handler)
+
+
+class _PlanTeller:
+    """Passes plans on to the log, and tells a person once of each hook that waits for trust."""
+
+    def __init__(self, event_log: EventLog) -> None:
+        self._event_log = event_log
+        self._told: set[str] = set()
+
+    def planned(self, plan: HookExecutionPlan) -> None:
+        self._event_log.planned(plan)
+        for skip in plan.skipped:
+            if skip.reason.startswith("untrusted") and skip.reason + skip.hook.location not in self._told:
+                self._told.add(skip.reason + skip.hook.location)
+                sys.stderr.write(f"hookline: {plan.event} hook {skip.hook.label} is not run: {skip.reason}\n")
+
+
+def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:
+    if not options.log.enabled:
+        return ()
+    path = Path(options.log.path).expanduser() if options.log.path else default_log_path()
+    redactor = Redactor(options.redact, environ) if options.redact else None
+    return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
+
+
+def _why_untrusted(trust: TrustStore, hook: HookEntry, project_dir: str) -> str | None:
+    state = trust.state_of(hook, project_dir)
+    if state is TrustState.TRUSTED:
+        return None
+    if trust.problem is not None:
+        return trust.problem
+    if state is TrustState.CHANGED:
+        return "it changed since it was trusted; look at it and run: hookline trust"
+    return "hooks of a project need trust; look at it and run: hookline trust"
