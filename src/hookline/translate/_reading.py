@@ -29,6 +29,11 @@ def with_fields(value: Any, **changes: Any) -> Any:
     return changed
 
 
+def whole_text(text: str) -> str:
+    """The text without lone surrogates, which JSON can hold and the SDK refuses."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def word(value: Any) -> Any:
     """An enumeration's value, and anything else as it is."""
     return value.value if isinstance(value, Enum) else value
@@ -102,7 +107,7 @@ def has_payload(part: Any) -> bool:
 
 
 def has_call(content: Any) -> bool:
-    """True when a content holds a call that the next content may answer."""
+    """True when a content calls something."""
     return any(_has_any(part, _CALLS) for part in parts_of(content))
 
 

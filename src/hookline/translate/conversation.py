@@ -7,23 +7,13 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from hookline.contract.llm import LLMMessage
-from hookline.translate._reading import (
-    Role,
-    has_call,
-    has_payload,
-    has_response,
-    is_signed,
-    is_thought,
-    parts_of,
-    role_of,
-    text_of_part,
-    texts_of,
-    with_fields,
-    with_parts,
-)
+from hookline.translate._parts import remove_text, replace_text
+from hookline.translate._reading import Role, has_call, has_response, parts_of, role_of, texts_of, with_parts
 
 # Beyond this many comparisons messages are paired by position alone.
 _MAX_COMPARISONS = 2_500
+# How much of either end of a text is compared; whole texts can be very long.
+_COMPARED_CHARS = 200
 
 Key = tuple[str, str]
 
@@ -65,11 +55,12 @@ def rewrite_contents(
     """
     turns = read_turns(contents)
     places = _match(turns, [(message["role"], message["content"]) for message in messages])
+    gone = set(places.moved.values())
     rewritten: list[Any] = []
     waiting: list[Any] = []
     done = 0
     for number, turn in enumerate(turns):
-        if number in places.moved.values():
+        if number in gone:
             continue
         place = places.kept.get(number)
         if place is None:
@@ -77,35 +68,11 @@ def rewrite_contents(
             continue
         waiting += _arrivals(messages, range(done, place), turns, places.moved, make_content)
         done = place + 1
-        if not (rewritten and has_call(rewritten[-1]) and has_response(turn.content)):
+        if not (rewritten and _awaits_response(rewritten[-1]) and has_response(turn.content)):
             rewritten += waiting
             waiting = []
         rewritten += _with_text(turn, messages[place]["content"])
     return [*rewritten, *waiting, *_arrivals(messages, range(done, len(messages)), turns, places.moved, make_content)]
-
-
-def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
-    """The parts with another text: text parts that agree with it stay, one takes what differs, the others go.
-
-    A part that loses its text but carries a signature stays. There must be a text part among them.
-    """
-    slots = [number for number, part in enumerate(parts) if text_of_part(part) is not None]
-    texts = _spread(text, [parts[slot] for slot in slots])
-    return replace_texts(parts, texts)
-
-
-def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
-    """The parts with one text for each text part, in order."""
-    remaining = iter(texts)
-    replaced = [part if text_of_part(part) is None else _retold(part, next(remaining)) for part in parts]
-    return [part for part in replaced if part is not None]
-
-
-def remove_text(parts: Sequence[Any]) -> list[Any]:
-    """The parts without their text; signatures stay only beside something that is not text."""
-    if not any(text_of_part(part) is None or has_payload(part) for part in parts):
-        return []
-    return replace_texts(parts, [""] * len(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +86,14 @@ class _Places:
 def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> _Places:
     visible = [number for number, turn in enumerate(turns) if turn.text]
     kept: dict[int, int] = {}
-    for block in SequenceMatcher(
-        None, [turns[number].key for number in visible], wanted, autojunk=False
-    ).get_matching_blocks():
+    shown = [turns[number].key for number in visible]
+    for block in SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks():
         kept |= {visible[block.a + step]: block.b + step for step in range(block.size)}
     moved, carried = _moves(turns, [number for number in visible if number not in kept], wanted, set(kept.values()))
     settled = set(kept.values()) | set(moved) | set(carried.values())
-    for numbers, places in _gaps(visible, len(wanted), kept):
-        left = [number for number in numbers if number not in carried and number not in moved.values()]
+    gone = set(moved.values()) | set(carried)
+    for numbers, places in list(_gaps(visible, len(wanted), kept)):
+        left = [number for number in numbers if number not in gone]
         kept |= _pair(turns, left, wanted, [place for place in places if place not in settled])
     return _Places(kept, moved)
 
@@ -187,7 +154,17 @@ def _pair(turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], plac
 
 
 def _likeness(old: Key, new: Key) -> float:
-    return 1.0 + SequenceMatcher(None, old[1], new[1], autojunk=False).quick_ratio() if old[0] == new[0] else 0.0
+    if old[0] != new[0]:
+        return 0.0
+    return 1.0 + SequenceMatcher(None, _ends(old[1]), _ends(new[1]), autojunk=False).quick_ratio()
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _COMPARED_CHARS else text[:_COMPARED_CHARS] + text[-_COMPARED_CHARS:]
+
+
+def _awaits_response(content: Any) -> bool:
+    return has_call(content) and not has_response(content)
 
 
 def _arrivals(
@@ -216,29 +193,3 @@ def _without_text(turn: Turn) -> list[Any]:
         return [turn.content]
     left = remove_text(parts_of(turn.content))
     return [with_parts(turn.content, left)] if left else []
-
-
-def _spread(text: str, parts: Sequence[Any]) -> list[str]:
-    """The text divided among these text parts, so that as many as possible keep what they have."""
-    texts = [text_of_part(part) or "" for part in parts]
-    head, tail = 0, len(texts)
-    while head < tail - 1 and text.startswith(texts[head]):
-        text = text[len(texts[head]) :]
-        head += 1
-    while head < tail - 1 and text.endswith(texts[tail - 1]):
-        text = text[: len(text) - len(texts[tail - 1])]
-        tail -= 1
-    # What the model says must not turn into what it thinks.
-    taker = next((slot for slot in range(head, tail) if not is_thought(parts[slot])), head)
-    return [told if not head <= slot < tail else text if slot == taker else "" for slot, told in enumerate(texts)]
-
-
-def _retold(part: Any, text: str) -> Any:
-    """The part with this text, or None when nothing is left of it."""
-    if text == text_of_part(part) and text:
-        return part
-    if isinstance(part, str):
-        return text or None
-    if text or (is_signed(part) and not has_payload(part)):
-        return with_fields(part, text=text)
-    return with_fields(part, text=None) if has_payload(part) else None

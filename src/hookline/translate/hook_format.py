@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.contract.llm import LLMMessage
-from hookline.translate._reading import Role, field, listed
+from hookline.translate._reading import Role, field, listed, whole_text
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
 
@@ -17,7 +17,8 @@ def overlay_llm_request(base: Mapping[str, Any], changes: Mapping[str, Any]) -> 
     # Without messages the instruction stays as it is: a list with nothing but it would drop the conversation.
     if instruction is not None and isinstance(messages, list):
         del merged["systemInstruction"]
-        merged["messages"] = [{"role": "system", "content": instruction}, *messages]
+        message = {"role": "system", "content": instruction}
+        merged["messages"] = messages if message in messages else [message, *messages]
     return merged
 
 
@@ -25,8 +26,9 @@ def normalize_llm_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """The request with `contents` read as `messages` and `generationConfig` as `config`; other keys as they are."""
     normal = dict(request)
     contents = normal.pop("contents", None)
-    if contents is not None and "messages" not in normal:
-        normal["messages"] = [message for content in listed(contents) if (message := _message(content))]
+    messages = [message for content in listed(contents) if (message := _message(content))]
+    if "messages" not in normal and (messages or contents == []):
+        normal["messages"] = messages
     generation = normal.pop("generationConfig", None)
     if isinstance(generation, Mapping) and "config" not in normal:
         normal["config"] = dict(generation)
@@ -63,15 +65,12 @@ def is_sdk_response(value: Any) -> bool:
 
 
 def _message(entry: Any) -> LLMMessage | None:
-    if isinstance(entry, str):
-        return {"role": "user", "content": entry} if entry else None
-    if not isinstance(entry, Mapping):
-        return None
-    text = message_text(entry.get("content", entry))
-    role = entry.get("role")
+    given = entry if isinstance(entry, Mapping) else {"content": entry}
+    text = message_text(given.get("content", given))
+    role = given.get("role")
     return {"role": _ROLES.get(role, "user") if isinstance(role, str) else "user", "content": text} if text else None
 
 
 def _piece_text(piece: Any) -> str | None:
     text = piece.get("text") if isinstance(piece, Mapping) else piece
-    return text if isinstance(text, str) else None
+    return whole_text(text) if isinstance(text, str) else None

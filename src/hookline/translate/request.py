@@ -1,16 +1,25 @@
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
 from hookline.translate import sdk
-from hookline.translate._reading import field, is_content, listed, parts_of, role_of, with_fields, with_parts
+from hookline.translate._reading import (
+    field,
+    has_call,
+    is_content,
+    listed,
+    parts_of,
+    whole_text,
+    with_fields,
+    with_parts,
+)
 from hookline.translate.conversation import read_turns, rewrite_contents
 from hookline.translate.hook_format import message_text, normalize_llm_request, read_messages
 from hookline.translate.tool_config import overlay_tool_config, to_hook_tool_config
 
-_MAX_INT = 2**31 - 1
+# What the model's interface holds in an integer; NaN and infinity are beyond it, too.
+_LIMIT = 2**31 - 1
 
 
 def to_hook_llm_request(params: Any) -> LLMRequest:
@@ -53,15 +62,20 @@ def from_hook_llm_request(
 
 def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
     """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
-    contents = listed(params.contents)
-    note = f"[System] {text}"
-    last = contents[-1] if contents else None
-    if last is not None and is_content(last) and role_of(last) == "user" and field(last, "role") in ("user", None):
-        part = {"text": note} if isinstance(last, Mapping) else sdk.types().Part(text=note)
-        contents[-1] = with_parts(last, [*parts_of(last), part])
-    else:
-        contents.append(_make_content("user", note))
-    return replace(params, contents=contents)
+    *earlier, last = listed(params.contents) or [[]]
+    return replace(params, contents=[*earlier, *_with_note(last, f"[System] {text}")])
+
+
+def _with_note(content: Any, note: str) -> list[Any]:
+    if isinstance(content, list | tuple):
+        return [[*content, note]]
+    if not is_content(content):
+        # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
+        return [content, _make_content("user", note) if has_call(content) else note]
+    if field(content, "role") not in ("user", None):
+        return [content, _make_content("user", note)]
+    part = {"text": note} if isinstance(content, Mapping) else sdk.types().Part(text=note)
+    return [with_parts(content, [*parts_of(content), part])]
 
 
 def _apply_messages(contents: Any, messages: list[LLMMessage] | None) -> Any:
@@ -122,7 +136,7 @@ def _make_content(role: str, text: str) -> Any:
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and abs(value) <= _MAX_INT else None
+    return float(value) if -_LIMIT <= value <= _LIMIT else None
 
 
 def _integer(value: Any) -> int | None:
@@ -131,7 +145,7 @@ def _integer(value: Any) -> int | None:
 
 
 def _strings(value: Any) -> list[str] | None:
-    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
+    return [whole_text(entry) for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
 
 
 _GENERATION: Mapping[str, tuple[str, Callable[[Any], Any]]] = {

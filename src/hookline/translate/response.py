@@ -4,8 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating
 from hookline.translate import sdk
-from hookline.translate._reading import field, is_thought, listed, parts_of, text_of_part, texts_of, with_fields, word
-from hookline.translate.conversation import remove_text, replace_text, replace_texts
+from hookline.translate._parts import remove_text, replace_text, replace_texts
+from hookline.translate._reading import (
+    field,
+    is_thought,
+    listed,
+    parts_of,
+    text_of_part,
+    texts_of,
+    whole_text,
+    with_fields,
+    word,
+)
 
 if TYPE_CHECKING:
     from hookline.translate.sdk import GenerateContentResponse
@@ -37,7 +47,7 @@ def from_hook_llm_response(hook_response: Mapping[str, Any]) -> "GenerateContent
     candidates = [_from_hook_candidate(candidate) for candidate in hook_candidates(hook_response)]
     text = hook_response.get("text")
     if not candidates and isinstance(text, str):
-        candidates = [types.Candidate(content=types.Content(role="model", parts=[types.Part(text=text)]))]
+        candidates = [types.Candidate(content=types.Content(role="model", parts=[types.Part(text=whole_text(text))]))]
     response: GenerateContentResponse = types.GenerateContentResponse(
         candidates=candidates, usage_metadata=_from_hook_usage(hook_response.get("usageMetadata"))
     )
@@ -61,10 +71,13 @@ def replace_response_text(original: Any, modified: Any) -> "GenerateContentRespo
 
     A candidate that the modified response does not have loses its text, and goes if nothing else is left of it.
     """
-    pairs = zip_longest(listed(field(original, "candidates")), listed(field(modified, "candidates")))
-    candidates = [told for old, new in pairs if (told := _retell(old, new)) is not None]
-    # What was parsed from the old text would let it through.
-    response: GenerateContentResponse = with_fields(original, candidates=candidates, parsed=None)
+    before = listed(field(original, "candidates"))
+    pairs = zip_longest(before, listed(field(modified, "candidates")))
+    after = [told for old, new in pairs if (told := _retell(old, new)) is not None]
+    response: GenerateContentResponse = original
+    if len(after) != len(before) or any(old is not new for old, new in zip(before, after, strict=True)):
+        # What the SDK parsed from the old text would let it through.
+        response = with_fields(original, candidates=after, parsed=None)
     return response
 
 
@@ -75,7 +88,7 @@ def empty_response() -> "GenerateContentResponse":
 
 def stop_response(reason: str) -> "GenerateContentResponse":
     """The response that takes the place of the model's when a hook stops the agent."""
-    return _single_candidate([sdk.types().Part(text=reason)])
+    return _single_candidate([sdk.types().Part(text=whole_text(reason))])
 
 
 def _single_candidate(parts: list[Any]) -> "GenerateContentResponse":
@@ -114,13 +127,10 @@ def _to_hook_rating(rating: Any) -> LLMSafetyRating:
 def _from_hook_candidate(candidate: Mapping[str, Any]) -> Any:
     types = sdk.types()
     content = candidate["content"]
-    role = content.get("role") if isinstance(content, Mapping) else None
-    parts = content.get("parts") if isinstance(content, Mapping) else content
-    texts = [text for part in listed(parts) if (text := text_of_part(part)) is not None]
+    given = content.get("parts") if isinstance(content, Mapping) else content
+    parts = [types.Part(text=whole_text(text)) for part in listed(given) if (text := text_of_part(part)) is not None]
     return types.Candidate(
-        content=types.Content(
-            role=role if isinstance(role, str) else "model", parts=[types.Part(text=text) for text in texts]
-        ),
+        content=types.Content(role="model", parts=parts),
         finish_reason=_member(types.FinishReason, candidate.get("finishReason")),
         index=_count(candidate.get("index")),
         safety_ratings=_from_hook_ratings(candidate.get("safetyRatings")),
@@ -161,16 +171,21 @@ def _retell(old: Any, new: Any) -> Any:
     if old is None:
         return new
     content = field(old, "content")
-    parts = [] if content is None else parts_of(content)
+    parts = listed(field(content, "parts"))
     if new is None:
-        left = remove_text(parts)
-        return with_fields(old, content=with_fields(content, parts=left)) if left else None
+        told = remove_text(parts)
+        return _with_content(old, content, told) if told else None
     told = _retell_parts(parts, texts_of(field(new, "content")))
-    if content is None:
-        content = field(new, "content")
-    changes = {"content": with_fields(content, parts=told), "logprobs_result": None}
     finish_reason = field(new, "finish_reason")
-    return with_fields(old, **changes, **({} if finish_reason is None else {"finish_reason": finish_reason}))
+    if finish_reason is not None and finish_reason != field(old, "finish_reason"):
+        old = with_fields(old, finish_reason=finish_reason)
+    unchanged = len(told) == len(parts) and all(now is part for now, part in zip(told, parts, strict=True))
+    return old if unchanged else _with_content(old, content or field(new, "content"), told)
+
+
+def _with_content(candidate: Any, content: Any, parts: list[Any]) -> Any:
+    # The probabilities spell out the old text, token by token.
+    return with_fields(candidate, content=with_fields(content, parts=parts), logprobs_result=None)
 
 
 def _retell_parts(parts: list[Any], texts: list[str]) -> list[Any]:

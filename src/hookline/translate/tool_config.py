@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import HookToolConfig, ToolMode
 from hookline.translate import sdk
-from hookline.translate._reading import field, listed, with_fields, word
+from hookline.translate._reading import field, listed, whole_text, with_fields, word
 
 if TYPE_CHECKING:
     from hookline.translate.sdk import ToolConfig
@@ -40,7 +40,7 @@ def read_tool_config(value: Any) -> HookToolConfig:
         said["mode"] = _MODES[mode.upper()]
     names = value.get("allowedFunctionNames")
     if isinstance(names, list):
-        said["allowedFunctionNames"] = [name for name in names if isinstance(name, str)]
+        said["allowedFunctionNames"] = [whole_text(name) for name in names if isinstance(name, str)]
     return said
 
 
