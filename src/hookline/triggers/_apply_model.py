@@ -16,7 +16,7 @@ from hookline.translate.response import replace_response_text
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
-    from google.genai.types import GenerateContentResponse
+    from hookline.translate.sdk import GenerateContentResponse
 
 
 def before_model(result: AggregatedHookResult, request: GenerateContentParameters) -> BeforeModelHookResult:

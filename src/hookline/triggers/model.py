@@ -7,9 +7,8 @@ from hookline.triggers._fire import fire, report
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
-    from google.genai.types import GenerateContentResponse
-
     from hookline.config import Config
+    from hookline.translate.sdk import GenerateContentResponse
 
 __all__ = [
     "AfterModelHookResult",
