@@ -3,7 +3,8 @@ import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from glob import has_magic, iglob
+from dataclasses import dataclass
+from glob import glob, has_magic
 from pathlib import Path
 
 from hookline.settings._redirects import blank_output_targets
@@ -14,7 +15,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
 _QUOTES = re.compile(r"[\"'`]+")
 _METACHARACTERS = re.compile(r"[\s\"'`\\;&|<>()!]+")
 _METACHARACTERS_AND_BRACES = re.compile(r"[\s\"'`\\;&|<>()!${}]+")
-_JOINTS = re.compile(r"[=:,@]")
+_JOINTS = re.compile(r"[=:,@+]")
 _NEEDS_A_SHELL = re.compile(r"[\s\"'\\;&|<>()]")
 _MODULE_OPTION = re.compile(r"(?:^|\s)-[A-Za-z]*m")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -26,7 +27,16 @@ _DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
 _NESTING = 4
 
 
-def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class PossiblePaths:
+    """What in a command could be the name of a file, sorted by how it is looked up."""
+
+    absolute: tuple[str, ...]
+    relative: tuple[str, ...]
+    patterns: tuple[str, ...]
+
+
+def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> PossiblePaths:
     """Everything in a hook's command and environment that could be the name of a file it runs or reads.
 
     Rather too much than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a path and,
@@ -35,27 +45,29 @@ def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> tu
     known = dict.fromkeys(_PROJECT_VARIABLES, project_dir) | {"HOME": str(Path("~").expanduser())}
     text = blank_output_targets(command)
     paths: dict[str, None] = {}
-    for source in (text, *env.values()):
-        for word in _words(source, _NESTING):
-            paths.update(dict.fromkeys(_readings(_expand(word, known))))
-            paths.update(dict.fromkeys(_readings(_expand(word, {**known, **env}))))
+    for variables in (known, {**known, **env}):
+        for source in (text, *env.values()):
+            for word in _words(source, _NESTING):
+                paths.update(dict.fromkeys(_readings(word, variables)))
     if _MODULE_OPTION.search(text):
         paths.update(dict.fromkeys(_module_files(list(paths))))
-    return tuple(path for path in paths if path and "\0" not in path)
+    return PossiblePaths(
+        absolute=tuple(path for path in paths if path.startswith("/")),
+        relative=tuple(path for path in paths if path and not path.startswith("/")),
+        patterns=tuple(path for path in paths if "/" in path and has_magic(path)),
+    )
 
 
-def existing_files(paths: Iterable[str], project_dir: str) -> Iterator[tuple[str, os.stat_result]]:
+def existing_files(paths: PossiblePaths, project_dir: str) -> Iterator[tuple[str, os.stat_result]]:
     """Those of the paths that are regular files, under the names they were found by, each with its status.
 
     Relative ones are looked for in the project and in each directory that is itself among the paths (`cd a && ./x`).
     """
-    paths = tuple(paths)
     directories = [project_dir]
-    known: set[tuple[int, int]] = set()
-    if (status := _status(project_dir)) is not None:
-        known.add((status.st_dev, status.st_ino))
-    for number, directory in enumerate(directories):
-        for name in _names_in(directory, paths, with_absolute=number == 0):
+    status = _status(project_dir)
+    known = {(status.st_dev, status.st_ino)} if status else set()
+    for directory in directories:
+        for name in _names_in(directory, paths, is_project=directory is project_dir):
             status = _status(name)
             if status is None:
                 continue
@@ -67,7 +79,7 @@ def existing_files(paths: Iterable[str], project_dir: str) -> Iterator[tuple[str
 
 
 def _words(text: str, nesting: int) -> Iterator[str]:
-    yield from _QUOTES.split(text)
+    yield from map(str.strip, _QUOTES.split(text))
     yield from _METACHARACTERS.split(text)
     yield from _METACHARACTERS_AND_BRACES.split(text)
     for word in _shell_words(text):
@@ -87,19 +99,24 @@ def _shell_words(text: str) -> Iterator[str]:
         return
 
 
-def _expand(word: str, variables: Mapping[str, str]) -> str:
-    # An unknown variable becomes nothing: `$ROOT/hooks/x.sh` is then looked for in the project.
-    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), word)
-
-
-def _readings(word: str) -> Iterator[str]:
-    for part in (word, word[2:] if word.startswith("-") else "", *_JOINTS.split(word)):
-        yield part
-        if part.startswith("~"):
-            yield os.path.expanduser(part)  # noqa: PTH111 - Path.expanduser raises for an unknown user
-        if part.startswith("/"):
+def _readings(word: str, variables: Mapping[str, str]) -> Iterator[str]:
+    for part in _parts(word):
+        path = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), part)
+        yield path
+        if path.startswith("~"):
+            yield os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+        leader = _VARIABLE.match(part)
+        if path.startswith("/") and not (leader and variables.get(leader[1] or leader[2])):
             # What follows an expansion that we cannot know, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
-            yield part.lstrip("/")
+            yield path.lstrip("/")
+
+
+def _parts(word: str) -> Iterator[str]:
+    for part in (word, *_JOINTS.split(word)):
+        yield part
+        if part.startswith("-"):
+            yield part.lstrip("-")
+            yield part[2:]
 
 
 def _module_files(words: Iterable[str]) -> Iterator[str]:
@@ -111,21 +128,27 @@ def _module_files(words: Iterable[str]) -> Iterator[str]:
                 yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
 
 
-def _names_in(directory: str, paths: Iterable[str], *, with_absolute: bool) -> Iterator[str]:
-    for path in paths:
-        if path.startswith("/") and not with_absolute:
-            continue
-        name = os.path.join(directory, path)  # noqa: PTH118 - on the way of every event, and Path is ten times slower
-        yield name
-        if "/" in path and has_magic(path):
-            root = "/" if path.startswith("/") else directory
-            yield from (f"{root}/{found}" for found in iglob(path.lstrip("/"), root_dir=root))  # noqa: PTH207 - as above
-    if not with_absolute:
+def _names_in(directory: str, paths: PossiblePaths, *, is_project: bool) -> Iterator[str]:
+    if is_project:
+        yield from paths.absolute
+    for path in paths.relative:
+        yield f"{directory}/{path}"
+    for pattern in paths.patterns:
+        root = "/" if pattern.startswith("/") else directory
+        yield from (f"{root}/{found}" for found in _matching(pattern.lstrip("/"), root))
+    if not is_project:
         yield from (f"{directory}/{program}" for program in _DIRECTORY_PROGRAMS)
+
+
+def _matching(pattern: str, directory: str) -> list[str]:
+    try:
+        return glob(pattern, root_dir=directory)  # noqa: PTH207 - Path.glob has other rules than the shell
+    except (re.error, ValueError):
+        return []
 
 
 def _status(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path)  # noqa: PTH116 - see above
+        return os.stat(path)  # noqa: PTH116 - on the way of every event, and Path is several times slower
     except (OSError, ValueError):
         return None

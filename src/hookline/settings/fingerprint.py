@@ -2,9 +2,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ class Fingerprint:
 
 def fingerprint(hook: HookEntry, project_dir: str) -> Fingerprint:
     """The fingerprint of a hook, with every file that its command names read now."""
-    return Fingerprinter().fingerprint(hook, project_dir)
+    return Fingerprinter().fingerprint(hook, os.path.realpath(project_dir))
 
 
 def signature(status: os.stat_result) -> Signature:
@@ -62,17 +61,17 @@ class Fingerprinter:
         self._prepared: dict[tuple[int, str], _Prepared] = {}
         self._contents: dict[tuple[str, str], tuple[Signature, _Content]] = {}
 
-    def fingerprint(self, hook: HookEntry, project_dir: str) -> Fingerprint:
-        """The fingerprint of a hook as it and its files are now."""
-        project = os.path.realpath(project_dir)
+    def fingerprint(self, hook: HookEntry, project: str) -> Fingerprint:
+        """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
         prepared = self._prepare(hook, project)
-        covered = sorted(dict(self._covered(prepared, project)).items(), key=itemgetter(0))
-        text = prepared.text + json.dumps([(name, content.resolved, content.digest) for name, content in covered])
-        return Fingerprint(
-            digest=hashlib.sha256(text.encode()).hexdigest(),
-            definition=prepared.definition,
-            hashes={content.resolved: content.digest for _, content in covered if not content.is_foreign_binary},
-        )
+        found = dict(existing_files(prepared.paths, project))
+        state = tuple((name, signature(status)) for name, status in found.items())
+        if prepared.latest is not None and prepared.latest[0] == state:
+            return prepared.latest[1]
+        taken = self._take(prepared, found, project)
+        if all(map(is_settled, found.values())):
+            prepared.latest = (state, taken)
+        return taken
 
     def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
         key = (id(hook), project)
@@ -80,36 +79,38 @@ class Fingerprinter:
         if prepared is None or prepared.hook is not hook:
             if len(self._prepared) >= _MAX_PREPARED:
                 self._prepared.clear()
-            prepared = self._prepared[key] = _Prepared.of(hook, project)
+            prepared = self._prepared[key] = _Prepared(hook, project)
         return prepared
 
-    def _covered(self, prepared: "_Prepared", project: str) -> Iterator[tuple[str, "_Content"]]:
-        for name, status in existing_files(prepared.paths, project):
-            kept = self._contents.get((project, name))
-            if kept is not None and kept[0] == signature(status):
-                yield name, kept[1]
-                continue
-            content = _read(name, status, project)
-            if is_settled(status):
-                self._contents[project, name] = (signature(status), content)
-            yield name, content
+    def _take(self, prepared: "_Prepared", found: Mapping[str, os.stat_result], project: str) -> Fingerprint:
+        contents = [(name, self._content(name, status, project)) for name, status in sorted(found.items())]
+        text = prepared.text + json.dumps([(name, content.resolved, content.digest) for name, content in contents])
+        return Fingerprint(
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            definition=prepared.definition,
+            hashes={content.resolved: content.digest for _, content in contents if not content.is_foreign_binary},
+        )
+
+    def _content(self, name: str, status: os.stat_result, project: str) -> "_Content":
+        kept = self._contents.get((project, name))
+        if kept is not None and kept[0] == signature(status):
+            return kept[1]
+        content = _read(name, status, project)
+        if is_settled(status):
+            self._contents[project, name] = (signature(status), content)
+        return content
 
 
-@dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What a fingerprint needs that no file can change."""
+    """What is known of a hook without looking at its files, and its latest fingerprint with the files' state then."""
 
-    hook: HookEntry
-    definition: Mapping[str, Any]
-    text: str
-    paths: tuple[str, ...]
-
-    @staticmethod
-    def of(hook: HookEntry, project: str) -> "_Prepared":
-        definition = _definition(hook)
+    def __init__(self, hook: HookEntry, project: str) -> None:
+        self.hook = hook
+        self.definition = _definition(hook)
         # ASCII, so that a lone surrogate in a command has a hash as well.
-        text = json.dumps(definition, sort_keys=True, ensure_ascii=True)
-        return _Prepared(hook, definition, text, possible_paths(hook.command or "", hook.env, project))
+        self.text = json.dumps(self.definition, sort_keys=True, ensure_ascii=True)
+        self.paths = possible_paths(hook.command or "", hook.env, project)
+        self.latest: tuple[tuple[tuple[str, Signature], ...], Fingerprint] | None = None
 
 
 @dataclass(frozen=True, slots=True)

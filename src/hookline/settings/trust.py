@@ -76,10 +76,11 @@ class TrustStore:
 
     def state_of(self, hook: HookEntry, project_dir: str) -> TrustState:
         """Whether the hook, as it and its scripts are at this moment, has been accepted."""
-        records = self._ledger().by_project.get(os.path.realpath(project_dir))
+        project = os.path.realpath(project_dir)
+        records = self._ledger().by_project.get(project)
         if not records:
             return TrustState.NEW
-        digest = self._fingerprinter.fingerprint(hook, project_dir).digest
+        digest = self._fingerprinter.fingerprint(hook, project).digest
         if any(record.digest == digest for record in records):
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
@@ -93,7 +94,7 @@ class TrustStore:
         project = os.path.realpath(project_dir)
 
         def accept(records: list[Any]) -> list[Any]:
-            prints = [self._fingerprinter.fingerprint(hook, project_dir) for hook in wanted]
+            prints = [self._fingerprinter.fingerprint(hook, project) for hook in wanted]
             for hook, print_ in zip(wanted, prints, strict=True):
                 if shown is not None and print_.digest not in shown:
                     raise HooklineError(f"{hook.label} has changed while you were looking at it; look again")
@@ -207,9 +208,10 @@ def _read_ledger(path: Path) -> _Ledger:
         return _Ledger(document={"version": _VERSION, "projects": {}})
     except OSError as error:
         return _Ledger(problem=f"{path} cannot be read ({error.strerror}), so nothing is trusted; mend or move it")
+    if danger := _danger(path, os.fstat(descriptor)):
+        os.close(descriptor)
+        return _Ledger(problem=danger)
     with os.fdopen(descriptor, "rb") as file:
-        if danger := _danger(path, os.fstat(file.fileno())):
-            return _Ledger(problem=danger)
         return _decode(path, file.read())
 
 

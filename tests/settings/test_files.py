@@ -1,0 +1,171 @@
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from hookline.errors import HooklineError
+from hookline.settings.files import locked, make_private_directory, write_atomically
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def run_python(*lines: str, arguments: list[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-c", "\n".join(lines), *arguments], check=False, timeout=15)
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    """A file that was not there before can be read by nobody else."""
+    file = tmp_path / "new.json"
+    write_atomically(file, b"{}")
+    assert (file.read_bytes(), mode_of(file)) == (b"{}", 0o600)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o755])
+def test_permissions_are_kept(tmp_path: Path, mode: int) -> None:
+    """A file that is replaced keeps its permissions."""
+    file = tmp_path / "old.json"
+    file.write_bytes(b"old")
+    file.chmod(mode)
+    write_atomically(file, b"new")
+    assert (file.read_bytes(), mode_of(file)) == (b"new", mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_is_kept(tmp_path: Path) -> None:
+    """A file that is replaced stays its owner's."""
+    file = tmp_path / "theirs.json"
+    file.write_bytes(b"old")
+    os.chown(file, 12345, 54321)
+    write_atomically(file, b"new")
+    assert (file.stat().st_uid, file.stat().st_gid) == (12345, 54321)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_rights_of_a_group_do_not_pass_to_another() -> None:
+    """Where the group cannot be kept, what it was allowed is not given to the writer's group."""
+    # Not below tmp_path, which is closed to others.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        file = folder / "theirs.json"
+        file.write_bytes(b"old")
+        file.chmod(0o664)
+        os.chown(file, 12345, 54321)
+        run_python(
+            "import os, sys, pathlib",
+            "from hookline.settings.files import write_atomically",
+            "os.setgroups([]), os.setgid(11111), os.setuid(11111)",
+            "write_atomically(pathlib.Path(sys.argv[1]), b'new')",
+            arguments=[str(file)],
+        ).check_returncode()
+        assert (file.read_bytes(), file.stat().st_gid, mode_of(file)) == (b"new", 11111, 0o604)
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    """Settings that are kept elsewhere and linked to stay linked."""
+    target = tmp_path / "dotfiles" / "settings.json"
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    link = tmp_path / "settings.json"
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert (link.readlink(), target.read_bytes()) == (target, b"new")
+
+
+def test_a_dangling_link_gets_its_target(tmp_path: Path) -> None:
+    """A link to a file that does not exist yet leads to the new file."""
+    link = tmp_path / "settings.json"
+    link.symlink_to(tmp_path / "real.json")
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), (tmp_path / "real.json").read_bytes()) == (True, b"new")
+
+
+def test_a_failed_write_leaves_everything_as_it_was(project: Path) -> None:
+    """When the file cannot be replaced, nothing is left behind."""
+    folder = project / "settings.json"
+    (folder / "inside").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        write_atomically(folder, b"new")
+    assert sorted(project.rglob("*")) == [folder, folder / "inside"]
+
+
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
+    """Directories are made on purpose, not by writing into them."""
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "missing" / "settings.json", b"new")
+
+
+def test_private_directories(tmp_path: Path) -> None:
+    """Every directory that was missing is made for the owner alone, those that were there are left alone."""
+    tmp_path.chmod(0o755)
+    make_private_directory(tmp_path / "a" / "b")
+    make_private_directory(tmp_path / "a" / "b")
+    modes = {path.name: mode_of(path) for path in (tmp_path / "a", tmp_path / "a" / "b")}
+    assert (mode_of(tmp_path), modes) == (0o755, {"a": 0o700, "b": 0o700})
+
+
+def test_a_lock_that_stays_taken_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    """The second writer waits for a bounded time and then says which file it is about."""
+    file = tmp_path / "trust.json"
+    with locked(file), pytest.raises(HooklineError) as caught, locked(file, wait_s=0.05):
+        pass
+    assert str(caught.value) == (
+        f"{file} is being changed by another process, which holds {file}.lock; try again later"
+    )
+
+
+def test_a_lock_leaves_nothing_behind(project: Path) -> None:
+    """After the work there is no lock file, also when the work has failed."""
+    file = project / "trust.json"
+    with pytest.raises(ZeroDivisionError), locked(file):
+        _ = 1 / 0
+    with locked(file):
+        assert (project / "trust.json.lock").exists()
+    assert list(project.iterdir()) == []
+
+
+def test_a_lock_is_the_same_through_a_link(tmp_path: Path) -> None:
+    """Two names of one file have one lock."""
+    file = tmp_path / "trust.json"
+    file.write_bytes(b"{}")
+    link = tmp_path / "link.json"
+    link.symlink_to(file)
+    with locked(link), pytest.raises(HooklineError), locked(file, wait_s=0.05):
+        pass
+
+
+def test_a_lock_that_was_left_behind_is_taken(tmp_path: Path) -> None:
+    """The lock file of a process that was killed is in nobody's way."""
+    file = tmp_path / "trust.json"
+    descriptor = os.open(tmp_path / "trust.json.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.close(descriptor)
+    with locked(file, wait_s=0.05):
+        file.write_bytes(b"{}")
+    assert file.read_bytes() == b"{}"
+
+
+_COUNT_UP = """
+import pathlib, sys
+from hookline.settings.files import locked, write_atomically
+
+file = pathlib.Path(sys.argv[1])
+for _ in range(40):
+    with locked(file, wait_s=15):
+        write_atomically(file, str(int(file.read_bytes()) + 1).encode())
+"""
+
+
+def test_writers_of_several_processes_lose_nothing(tmp_path: Path) -> None:
+    """Reading, changing and writing under the lock is one step for everybody else."""
+    file = tmp_path / "counter"
+    file.write_bytes(b"0")
+    workers = [subprocess.Popen([sys.executable, "-c", _COUNT_UP, str(file)]) for _ in range(3)]
+    assert ([worker.wait(15) for worker in workers], file.read_bytes()) == ([0, 0, 0], b"120")

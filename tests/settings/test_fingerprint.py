@@ -1,0 +1,172 @@
+import os
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.settings.fingerprint import Fingerprinter, fingerprint
+
+
+def make_hook(command: str | None = "hooks/x.sh", **options: Any) -> HookEntry:
+    return HookEntry(
+        event=options.pop("event", HookEventName.BEFORE_TOOL),
+        source=ConfigSource.PROJECT,
+        origin=".llxprt/settings.json",
+        location="hooks.BeforeTool[0].hooks[0]",
+        command=command,
+        **options,
+    )
+
+
+@pytest.fixture(name="script")
+def script_fixture(project: Path) -> Path:
+    script = project / "hooks" / "x.sh"
+    script.parent.mkdir()
+    script.write_text("exit 0\n")
+    return script
+
+
+def digest(hook: HookEntry, project: Path) -> str:
+    return fingerprint(hook, str(project)).digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"event": HookEventName.AFTER_TOOL},
+        {"matcher": "write_file"},
+        {"sequential": True},
+        {"type": HookType.PLUGIN},
+        {"command": "hooks/x.sh --yes"},
+        {"timeout_ms": 1.0},
+        {"env": {"A": "b"}},
+        {"on_error": OnError.BLOCK},
+        {"name": "guard"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_everything_that_decides_what_runs_and_when_is_covered(project: Path, change: dict[str, Any]) -> None:
+    """A change of any deciding field is another fingerprint."""
+    hook = make_hook()
+    assert digest(replace(hook, **change), project) != digest(hook, project)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"location": "hooks.BeforeTool[7].hooks[0]"},
+        {"origin": "elsewhere"},
+        {"description": "what it does"},
+        {"disabled_by": "user settings"},
+        {"budget_ms": 50.0},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_decides_nothing_is_not_covered(project: Path, change: dict[str, Any]) -> None:
+    """Moving, describing or switching a hook off does not change what was agreed to."""
+    hook = make_hook()
+    assert digest(replace(hook, **change), project) == digest(hook, project)
+
+
+def test_the_script_is_covered(project: Path, script: Path) -> None:
+    """The fingerprint names the script that would run, and its content."""
+    taken = fingerprint(make_hook(), str(project))
+    assert (taken.files, taken.hashes) == ((script,), {str(script): sha256(b"exit 0\n").hexdigest()})
+
+
+def test_editing_vanishing_and_appearing_are_seen(project: Path, script: Path) -> None:
+    """A script that is edited, removed or put back changes the fingerprint each time."""
+    hook = make_hook()
+    original = digest(hook, project)
+    script.write_text("exit 2\n")
+    edited = digest(hook, project)
+    script.unlink()
+    removed = digest(hook, project)
+    script.write_text("exit 0\n")
+    assert len({original, edited, removed}) == 3
+    assert digest(hook, project) == original
+
+
+def test_a_link_is_followed_and_its_target_covered(project: Path, script: Path, tmp_path: Path) -> None:
+    """Both the content behind a link and the place it leads to count."""
+    elsewhere = tmp_path / "elsewhere.sh"
+    shutil.copy(script, elsewhere)
+    (project / "link.sh").symlink_to(script)
+    hook = make_hook("./link.sh")
+    taken = fingerprint(hook, str(project))
+    (project / "link.sh").unlink()
+    (project / "link.sh").symlink_to(elsewhere)
+    moved = fingerprint(hook, str(project))
+    elsewhere.write_text("exit 2\n")
+    assert (taken.files, moved.files) == ((script,), (elsewhere,))
+    assert len({taken.digest, moved.digest, digest(hook, project)}) == 3
+
+
+def test_binaries_of_the_system_are_left_out(project: Path, script: Path, tmp_path: Path) -> None:
+    """A binary outside the project may be updated, one inside may not."""
+    outside = tmp_path / "tool"
+    outside.write_bytes(b"\x7fELF old")
+    inside = project / "tool"
+    inside.write_bytes(b"\x7fELF old")
+    hook = make_hook(f"{outside} hooks/x.sh")
+    before = fingerprint(hook, str(project))
+    own = make_hook("./tool")
+    own_before = digest(own, project)
+    outside.write_bytes(b"\x7fELF new")
+    inside.write_bytes(b"\x7fELF new")
+    assert (before.files, digest(hook, project)) == ((script,), before.digest)
+    assert digest(own, project) != own_before
+
+
+def test_a_large_file_is_read_to_its_end(project: Path) -> None:
+    """The last byte of a large script counts."""
+    big = project / "big.sh"
+    big.write_bytes(b"#" * 3_000_000 + b"a")
+    before = digest(make_hook("sh big.sh"), project)
+    big.write_bytes(b"#" * 3_000_000 + b"b")
+    assert digest(make_hook("sh big.sh"), project) != before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_an_unreadable_file_counts_by_its_times(project: Path, script: Path) -> None:
+    """What cannot be read is still noticed when it is replaced."""
+    script.chmod(0o100)
+    before = digest(make_hook(), project)
+    script.unlink()
+    script.write_text("exit 2 # longer\n")
+    script.chmod(0o100)
+    assert digest(make_hook(), project) != before
+
+
+def test_odd_commands_have_a_fingerprint(project: Path) -> None:
+    """No command is beyond a fingerprint: none at all, a lone surrogate, a null character, a very long one."""
+    commands = [None, "", "\udc80", "a\0b", "x" * 100_000, "'", "hooks/[!", "~nobody-here/x"]
+    assert len({digest(make_hook(command), project) for command in commands}) == len(commands)
+
+
+def test_a_rewrite_that_leaves_no_trace_in_the_times_is_seen(project: Path, script: Path) -> None:
+    """A script rewritten at once, with the same length, times and inode number, is another script."""
+    hook = make_hook()
+    fingerprinter = Fingerprinter()
+    seen = set()
+    for number in range(10):
+        script.write_text(f"exit {number}\n")
+        os.utime(script, ns=(1, 1))
+        seen.add(fingerprinter.fingerprint(hook, str(project)).digest)
+    assert len(seen) == 10
+
+
+def test_files_that_did_not_change_are_not_read_again(project: Path, script: Path) -> None:
+    """Once the file's times are surely past, its content is known by its status alone."""
+    fingerprinter = Fingerprinter()
+    hook = make_hook("sh hooks/x.sh /etc/passwd")
+    script.unlink()
+    first = fingerprinter.fingerprint(hook, str(project))
+    assert fingerprinter.fingerprint(hook, str(project)) is first
+    script.write_text("exit 1\n")
+    assert fingerprinter.fingerprint(hook, str(project)).digest != first.digest
