@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -77,7 +78,7 @@ class EventLog:
         text = f"{result.event}: {result.hook.label} {show_ending(result)}"
         if result.success:
             self._log.debug(text, kind="hook", **fields)
-        elif result.exit_code == EXIT_CODE_BLOCKING_ERROR and result.error is None:
+        elif _denies(result):
             self._log.info(f"{text}: deny", kind="hook", **fields)
         else:
             advice = f" ({result.hook.origin}: {result.hook.location}); the operation goes on without it"
@@ -92,11 +93,9 @@ class EventLog:
     def _batch(self, result: AggregatedHookResult, processed: ProcessedHookResult, common: Mapping[str, Any]) -> None:
         count = len(result.results)
         good = sum(hook_result.success for hook_result in result.results)
-        output = result.final_output
-        row = EVENT_TABLE[result.results[0].event] if result.results else None
         self._log.debug(
-            f"{common['event']}: {count} hooks, {good} succeeded, {count - good} failed,"
-            f" {result.total_duration:.1f} ms",
+            f"{common['event']}{f' {subject}' if (subject := common['subject']) else ''}: {_verdict(result, processed)}"
+            f" ({_health(result)}, {result.total_duration:.1f} ms)",
             kind="event",
             **common,
             hooks=count,
@@ -104,19 +103,17 @@ class EventLog:
             failed=count - good,
             duration=round(result.total_duration, 3),
             success=result.success,
-            blocked=output is not None and output.is_blocking_decision(),
+            blocked=_blocks(result),
             stop=processed.should_stop,
             stopReason=processed.stop_reason,
             systemMessage=processed.system_message,
             suppressOutput=processed.suppress_output,
         )
-        if row is None:
-            return
+        row = EVENT_TABLE[HookEventName(common["event"])]
         if row.replaces_fields:
             for said in overridden(result.results):
-                self._log.warn(
-                    f"{common['event']}: {said}: on this event the later hook wins", kind="override", **common
-                )
+                text = f"{common['event']}: {said}: on this event the later hook wins"
+                self._log.warn(text, kind="override", **common)
         if not row.can_block:
             self._advise_of_useless_blocks(result, common)
 
@@ -130,6 +127,32 @@ class EventLog:
                     **common,
                     **_who(hook_result.hook),
                 )
+
+
+def _health(result: AggregatedHookResult) -> str:
+    """How many hooks there were, and how they ended."""
+    denied = sum(_denies(hook_result) for hook_result in result.results)
+    good = sum(hook_result.success for hook_result in result.results)
+    failed = len(result.results) - good - denied
+    counts = {"succeeded": good, "denied": denied, "failed": failed}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def _denies(result: HookExecutionResult) -> bool:
+    return result.exit_code == EXIT_CODE_BLOCKING_ERROR and result.error is None
+
+
+def _blocks(result: AggregatedHookResult) -> bool:
+    return result.final_output is not None and result.final_output.is_blocking_decision()
+
+
+def _verdict(result: AggregatedHookResult, processed: ProcessedHookResult) -> str:
+    """What comes of an event, in a few words."""
+    if processed.should_stop:
+        return f"stops the agent: {processed.stop_reason}"
+    if _blocks(result) and result.final_output is not None:
+        return f"blocked: {result.final_output.get_effective_reason()}"
+    return f"goes on with another {', '.join(result.effect)}" if result.effect else "goes on"
 
 
 def _who(hook: HookEntry) -> dict[str, Any]:
