@@ -13,20 +13,28 @@ _POLL_S = 0.05
 class Reaper:
     """Kills process groups when their time is up, in one thread that lives only while there are any."""
 
+    _lock: threading.Lock
+    _running: set[int]
+    _kill_at: dict[int, float]
+    _unreaped: set[int]
+    _thread: threading.Thread | None
+
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._owner = 0
-        self._kill_at: dict[int, float] = {}
-        self._unreaped: set[int] = set()
-        self._thread: threading.Thread | None = None
+        self.start_over()
+
+    def track(self, group: int) -> None:
+        """Kills the group when the program ends, unless it is untracked before."""
+        self._running.add(group)
+
+    def untrack(self, group: int) -> None:
+        """Leaves an ended child, or one that is adopted, out of account."""
+        self._running.discard(group)
 
     def adopt(self, group: int, *, kill_at: float, unreaped: bool) -> None:
         """Takes over a group that has had its TERM; `unreaped` says that its leader was not waited for yet."""
         if not unreaped and not group_remains(group):
             return
         with self._lock:
-            if self._owner != os.getpid():
-                self._forget_parent()
             self._kill_at[group] = kill_at
             if unreaped:
                 self._unreaped.add(group)
@@ -41,21 +49,20 @@ class Reaper:
     def kill_all_now(self) -> None:
         """Kills every group that is still waited for."""
         with self._lock:
-            if self._owner == os.getpid():
-                self._kill_all()
+            self._kill_all()
 
-    def _forget_parent(self) -> None:
-        # After a fork these groups are the parent's business.
-        self._kill_at.clear()
-        self._unreaped.clear()
+    def start_over(self) -> None:
+        """Forgets everything: after a fork it is the parent's business."""
+        self._lock = threading.Lock()
+        self._running = set()
+        self._kill_at = {}
+        self._unreaped = set()
         self._thread = None
-        self._owner = os.getpid()
-        atexit.register(self.kill_all_now)
 
     def _kill_all(self) -> None:
-        for group in self._kill_at:
+        for group in (*self._kill_at, *self._running):
             signal_group(group, signal.SIGKILL)
-        for group in self._unreaped:
+        for group in (*self._unreaped, *self._running):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(group, os.WNOHANG)
         self._kill_at.clear()
@@ -113,3 +120,5 @@ def _reap(pid: int) -> bool:
 
 
 REAPER = Reaper()
+atexit.register(REAPER.kill_all_now)
+os.register_at_fork(after_in_child=REAPER.start_over)

@@ -1,6 +1,7 @@
 """The limit on hooks that run at the same time, for the whole program."""
 
 import asyncio
+import os
 import threading
 from collections import deque
 
@@ -9,6 +10,10 @@ class Slots:
     """Counts running children over all loops and threads; who finds no free slot waits in line."""
 
     def __init__(self) -> None:
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forgets everybody: after a fork they are in the parent."""
         self._lock = threading.Lock()
         self._taken = 0
         self._line: deque[asyncio.Future[None]] = deque()
@@ -27,7 +32,7 @@ class Slots:
             return True
 
     async def take(self, limit: int) -> None:
-        """Takes a slot, waiting until one is free."""
+        """Takes a slot when there is one and everybody before has theirs."""
         loop = asyncio.get_running_loop()
         first = True
         while True:
@@ -79,3 +84,4 @@ def _wake(turn: asyncio.Future[None]) -> None:
 
 
 SLOTS = Slots()
+os.register_at_fork(after_in_child=SLOTS.start_over)

@@ -1,22 +1,137 @@
 """Starts a process in a session of its own."""
 
+import contextlib
+import errno
+import fcntl
 import os
+import select
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from hookline.engine.child.command import Invocation
+from hookline.engine.child.facilities import facilities
+
+_HIGHEST_STDIO = 2
+_ERROR_BYTES = 256
+_ERROR_WAIT_MS = 1000
 
 
-def spawn(executable: str, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdio: tuple[int, int, int]) -> int:
-    """The id of the new process, which owns the three descriptors as its standard ones; OSError if there is none."""
-    process = subprocess.Popen(
-        argv,
-        executable=executable,
-        cwd=cwd,
-        env=env,
-        stdin=stdio[0],
-        stdout=stdio[1],
-        stderr=stdio[2],
-        start_new_session=True,
-    )
-    # We reap the child ourselves; Popen must neither warn about it nor wait for it.
+# Private, so used only in versions whose arguments are known: see facilities.py.
+_fork_exec: Any = getattr(import_module("_posixsubprocess"), "fork_exec", None)
+_CLOSE_OTHERS = True
+_RESTORE_SIGNALS = True
+_NEW_SESSION = True
+# The cost does not grow with the memory of this program.
+_VFORK = True
+
+
+class ExecError(OSError):
+    """The program itself could not be executed; the directory and everything else was right."""
+
+
+class Stdio(NamedTuple):
+    """The child's ends of its three pipes."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+
+def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+    """The id of the new process; ExecError or another OSError if there is none."""
+    if facilities().has_fork_exec:
+        return _by_fork_exec(invocation, cwd, stdio)
+    return _by_popen(invocation, cwd, stdio)
+
+
+def _by_fork_exec(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+    executable, argv, env = invocation
+    sys.audit("subprocess.Popen", executable, argv, cwd, None)
+    told, tells = os.pipe()
+    if tells <= _HIGHEST_STDIO:
+        tells = _moved_above_stdio(tells)
+    try:
+        try:
+            pid: int = _fork_exec(
+                argv,
+                (os.fsencode(executable),),
+                _CLOSE_OTHERS,
+                (tells,),
+                cwd,
+                env,
+                *(stdio.stdin, -1, -1, stdio.stdout, -1, stdio.stderr, told, tells),
+                _RESTORE_SIGNALS,
+                _NEW_SESSION,
+                *(-1, None, None, None, -1, None),  # group, users and umask stay; nothing is run before the exec
+                _VFORK,
+            )
+        finally:
+            os.close(tells)
+        message = _told(told)
+    finally:
+        os.close(told)
+    if message:
+        _reap(pid)
+        raise _error(message, cwd, executable)
+    return pid
+
+
+def _moved_above_stdio(fd: int) -> int:
+    """The descriptor under another number: in a program without standard descriptors the child would overwrite it."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGHEST_STDIO + 1)
+    os.close(fd)
+    return moved
+
+
+def _told(fd: int) -> bytes:
+    """What the child said about its failure, nothing if it was executed.
+
+    After vfork the answer is there. It is waited for, a moment, only where the kernel made a fork of it, or another
+    thread forked a process that holds the pipe.
+    """
+    os.set_blocking(fd, False)
+    try:
+        return os.read(fd, _ERROR_BYTES)
+    except BlockingIOError:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        return os.read(fd, _ERROR_BYTES) if poll.poll(_ERROR_WAIT_MS) else b""
+
+
+def _error(message: bytes, cwd: str, executable: str) -> OSError:
+    # As _posixsubprocess writes it: "OSError:hexadecimal errno:where", where "noexec" is before the exec.
+    _, code, where = message.split(b":", 2)
+    number = int(code, 16)
+    if where == b"noexec":
+        return OSError(number, os.strerror(number), cwd)
+    return ExecError(number, os.strerror(number), executable)
+
+
+def _by_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+    executable, argv, env = invocation
+    pairs = (entry.partition(b"=") for entry in env)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - running the user's commands is our purpose
+            argv,
+            executable=executable,
+            cwd=cwd,
+            env={name: value for name, _, value in pairs},
+            stdin=stdio.stdin,
+            stdout=stdio.stdout,
+            stderr=stdio.stderr,
+            start_new_session=True,
+        )
+    except OSError as error:
+        if error.filename == cwd or error.errno in (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        raise ExecError(error.errno, error.strerror, error.filename) from error
+    # We reap the child ourselves: Popen must neither warn about it nor wait for it.
     process.returncode = 0
     return process.pid
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)

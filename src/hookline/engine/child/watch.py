@@ -6,11 +6,17 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
+
+from hookline.engine.child.facilities import facilities
+
+# The status as waitpid gives it, or None where the child is still to be waited for.
+Ended = Callable[[int | None], None]
 
 
 class Watcher(Protocol):
-    """Calls back on the loop's thread; `close` ends all watching."""
+    """Calls back on the loop's thread until it is closed."""
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:
         """Calls `ready` while there is something to read, or the end."""
@@ -21,103 +27,127 @@ class Watcher(Protocol):
     def forget(self, fd: int) -> None:
         """Stops watching a descriptor; to be called before it is closed."""
 
-    def ends(self, pid: int, ended: Callable[[], None]) -> None:
-        """Calls `ended` once the child is a zombie, or gone."""
+    def ends(self, pid: int, ended: Ended) -> None:
+        """Calls `ended` once, when the child has ended."""
 
     def close(self) -> None:
         """Stops watching everything."""
 
 
-class EpollWatcher:
-    """One epoll for all children of a batch, itself one descriptor of the loop; children's ends come by pidfd."""
+def open_watcher(loop: asyncio.AbstractEventLoop, *, is_for_many: bool) -> Watcher:
+    """A watcher for this loop, made of what the system has."""
+    if is_for_many and facilities().has_pidfd:
+        with contextlib.suppress(OSError):  # no descriptor left for it
+            return EpollWatcher(loop)
+    return LoopWatcher(loop)
+
+
+class LoopWatcher:
+    """Uses the loop's own readers and writers, the cheapest way for one child."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._epoll = select.epoll()
-        self._ready: dict[int, Callable[[], None]] = {}
+        self._reading: set[int] = set()
+        self._writing: set[int] = set()
         self._pidfds: set[int] = set()
-        loop.add_reader(self._epoll.fileno(), self._turn)
 
-    def reads(self, fd: int, ready: Callable[[], None]) -> None:
-        self._ready[fd] = ready
-        self._epoll.register(fd, select.EPOLLIN)
+    def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
+        self._reading.add(fd)
+        self._loop.add_reader(fd, ready)
 
-    def writes(self, fd: int, ready: Callable[[], None]) -> None:
-        self._ready[fd] = ready
-        self._epoll.register(fd, select.EPOLLOUT)
+    def writes(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
+        self._writing.add(fd)
+        self._loop.add_writer(fd, ready)
 
-    def forget(self, fd: int) -> None:
-        if self._ready.pop(fd, None) is not None:
-            self._epoll.unregister(fd)
-
-    def ends(self, pid: int, ended: Callable[[], None]) -> None:
-        pidfd = os.pidfd_open(pid)
-        self._pidfds.add(pidfd)
-
-        def once() -> None:
-            self.forget(pidfd)
-            self._pidfds.discard(pidfd)
-            os.close(pidfd)
-            ended()
-
-        self.reads(pidfd, once)
-
-    def close(self) -> None:
+    def forget(self, fd: int) -> None:  # noqa: D102 - see the protocol
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.remove_reader(self._epoll.fileno())
-        self._epoll.close()
+            if fd in self._reading:
+                self._reading.discard(fd)
+                self._loop.remove_reader(fd)
+            if fd in self._writing:
+                self._writing.discard(fd)
+                self._loop.remove_writer(fd)
+
+    def ends(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+        if not facilities().has_pidfd:
+            _wait_in_thread(self._loop, pid, ended)
+            return
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:  # gone and reaped already, by somebody else
+            self._loop.call_soon(ended, None)
+        except OSError:  # no descriptor left for it; a thread needs none
+            _wait_in_thread(self._loop, pid, ended)
+        else:
+            self._pidfds.add(pidfd)
+            self.reads(pidfd, partial(self._pidfd_ready, pidfd, ended))
+
+    def close(self) -> None:  # noqa: D102 - see the protocol
+        for fd in (*self._reading, *self._writing):
+            self.forget(fd)
         for pidfd in self._pidfds:
             os.close(pidfd)
         self._pidfds.clear()
+
+    def _pidfd_ready(self, pidfd: int, ended: Ended) -> None:
+        self.forget(pidfd)
+        self._pidfds.discard(pidfd)
+        os.close(pidfd)
+        ended(None)
+
+
+class EpollWatcher(LoopWatcher):
+    """One epoll for all children of a batch, itself a single descriptor of the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._epoll = select.epoll()
+        self._ready: dict[int, Callable[[], None]] = {}
+        loop.add_reader(self._epoll.fileno(), self._turn)
+
+    def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
+        self._ready[fd] = ready
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def writes(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
+        self._ready[fd] = ready
+        self._epoll.register(fd, select.EPOLLOUT)
+
+    def forget(self, fd: int) -> None:  # noqa: D102 - see the protocol
+        if self._ready.pop(fd, None):
+            self._epoll.unregister(fd)
+
+    def close(self) -> None:  # noqa: D102 - see the protocol
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.remove_reader(self._epoll.fileno())
         self._ready.clear()
+        super().close()
+        self._epoll.close()
 
     def _turn(self) -> None:
-        if self._epoll.closed:
-            return
         for fd, _ in self._epoll.poll(0):
             # An earlier callback of this turn may have ended the watch on it.
             if ready := self._ready.get(fd):
                 ready()
 
 
-class ThreadWatcher:
-    """The loop's own readers and writers, and a thread that waits for each child: for systems without pidfd or epoll."""
+def _wait_in_thread(loop: asyncio.AbstractEventLoop, pid: int, ended: Ended) -> None:
+    """Calls `ended` on the loop's thread when the child has ended."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._fds: set[int] = set()
-        self._closed = False
+    def wait() -> None:
+        status = _wait(pid)
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(ended, status)
 
-    def reads(self, fd: int, ready: Callable[[], None]) -> None:
-        self._fds.add(fd)
-        self._loop.add_reader(fd, ready)
+    threading.Thread(target=wait, name=f"hookline-wait-{pid}", daemon=True).start()
 
-    def writes(self, fd: int, ready: Callable[[], None]) -> None:
-        self._fds.add(fd)
-        self._loop.add_writer(fd, ready)
 
-    def forget(self, fd: int) -> None:
-        if fd in self._fds:
-            self._fds.discard(fd)
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.remove_reader(fd)
-                self._loop.remove_writer(fd)
-
-    def ends(self, pid: int, ended: Callable[[], None]) -> None:
-        def tell() -> None:
-            if not self._closed:
-                ended()
-
-        def wait() -> None:
-            # WNOWAIT leaves the zombie, and with it the number of its group, to the loop's thread.
-            with contextlib.suppress(ChildProcessError):
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(tell)
-
-        threading.Thread(target=wait, name=f"hookline-wait-{pid}", daemon=True).start()
-
-    def close(self) -> None:
-        self._closed = True
-        for fd in tuple(self._fds):
-            self.forget(fd)
+def _wait(pid: int) -> int | None:
+    try:
+        if not hasattr(os, "waitid"):
+            return os.waitpid(pid, 0)[1]
+        # The zombie, and with it the number of its group, is left to the loop's thread.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:
+        pass  # its status is lost, which the loop's thread finds out
+    return None

@@ -1,0 +1,68 @@
+"""Fills a child's stdin, as far as possible before the child exists."""
+
+import contextlib
+import fcntl
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+_USUAL_PIPE_BYTES = 1 << 16
+_LARGEST_PIPE_BYTES = 1 << 20
+_NOTHING = memoryview(b"")
+
+
+class SharedInputs:
+    """Large inputs that several jobs of a batch have in common, kept once and lent to each pipe page by page."""
+
+    def __init__(self, inputs: Iterable[bytes]) -> None:
+        self._fds: dict[int, int] = {}
+        large = Counter(id(data) for data in inputs if len(data) > _USUAL_PIPE_BYTES)
+        self._shared = {key for key, times in large.items() if times > 1} if hasattr(os, "memfd_create") else set()
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()
+
+    def lend(self, data: bytes, feed: int) -> int:
+        """How many bytes of a shared input are in the pipe now, without a copy."""
+        if id(data) not in self._shared:
+            return 0
+        source = self._fds.get(id(data))
+        if source is None:
+            source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
+            os.write(source, data)
+        lent = 0
+        with contextlib.suppress(BlockingIOError):
+            while now := os.splice(source, feed, len(data) - lent, offset_src=lent):
+                lent += now
+        return lent
+
+
+def fill(feed: int, data: bytes, shared: SharedInputs | None) -> memoryview:
+    """Puts into a new pipe what fits and returns the rest."""
+    os.set_blocking(feed, False)
+    if len(data) <= _USUAL_PIPE_BYTES:
+        return write(feed, memoryview(data))
+    _enlarge(feed, len(data))
+    lent = shared.lend(data, feed) if shared else 0
+    return write(feed, memoryview(data)[lent:])
+
+
+def write(feed: int, rest: memoryview) -> memoryview:
+    """Writes what the pipe takes now and returns the rest; nothing is left for a hook that does not read."""
+    try:
+        while rest:
+            rest = rest[os.write(feed, rest) :]
+    except BlockingIOError:
+        return rest
+    except BrokenPipeError:
+        return _NOTHING
+    return rest
+
+
+def _enlarge(feed: int, wanted: int) -> None:
+    # An unprivileged user may have a few large pipes only; a small one works too, in more turns.
+    with contextlib.suppress(OSError, AttributeError):
+        fcntl.fcntl(feed, fcntl.F_SETPIPE_SZ, min(wanted, _LARGEST_PIPE_BYTES))
