@@ -178,6 +178,17 @@ def test_the_older_spelling_is_understood() -> None:
     )
 
 
+def test_a_system_instruction_is_not_also_a_message() -> None:
+    """What one hook gave as the instruction, and the next one returned among the messages, is sent once."""
+    said = {
+        "systemInstruction": "be brief",
+        "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "q"}],
+    }
+    assert from_hook_llm_request(said, BASE) == GenerateContentParameters(
+        model="m", contents=BASE.contents, config=CONFIG.model_copy(update={"system_instruction": "be brief"})
+    )
+
+
 @pytest.mark.req("HOOK-055", "HOOK-078")
 def test_a_tool_configuration_is_laid_over_the_bases() -> None:
     """A request's `toolConfig` goes where the SDK has it."""

@@ -53,7 +53,7 @@ def from_hook_llm_request(
     wanted = replace(
         given,
         model=model if isinstance(model, str) and model else given.model,
-        contents=_apply_messages(given.contents, read_messages(request)),
+        contents=_apply_messages(given.contents, _conversation(request)),
         config=_apply_config(given.config, request),
     )
     unchanged = wanted.model == given.model and wanted.contents is given.contents and wanted.config is given.config
@@ -76,6 +76,13 @@ def _with_note(content: Any, note: str) -> list[Any]:
         return [content, _make_content("user", note)]
     part = {"text": note} if isinstance(content, Mapping) else sdk.types().Part(text=note)
     return [with_parts(content, [*parts_of(content), part])]
+
+
+def _conversation(request: Mapping[str, Any]) -> list[LLMMessage] | None:
+    """The hook's messages, without one that only repeats its system instruction: the next hook was shown it as such."""
+    messages = read_messages(request)
+    instruction: LLMMessage = {"role": "system", "content": message_text(request.get("systemInstruction")) or ""}
+    return messages and [message for message in messages if message != instruction]
 
 
 def _apply_messages(contents: Any, messages: list[LLMMessage] | None) -> Any:
