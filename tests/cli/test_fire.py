@@ -1,0 +1,202 @@
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.cli.main import main
+
+INPUT = '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
+
+Settings = Callable[..., str]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Writes a settings file with BeforeTool hooks of these commands, and returns its path."""
+
+    def write(*commands: str, **more: Any) -> str:
+        hooks = [{"type": "command", "command": command} for command in commands]
+        path = tmp_path / "given.json"
+        path.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}, **more}))
+        return str(path)
+
+    return write
+
+
+def fire(*options: str) -> int:
+    return main(["fire", "BeforeTool", "--input", INPUT, *options])
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json` prints one object with everything that happened."""
+    assert fire("--settings", settings("echo fine"), "--json") == 0
+    report = told(capsys)
+    assert list(report) == ["event", "plan", "results", "aggregated", "processed", "verdict", "effect", "log"]
+    assert report["plan"]["hooks"][0]["source"] == "project"
+    assert report["results"][0]["output"] == {"decision": "allow", "systemMessage": "fine"}
+
+
+def test_a_block_is_exit_code_2(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code tells a script what the hooks decided."""
+    assert fire("--settings", settings("echo no >&2; exit 2"), "--json") == 2
+    assert told(capsys)["verdict"] == {"blocked": True, "reason": "no"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "effect"),
+    [
+        pytest.param(
+            {"hookSpecificOutput": {"tool_input": {"content": "x"}}},
+            {"tool_input": {"file_path": "a.txt", "content": "x"}},
+            id="rewritten",
+        ),
+        pytest.param({}, None, id="nothing-said"),
+        pytest.param({"hookSpecificOutput": {"tool_input": {"file_path": "a.txt"}}}, None, id="nothing-changed"),
+        pytest.param(
+            {"decision": "block", "hookSpecificOutput": {"tool_input": {"content": "x"}}}, None, id="blocked-anyway"
+        ),
+    ],
+)
+def test_the_effect_is_what_the_caller_goes_on_with(
+    answer: dict[str, Any], effect: Any, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`effect` holds the changed arguments, and nothing where nothing changed."""
+    fire("--settings", settings(f"echo '{json.dumps(answer)}'"), "--json")
+    assert told(capsys)["effect"] == effect
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(["BeforeTools"], "BeforeTools is not an event; did you mean BeforeTool?", id="unknown-event"),
+        pytest.param(["BeforeTool", "--input", "{"], "--input is not JSON", id="input-not-json"),
+        pytest.param(["BeforeTool", "--input", "[1]"], "--input is an array, expected an object", id="input-array"),
+        pytest.param(["BeforeTool", "--input", "@no-such"], "cannot read no-such: No such file", id="input-missing"),
+        pytest.param(["BeforeTool", "--settings", "no-such"], "settings file no-such does not exist", id="settings"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, one line on stderr, and nothing on stdout."""
+    assert main(["fire", *options, "--json"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_a_named_settings_file_that_is_not_json_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that was named must be usable; the message says where it is not."""
+    broken = tmp_path / "broken.json"
+    broken.write_text('{\n  "enableHooks": tru\n}')
+    assert fire("--settings", str(broken)) == 1
+    assert f"{broken}:2:18: is not JSON" in capsys.readouterr().err
+
+
+def test_the_input_can_come_from_stdin(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--input -` reads standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(INPUT.encode())))
+    assert main(["fire", "BeforeTool", "--input", "-", "--settings", settings("cat"), "--json"]) == 0
+    assert json.loads(told(capsys)["results"][0]["stdout"])["tool_name"] == "write_file"
+
+
+def test_several_settings_files_keep_their_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first file named has the highest priority."""
+    files = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.json"
+        hooks = [{"type": "command", "command": f"echo {name}"}]
+        path.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+        files += ["--settings", str(path)]
+    fire(*files, "--json")
+    assert [hook["command"] for hook in told(capsys)["plan"]["hooks"]] == ["echo one", "echo two"]
+
+
+def test_disabled_hooks_are_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A person who wonders why nothing runs is told."""
+    path = tmp_path / "off.json"
+    path.write_text("{}")
+    assert fire("--settings", str(path)) == 0
+    assert "Hooks are disabled" in capsys.readouterr().out
+
+
+def test_a_missing_project_is_a_failure_of_each_hook(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project that is not there is not bad usage: the hooks fail, with an error each."""
+    assert fire("--settings", settings("echo a", "echo b"), "--project", "/no/such/place", "--json") == 0
+    report = told(capsys)
+    assert len(report["aggregated"]["errors"]) == 2
+    assert all(result["error"] for result in report["results"])
+
+
+def test_untrusted_project_hooks_are_not_run_and_said_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project's own settings file needs trust; the message names the command that gives it."""
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    hooks = [{"type": "command", "command": f"touch {project}/ran"}]
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+    assert fire("--project", str(project)) == 0
+    printed = capsys.readouterr()
+    assert not (project / "ran").exists()
+    assert "untrusted" in printed.out
+    assert "hookline trust" in printed.err
+
+
+def test_secrets_are_redacted_in_the_log(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """`hooksConfig.redact` keeps the values of matching names out of the log records."""
+    path = settings("cat >/dev/null", hooksConfig={"redact": ["password"]})
+    given = '{"tool_name": "login", "tool_input": {"password": "hunter22"}}'
+    main(["fire", "BeforeTool", "--input", given, "--settings", path, "--json"])
+    log = json.dumps(told(capsys)["log"])
+    assert "hunter22" not in log
+    assert "[redacted]" in log
+
+
+def test_people_see_each_hook_and_what_comes_of_it(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without `--json` the plan, each hook's output and the verdict are shown."""
+    answer = json.dumps({"hookSpecificOutput": {"tool_input": {"content": "new"}}, "systemMessage": "careful"})
+    assert fire("--settings", settings(f"echo '{answer}'", "echo oops >&2; exit 3")) == 0
+    printed = capsys.readouterr().out
+    for text in ("2 hooks, at the same time", "exit 3", "oops", "Goes on.", "careful", '"content": "new"'):
+        assert text in printed
+    assert "\x1b[" not in printed
+
+
+def test_a_terminal_gets_colour(settings: Settings) -> None:
+    """On a real terminal the output is coloured, and with NO_COLOR it is not."""
+    command = [sys.executable, "-m", "hookline", "fire", "BeforeTool", "--settings", settings("exit 2")]
+    coloured = on_terminal(command, {})
+    plain = on_terminal(command, {"NO_COLOR": "1"})
+    assert b"\x1b[31mBlocked" in coloured
+    assert b"\x1b[" not in plain
+    assert b"Blocked" in plain
+
+
+def on_terminal(command: list[str], environ: dict[str, str]) -> bytes:
+    """What a command prints on a pseudo-terminal."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", **environ}
+    child = subprocess.Popen(command, stdout=theirs, stdin=subprocess.DEVNULL, env=env)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # the terminal's other side is closed
+        pass
+    os.close(ours)
+    child.wait(timeout=20)
+    return shown

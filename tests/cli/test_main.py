@@ -1,0 +1,59 @@
+import subprocess
+import sys
+
+import pytest
+
+from hookline.cli.main import main
+
+
+def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hookline", *arguments], capture_output=True, text=True, check=False, timeout=20
+    )
+
+
+def test_help_names_every_command() -> None:
+    """`hookline --help` lists what can be done."""
+    done = run_module("--help")
+    assert done.returncode == 0
+    assert "fire" in done.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """Asking for help does not wait for the engine, or for any library."""
+    code = (
+        "import sys, contextlib, io\n"
+        "from hookline.cli.main import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['--help'])\n"
+        "print(sorted({'msgspec', 'asyncio', 'dataclasses', 'json', 'regress'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_version_is_shown() -> None:
+    """`hookline --version` says which one this is."""
+    done = run_module("--version")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "hookline")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["fire"], "the following arguments are required: EVENT", id="nothing-to-fire"),
+        pytest.param(["fly"], "invalid choice: 'fly'", id="unknown-command"),
+        pytest.param(["fire", "BeforeTool", "--colour"], "unrecognized arguments: --colour", id="unknown-option"),
+    ],
+)
+def test_bad_usage_is_exit_code_1(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 means that a hook blocks, so bad usage has to be 1."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 1
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bare `hookline` shows what it can do, and is not a success."""
+    assert main([]) == 1
+    assert "usage: hookline" in capsys.readouterr().out
