@@ -1,6 +1,7 @@
 """What the log says about events: one record per hook, one per event, and one for every hook that did not run."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from hookline.contract.events import HookEventName
@@ -49,7 +50,11 @@ class EventLog:
 
     def failed(self, message: str, **fields: Any) -> None:
         """Says that the engine itself failed, which never stops the agent."""
-        self._log.warn(message, kind="fault", session=self._session(), **fields)
+        session = None
+        # What failed may be the session itself.
+        with suppress(Exception):
+            session = self._session()
+        self._log.warn(message, kind="fault", session=session, **fields)
 
     def _about(self, skip: SkippedHook) -> dict[str, Any]:
         return {

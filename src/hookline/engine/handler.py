@@ -156,18 +156,23 @@ class HookEventHandler:
                 results = await self._runner.execute_hooks_parallel(plan.hooks, event_input)
             stage = "aggregation"
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
-            processed = process_common_hook_output_fields(result)
-            stage = "logging"
-            self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
-            self._event_log.failed(
-                f"{name}: hookline failed while {stage} ({error!r}), so its hooks had no effect; please report this",
-                event=name.value,
-                stage=stage,
-                traceback=traceback.format_exc(),
-            )
+            self._tell_fault(name, stage, error, "so its hooks had no effect")
             return build_failure_envelope(error, stage, {"event": name.value})
+        try:
+            processed = process_common_hook_output_fields(result)
+            self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
+        except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
+            self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
         return result
+
+    def _tell_fault(self, name: HookEventName, stage: str, error: Exception, consequence: str) -> None:
+        self._event_log.failed(
+            f"{name}: hookline failed while {stage} ({error!r}), {consequence}; please report this",
+            event=name.value,
+            stage=stage,
+            traceback="".join(traceback.format_exception(error)),
+        )
 
     def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {

@@ -1,0 +1,594 @@
+import asyncio
+import json
+import os
+import re
+import shlex
+import typing
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from google.genai import types
+
+from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.llm import GenerateContentParameters
+from hookline.contract.outputs import BlockingError
+from hookline.contract.results import AggregatedHookResult, HookError, HookExecutionPlan, HookExecutionResult
+from hookline.engine.aggregator import HookAggregator
+from hookline.engine.handler import HookEventHandler
+from hookline.engine.planner import HookPlanner
+from hookline.engine.registry import HookRegistry
+from hookline.engine.runner import HookRunner
+from hookline.log import HookLogger, LogLevel, MemorySink
+from hookline.settings.load import Layer
+from hookline.translate.translator import HookTranslatorGenAIv1
+
+Fire = Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]
+
+REQUEST = GenerateContentParameters(
+    model="gemini",
+    contents=[
+        types.Content(role="user", parts=[types.Part(text="hi")]),
+        types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(name="ls", args={}))]),
+    ],
+    config=types.GenerateContentConfig(temperature=0.5),
+)
+RESPONSE = types.GenerateContentResponse(
+    candidates=[types.Candidate(content=types.Content(role="model", parts=[types.Part(text="hello")]))]
+)
+HOOK_REQUEST = {
+    "model": "gemini",
+    "messages": [{"role": "user", "content": "hi"}],
+    "config": {"temperature": 0.5},
+}
+HOOK_RESPONSE = {"text": "hello", "candidates": [{"content": {"role": "model", "parts": ["hello"]}}]}
+TOOL: dict[str, Any] = {"tool_name": "ls", "tool_input": {"path": "."}}
+
+
+class _Facts:
+    """A session in a project."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+
+    def get_session_id(self) -> str:
+        return "s1"
+
+    def get_working_dir(self) -> str:
+        return str(self._project)
+
+    def get_transcript_path(self) -> str:
+        return ""
+
+
+class Broken:
+    """Stands in for any part: whatever is asked of it fails."""
+
+    def __getattr__(self, name: str) -> Any:
+        def fail(*_: Any, **__: Any) -> NoReturn:
+            raise RuntimeError(f"broken {name}")
+
+        return fail
+
+
+def command(text: str, **options: Any) -> dict[str, Any]:
+    return {"type": "command", "command": text, **options}
+
+
+def says(answer: object) -> str:
+    """A command that answers this."""
+    return f"printf %s {shlex.quote(json.dumps(answer))}"
+
+
+def group(*commands: str, **options: Any) -> dict[str, Any]:
+    return {"hooks": [command(text) for text in commands], **options}
+
+
+def make_handler(project: Path, hooks: Mapping[str, Any], sink: MemorySink | None = None, **parts: Any) -> Any:
+    """A handler of real parts, except for those given."""
+    log = HookLogger([sink] if sink else [])
+    layer = Layer(source=ConfigSource.USER, origin="user.json", values={"hooks": hooks})
+    registry = HookRegistry(lambda: (layer,), log)
+    registry.initialize()
+    given: dict[str, Any] = {
+        "facts": _Facts(project),
+        "planner": HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        "runner": HookRunner(),
+        "aggregator": HookAggregator(),
+        "translator": HookTranslatorGenAIv1(),
+        "log": log,
+    }
+    return HookEventHandler(**{**given, **parts})
+
+
+def fire(handler: HookEventHandler, fire_event: Fire) -> AggregatedHookResult:
+    async def main() -> AggregatedHookResult:
+        return await fire_event(handler)
+
+    return asyncio.run(main())
+
+
+def before_tool(handler: HookEventHandler) -> Awaitable[AggregatedHookResult]:
+    return handler.fire_before_tool_event("ls", {"path": "."})
+
+
+def before_model(handler: HookEventHandler) -> Awaitable[AggregatedHookResult]:
+    return handler.fire_before_model_event(REQUEST)
+
+
+EVENTS: list[Any] = [
+    pytest.param("BeforeTool", before_tool, TOOL, id="BeforeTool", marks=pytest.mark.req("HOOK-015")),
+    pytest.param(
+        "AfterTool",
+        lambda handler: handler.fire_after_tool_event("ls", {"path": "."}, {"llmContent": "a"}),
+        {**TOOL, "tool_response": {"llmContent": "a"}},
+        id="AfterTool",
+        marks=pytest.mark.req("HOOK-026"),
+    ),
+    pytest.param(
+        "BeforeModel",
+        before_model,
+        {"llm_request": HOOK_REQUEST},
+        id="BeforeModel",
+        marks=pytest.mark.req("HOOK-034", "HOOK-035", "DELTA-HPAY-003"),
+    ),
+    pytest.param(
+        "AfterModel",
+        lambda handler: handler.fire_after_model_event(REQUEST, RESPONSE),
+        {"llm_request": HOOK_REQUEST, "llm_response": HOOK_RESPONSE},
+        id="AfterModel",
+        marks=pytest.mark.req("HOOK-044", "HOOK-045", "HOOK-050", "DELTA-HPAY-003"),
+    ),
+    pytest.param(
+        "BeforeToolSelection",
+        lambda handler: handler.fire_before_tool_selection_event(REQUEST),
+        {"llm_request": HOOK_REQUEST},
+        id="BeforeToolSelection",
+        marks=pytest.mark.req("HOOK-054", "HOOK-205", "DELTA-HPAY-003"),
+    ),
+    pytest.param(
+        "BeforeAgent", lambda handler: handler.fire_before_agent_event("go"), {"prompt": "go"}, id="BeforeAgent"
+    ),
+    pytest.param(
+        "AfterAgent",
+        lambda handler: handler.fire_after_agent_event("go", "gone", stop_hook_active=True),
+        {"prompt": "go", "prompt_response": "gone", "stop_hook_active": True},
+        id="AfterAgent",
+    ),
+    pytest.param(
+        "SessionStart",
+        lambda handler: handler.fire_session_start_event(SessionStartSource.RESUME),
+        {"source": "resume"},
+        id="SessionStart",
+        marks=pytest.mark.req("DELTA-HPAY-006"),
+    ),
+    pytest.param(
+        "SessionEnd",
+        lambda handler: handler.fire_session_end_event(SessionEndReason.LOGOUT),
+        {"reason": "logout"},
+        id="SessionEnd",
+        marks=pytest.mark.req("DELTA-HPAY-006"),
+    ),
+    pytest.param(
+        "PreCompress",
+        lambda handler: handler.fire_pre_compress_event(PreCompressTrigger.AUTO),
+        {"trigger": "auto"},
+        id="PreCompress",
+    ),
+    pytest.param(
+        "Notification",
+        lambda handler: handler.fire_notification_event("ToolPermission", "May I?", {"tool": "ls"}),
+        {"notification_type": "ToolPermission", "message": "May I?", "details": {"tool": "ls"}},
+        id="Notification",
+    ),
+]
+
+
+@pytest.mark.req("HOOK-062", "HOOK-143", "HOOK-144", "HOOK-161", "HOOK-203", "HOOK-215")
+@pytest.mark.parametrize(("event", "fire_event", "fields"), EVENTS)
+def test_what_a_hook_is_told(project: Path, event: str, fire_event: Fire, fields: dict[str, Any]) -> None:
+    """Every event tells its hooks the five session facts first and then its own fields, and nothing else."""
+    result = fire(make_handler(project, {event: [group("cat > told")]}), fire_event)
+    told = json.loads((project / "told").read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told["timestamp"])
+    assert list(told.items()) == [
+        ("session_id", "s1"),
+        ("cwd", str(project)),
+        ("timestamp", told["timestamp"]),
+        ("hook_event_name", event),
+        ("transcript_path", ""),
+        *fields.items(),
+    ]
+    assert result.success
+
+
+@pytest.mark.req("HOOK-161", "HOOK-215")
+def test_hooks_are_told_of_a_transcript(project: Path) -> None:
+    """Where the session has a transcript, its path is told."""
+
+    class Recorded(_Facts):
+        def get_transcript_path(self) -> str:
+            return "/tmp/transcript.jsonl"  # noqa: S108 - a path that nobody opens
+
+    handler = make_handler(project, {"BeforeTool": [group("cat >&2")]}, facts=Recorded(project))
+    (result,) = fire(handler, before_tool).results
+    assert json.loads(result.stderr)["transcript_path"] == "/tmp/transcript.jsonl"  # noqa: S108 - the same
+
+
+def test_hooks_are_told_of_an_mcp_server(project: Path) -> None:
+    """Where a tool comes from an MCP server, both tool events tell which."""
+    handler = make_handler(project, {event: [group("cat >&2")] for event in ("BeforeTool", "AfterTool")})
+    context = {"server_name": "files"}
+    for result in (
+        fire(handler, lambda h: h.fire_before_tool_event("ls", {}, mcp_context=context)),
+        fire(handler, lambda h: h.fire_after_tool_event("ls", {}, {}, mcp_context=context)),
+    ):
+        assert json.loads(result.results[0].stderr)["mcp_context"] == context
+
+
+@pytest.mark.req("HOOK-035", "HOOK-045", "DELTA-HPAY-003")
+def test_payloads_in_hook_form_stay_as_they_are(project: Path) -> None:
+    """What is in the stable form already is not translated again, and an SDK's JSON form is."""
+    handler = make_handler(project, {"AfterModel": [group("cat >&2")]})
+    told = [
+        json.loads(fire(handler, fire_event).results[0].stderr)
+        for fire_event in (
+            lambda h: h.fire_after_model_event(HOOK_REQUEST, HOOK_RESPONSE),
+            lambda h: h.fire_after_model_event(
+                {"model": "gemini", "contents": "hi", "config": {"temperature": 0.5}}, RESPONSE.model_dump()
+            ),
+        )
+    ]
+    assert [(seen["llm_request"], seen["llm_response"]) for seen in told] == [(HOOK_REQUEST, HOOK_RESPONSE)] * 2
+
+
+@pytest.mark.req("DELTA-HPAY-006")
+def test_session_events_take_their_own_vocabulary() -> None:
+    """A type checker refuses any string in place of a source or a reason."""
+    start = typing.get_type_hints(HookEventHandler.fire_session_start_event)
+    end = typing.get_type_hints(HookEventHandler.fire_session_end_event)
+    assert (start["source"], end["reason"]) == (SessionStartSource, SessionEndReason)
+
+
+def run_without_yielding(coroutine: Coroutine[Any, Any, AggregatedHookResult]) -> AggregatedHookResult:
+    """The result of a coroutine that ends without ever waiting, with no event loop around."""
+    with pytest.raises(StopIteration) as ended:
+        coroutine.send(None)
+    result: AggregatedHookResult = ended.value.value
+    return result
+
+
+@pytest.mark.req("HOOK-011", "HOOK-012", "HOOK-013", "HOOK-145", "DELTA-HFAIL-003", "DELTA-HFAIL-004")
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        pytest.param({}, id="none configured"),
+        pytest.param({"AfterTool": [group("touch ran")]}, id="other event"),
+        pytest.param({"BeforeTool": [group("touch ran", matcher="write")]}, id="none matches"),
+        pytest.param({"BeforeTool": [{"hooks": [command("touch ran", enabled=False)]}]}, id="disabled"),
+    ],
+)
+def test_nothing_happens_where_nothing_matches(project: Path, hooks: dict[str, Any]) -> None:
+    """Without a hook to run nothing is read, built, started or awaited, and the result is a fresh empty success."""
+    broken = Broken()
+    handler = make_handler(
+        project, hooks, facts=broken, runner=broken, aggregator=broken, translator=broken, log=HookLogger()
+    )
+    first = run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."}))
+    second = run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."}))
+    assert first == second == AggregatedHookResult(success=True)
+    assert first is not second
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001", "DELTA-HFAIL-004")
+@pytest.mark.parametrize(
+    ("part", "stage", "said"),
+    [
+        pytest.param("planner", "planning", "broken create_execution_plan", id="planner"),
+        pytest.param(
+            "translator",
+            "translation",
+            "broken to_hook_llm_request",
+            id="translator",
+            marks=pytest.mark.req("DELTA-HPAY-004"),
+        ),
+        pytest.param("runner", "execution", "broken execute_hooks_parallel", id="runner"),
+        pytest.param("aggregator", "aggregation", "broken aggregate_results", id="aggregator"),
+        pytest.param("facts", "translation", "broken get_session_id", id="facts"),
+    ],
+)
+def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, stage: str, said: str) -> None:
+    """Whichever part breaks: the result says where and what, decides nothing, and the log has the traceback."""
+    memory = MemorySink()
+    handler = make_handler(project, {"BeforeModel": [group("true")]}, memory, **{part: Broken()})
+    assert fire(handler, before_model) == AggregatedHookResult(
+        success=False,
+        errors=(
+            HookError(
+                f"{stage} failed: RuntimeError({said!r})",
+                stage=stage,
+                details={"error": "RuntimeError", "event": "BeforeModel"},
+            ),
+        ),
+    )
+    (record,) = memory.records
+    assert (record.level, record.fields["kind"], record.fields["stage"]) == (LogLevel.WARN, "fault", stage)
+    assert record.fields["session"] == (None if part == "facts" else "s1")
+    assert record.fields["traceback"].rstrip().endswith(f"RuntimeError: {said}")
+
+
+@pytest.mark.req("HOOK-113", "HOOK-147")
+def test_a_deny_survives_a_fault_of_the_log(project: Path) -> None:
+    """What the hooks decided stands, even when it cannot be written down."""
+
+    class Fading(_Facts):
+        asked = 0
+
+        def get_session_id(self) -> str:
+            self.asked += 1
+            if self.asked == 2:
+                raise RuntimeError("no session any more")
+            return "s1"
+
+    memory = MemorySink()
+    handler = make_handler(project, {"BeforeTool": [group("echo no >&2; exit 2")]}, memory, facts=Fading(project))
+    result = fire(handler, before_tool)
+    assert result.final_output is not None
+    assert result.final_output.get_blocking_error() == BlockingError(blocked=True, reason="no")
+    assert [(record.fields["kind"], record.fields["stage"]) for record in memory.records] == [("fault", "logging")]
+
+
+@pytest.mark.req("DELTA-HPAY-004")
+def test_a_payload_that_cannot_be_read_is_a_failure(project: Path) -> None:
+    """A request that fails when it is looked at runs no hook, and the result says so."""
+
+    class Odd:
+        @property
+        def parts(self) -> NoReturn:
+            raise OSError("gone")
+
+    request = GenerateContentParameters(model="m", contents=[Odd()])
+    handler = make_handler(project, {"BeforeModel": [group("touch ran")]})
+    result = fire(handler, lambda h: h.fire_before_model_event(request))
+    assert (result.success, result.final_output) == (False, None)
+    assert [(error.stage, error.message) for error in result.errors] == [
+        ("translation", "translation failed: OSError('gone')")
+    ]
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.req("DELTA-HFAIL-005")
+def test_an_unknown_event_is_a_failure(project: Path) -> None:
+    """A name from outside that is no event is told so, with the names that are."""
+    result = fire(make_handler(project, {}), lambda handler: handler.fire_event("PreToolUse", {}))
+    (error,) = result.errors
+    assert (result.success, error.stage) == (False, "event name")
+    assert "'PreToolUse' is not a valid HookEventName" in error.message
+    assert error.details == {"error": "ValueError", "known": [event.value for event in HookEventName]}
+
+
+def test_an_event_by_its_name(project: Path) -> None:
+    """A known name fires its event with the fields as they are."""
+    handler = make_handler(project, {"BeforeAgent": [group("cat >&2")]})
+    (result,) = fire(handler, lambda h: h.fire_event("BeforeAgent", {"prompt": "go"})).results
+    assert (result.event, json.loads(result.stderr)["prompt"]) == (HookEventName.BEFORE_AGENT, "go")
+
+
+class _NotingPlanner(HookPlanner):
+    """Notes what it is asked for, and plans nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[HookEventName, str | None]] = []
+
+    def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
+        self.asked.append((event, subject))
+        return None
+
+
+@pytest.mark.req("HOOK-162", "HOOK-163")
+def test_what_matchers_are_compared_with(project: Path) -> None:
+    """The planner is given the tool's name or the trigger to match, and nothing for the other events."""
+    planner = _NotingPlanner()
+    handler = make_handler(project, {}, planner=planner)
+    for event in EVENTS:
+        assert fire(handler, event.values[1]) == AggregatedHookResult(success=True)
+    subjects = {
+        "BeforeTool": "ls",
+        "AfterTool": "ls",
+        "SessionStart": "resume",
+        "SessionEnd": "logout",
+        "PreCompress": "auto",
+        "Notification": "ToolPermission",
+    }
+    assert planner.asked == [(event, subjects.get(event)) for event in HookEventName]
+
+
+class _NotingRunner(HookRunner):
+    """Notes how it is asked to run hooks, and runs none."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str | None]]] = []
+
+    async def execute_hooks_parallel(
+        self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
+    ) -> list[HookExecutionResult]:
+        assert event_input["hook_event_name"] == "BeforeTool"
+        self.asked.append(("parallel", [hook.command for hook in hooks]))
+        return []
+
+    async def execute_hooks_sequential(
+        self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
+    ) -> list[HookExecutionResult]:
+        assert event_input["hook_event_name"] == "BeforeTool"
+        self.asked.append(("sequential", [hook.command for hook in hooks]))
+        return []
+
+
+@pytest.mark.req("HOOK-109", "HOOK-164", "HOOK-165")
+@pytest.mark.parametrize(("sequential", "how"), [(False, "parallel"), (True, "sequential")])
+def test_how_a_plan_is_run(project: Path, sequential: bool, how: str) -> None:
+    """One sequential group makes the whole plan sequential; any other plan runs at once."""
+    runner = _NotingRunner()
+    hooks = {"BeforeTool": [group("a"), group("b", sequential=sequential), group("c", matcher="write")]}
+    fire(make_handler(project, hooks, runner=runner), before_tool)
+    assert runner.asked == [(how, ["a", "b"])]
+
+
+@pytest.mark.req("HOOK-166")
+@pytest.mark.parametrize(
+    ("event", "answers", "merged"),
+    [
+        pytest.param(
+            "BeforeTool",
+            [{"decision": "deny", "reason": "no"}, {"decision": "allow"}],
+            {"continue": True, "suppressOutput": False, "decision": "deny", "reason": "no"},
+            id="any block",
+        ),
+        pytest.param(
+            "BeforeModel",
+            [{"decision": "deny", "reason": "no"}, {"decision": "allow"}],
+            {"decision": "allow", "reason": "no", "hookSpecificOutput": {}},
+            id="later field",
+        ),
+        pytest.param(
+            "BeforeToolSelection",
+            [
+                {"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}}
+                for name in ("b", "a")
+            ],
+            {
+                "continue": True,
+                "hookSpecificOutput": {
+                    "hookEventName": "BeforeToolSelection",
+                    "toolConfig": {"mode": "ANY", "allowedFunctionNames": ["a", "b"]},
+                },
+            },
+            id="union",
+        ),
+    ],
+)
+def test_answers_are_merged_by_the_rule_of_the_event(
+    project: Path, event: str, answers: list[dict[str, Any]], merged: dict[str, Any]
+) -> None:
+    """The same answers mean different things on different events."""
+    fire_event = next(param.values[1] for param in EVENTS if param.values[0] == event)
+    result = fire(make_handler(project, {event: [group(*map(says, answers))]}), fire_event)
+    assert result.final_output is not None
+    assert result.final_output.to_dict() == merged
+    assert [output.to_dict() for output in result.all_outputs] == answers
+
+
+@pytest.mark.req("HOOK-110", "HOOK-023", "HOOK-160")
+@pytest.mark.parametrize(
+    ("hook", "errors"),
+    [
+        pytest.param(command(f"{says({'decision': 'block'})}; exit 1"), 0, id="exit 1"),
+        pytest.param(command("kill -9 $$"), 0, id="killed"),
+        pytest.param(command("no-such-command-here"), 0, id="no such command"),
+        pytest.param(command("sleep 9", timeout=50), 1, id="timeout", marks=pytest.mark.req("HOOK-119")),
+        pytest.param({"type": "plugin"}, 1, id="plugin", marks=pytest.mark.req("HOOK-195")),
+    ],
+)
+def test_a_failure_is_not_a_block(project: Path, hook: dict[str, Any], errors: int) -> None:
+    """However a hook fails, the result is no success and no block, and the log warns."""
+    memory = MemorySink()
+    result = fire(make_handler(project, {"BeforeTool": [{"hooks": [hook]}]}, memory), before_tool)
+    assert not result.success
+    assert result.final_output is None or not result.final_output.is_blocking_decision()
+    assert (len(result.errors), result.effect) == (errors, None)
+    (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
+    assert warning.message.endswith("; the operation goes on without it")
+
+
+@pytest.mark.req("HOOK-119")
+def test_a_timeout_names_its_limit(project: Path) -> None:
+    """Errors and log tell which limit was exceeded."""
+    memory = MemorySink()
+    hooks = {"BeforeTool": [{"hooks": [command("sleep 9", timeout=60, name="slow")]}]}
+    result = fire(make_handler(project, hooks, memory), before_tool)
+    assert result.errors == (HookError("slow timed out after 60ms"),)
+    assert memory.records[0].message.startswith("BeforeTool: slow timed out after 60ms (user.json: ")
+
+
+@pytest.mark.req("HOOK-023", "HOOK-110")
+def test_a_directory_that_is_gone_costs_the_hooks_only(tmp_path: Path) -> None:
+    """Where hooks cannot be started at all, the caller still gets a result that blocks nothing."""
+    handler = make_handler(tmp_path / "gone", {"BeforeTool": [group("exit 2")]})
+    result = fire(handler, before_tool)
+    assert (result.success, result.final_output, len(result.errors)) == (False, None, 1)
+
+
+@pytest.mark.req("HOOK-160", "HOOK-213", "HOOK-214")
+def test_success_is_health_and_not_policy(project: Path) -> None:
+    """Exit 2 is a failed run and a block; a block on exit 0 is a good run and a block."""
+    by_exit = fire(make_handler(project, {"BeforeTool": [group("exit 2")]}), before_tool)
+    by_answer = fire(make_handler(project, {"BeforeTool": [group(says({"decision": "block"}))]}), before_tool)
+    assert (by_exit.success, by_answer.success) == (False, True)
+    for result in (by_exit, by_answer):
+        assert result.final_output is not None
+        assert result.final_output.is_blocking_decision()
+        assert result.errors == ()
+
+
+@pytest.mark.req("HOOK-063", "HOOK-064", "HOOK-065", "HOOK-114")
+@pytest.mark.parametrize(
+    ("text", "merged"),
+    [
+        pytest.param(says({"reason": "fine"}), {"reason": "fine"}, id="object"),
+        pytest.param("echo look out", {"systemMessage": "look out"}, id="text"),
+        pytest.param('echo \'{"decision": "block"\'', {"systemMessage": '{"decision": "block"'}, id="broken JSON"),
+        pytest.param("printf ' \\n'", None, id="white space"),
+    ],
+)
+def test_what_a_hook_prints_on_exit_0(project: Path, text: str, merged: dict[str, Any] | None) -> None:
+    """An object is the answer, other text is for the model, white space is nothing; none of these blocks."""
+    result = fire(make_handler(project, {"BeforeTool": [group(text)]}), before_tool)
+    rest = {"continue": True, "suppressOutput": False, "decision": "allow"}
+    given = result.final_output and result.final_output.to_dict()
+    assert given == (None if merged is None else {**rest, **merged})
+    assert result.success
+
+
+@pytest.mark.req("HOOK-019", "HOOK-217")
+def test_the_engine_tells_effects_and_changes_nothing(project: Path) -> None:
+    """The caller's own arguments stay as they are; what they should become is told beside them."""
+    arguments = {"path": ".", "options": {"all": True}}
+    before = deepcopy(arguments)
+    answer = says({"hookSpecificOutput": {"tool_input": {"options": {}, "more": 1}}})
+    handler = make_handler(project, {"BeforeTool": [group(answer)]})
+    result = fire(handler, lambda h: h.fire_before_tool_event("ls", arguments))
+    assert result.effect == {"tool_input": {"path": ".", "options": {}, "more": 1}}
+    assert arguments == before
+
+
+def test_cancelling_ends_the_hooks(project: Path) -> None:
+    """A cancelled event ends its hooks, and the cancellation is not swallowed."""
+    ready = project / "ready"
+    os.mkfifo(ready)
+
+    async def main() -> int:
+        handler = make_handler(project, {"BeforeTool": [group("echo $$ > ready; exec sleep 30")]})
+        task = asyncio.ensure_future(before_tool(handler))
+        pid = int(await asyncio.to_thread(ready.read_text))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pid
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(asyncio.run(main()), 0)
+
+
+@pytest.mark.req("DELTA-HEVT-004", "DELTA-HBUS-002")
+def test_without_a_bus_events_fire_and_dispose_does_nothing(project: Path) -> None:
+    """The direct path needs no bus, before and after `dispose()`."""
+    handler = make_handler(project, {"BeforeTool": [group("echo ran")]})
+    results = [fire(handler, before_tool)]
+    handler.dispose()
+    handler.dispose()
+    results.append(fire(handler, before_tool))
+    assert [result.results[0].stdout for result in results] == ["ran\n", "ran\n"]
