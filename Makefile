@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -42,6 +42,12 @@ schema: $(READY) ## write docs/schema/ anew from the types
 
 cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
+
+faults: $(READY) ## hooks that misbehave in every way, the slow ones included
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/faults
+
+bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
+	@$(BIN)/python benchmarks/run.py
 
 check: fmt lint types trace test ## what CI runs
 

@@ -17,4 +17,4 @@ with open("pyproject.toml", "rb") as file:
     print("\n".join(tomllib.load(file)["dependency-groups"]["dev"]))
 PY
 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --editable ".[genai]" --requirement "$VENV/dev-requirements.txt"
+    --editable ".[agent]" --requirement "$VENV/dev-requirements.txt"
