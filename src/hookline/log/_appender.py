@@ -103,9 +103,11 @@ class Appender:
             os.close(lock)
 
     def _shift_names(self) -> None:
-        for number in range(self._backups - 1, 0, -1):
-            with suppress(FileNotFoundError):
-                self._backup(number).replace(self._backup(number + 1))
+        last = 1
+        while last < self._backups and self._backup(last).exists():
+            last += 1
+        for number in range(last, 1, -1):
+            self._backup(number - 1).replace(self._backup(number))
         self._path.replace(self._backup(1))
 
     def _backup(self, number: int) -> Path:

@@ -12,9 +12,10 @@ REDACTED = "[redacted]"
 # Shorter values ("1", "true", "root") stand in ordinary text everywhere.
 _SHORTEST_SECRET = 6
 
-# A member of an object in text that is not JSON as a whole, such as output that was cut. The key's length is bounded
-# because each of many stray quotes would otherwise start a search to the end of the text.
-_MEMBER = re.compile(r'"((?:[^"\\]|\\.){1,200})"(\s*:\s*)("(?:[^"\\]|\\.)*(?:"|\Z)|[^\s"{}\[\],]+)', re.DOTALL)
+# A member of an object in text that is not JSON as a whole, such as output that was cut or is mixed with other text;
+# its quotes may be escaped. A container hides everything behind it, as nobody can tell where it ends.
+_KEY = re.compile(r'"([^"\\\s]{1,100})\\*"\s*:\s*')
+_VALUE = re.compile(r'(\\*")(?:(?!(?<!\\)\1).)*(?:\1|\Z)|[\[{].*|[^\s"{}\[\],\\]+', re.DOTALL)
 
 
 class Redactor:
@@ -55,13 +56,18 @@ class Redactor:
                 # Always written anew: of a key that stands twice, the parser has shown us only the last.
                 text = stringify_json(self._clean(value, depth - 1)).decode()
             else:
-                text = _MEMBER.sub(self._clean_member, text)
+                text = self._clean_members(text)
         return self._without_secrets(text)
 
-    def _clean_member(self, member: re.Match[str]) -> str:
-        if not self._names.match(member[1]):
-            return member[0]
-        return f'"{member[1]}"{member[2]}"{REDACTED}"'
+    def _clean_members(self, text: str) -> str:
+        cleaned: list[str] = []
+        done = 0
+        for key in _KEY.finditer(text):
+            if key.start() >= done and self._names.match(key[1]) and (value := _VALUE.match(text, key.end())):
+                quote = value[1] or '"'
+                cleaned += (text[done : key.end()], quote, REDACTED, quote)
+                done = value.end()
+        return "".join(cleaned) + text[done:]
 
     def _without_secrets(self, text: str) -> str:
         return self._secrets.sub(REDACTED, text)

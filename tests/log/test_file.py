@@ -1,0 +1,366 @@
+import gc
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.log import FileSink, HookLogger, LogLevel, LogRecord, Redactor, default_log_path
+
+
+@pytest.fixture(name="path")
+def path_fixture(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "deep" / "hooks.jsonl"
+
+
+def record(message: str = "m", **fields: Any) -> LogRecord:
+    return LogRecord(0.0, LogLevel.INFO, message, fields)
+
+
+def lines_in(*paths: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+
+
+def backups_of(path: Path) -> list[str]:
+    return sorted(file.name for file in path.parent.iterdir())
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not is_true():
+        assert time.monotonic() < deadline, "this never became true"
+        time.sleep(0.005)
+
+
+def run_python(program: str, *arguments: Path | str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=15)
+
+
+def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is below HOOKLINE_STATE_DIR, or in the state directory that is usual on the platform."""
+    assert default_log_path() == tmp_path / "state" / "hooks.jsonl"
+    monkeypatch.delenv("HOOKLINE_STATE_DIR")
+    assert default_log_path().parts[-2:] == ("hookline", "hooks.jsonl")
+
+
+def test_importing_the_log_is_cheap() -> None:
+    """Nobody pays for what logging may need later."""
+    done = run_python("import sys, hookline.log; print({'asyncio', 'logging', 'platformdirs'} & set(sys.modules))")
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+@pytest.mark.req("DELTA-HTEL-001")
+def test_records_become_lines_in_order(path: Path) -> None:
+    """Each record is one line of JSON, in the order they were given."""
+    sink = FileSink(path)
+    for number in range(1000):
+        sink.write(record("hook ran", n=number, stdout="a\nb\u2028\ud800"))
+    sink.close()
+    assert lines_in(path) == [
+        {
+            "time": "1970-01-01T00:00:00.000Z",
+            "level": "info",
+            "message": "hook ran",
+            "n": number,
+            "stdout": "a\nb\u2028\ud800",
+        }
+        for number in range(1000)
+    ]
+
+
+def test_nothing_is_made_before_the_first_record(path: Path) -> None:
+    """A sink that is never written to leaves no trace, not even when it is closed."""
+    before = threading.active_count()
+    FileSink(path).close()
+    assert (path.parent.exists(), threading.active_count()) == (False, before)
+
+
+def test_the_log_is_its_owners_alone(path: Path) -> None:
+    """File and directories are closed to others, whatever the umask."""
+    mask = os.umask(0)
+    try:
+        sink = FileSink(path)
+        sink.write(record())
+        sink.close()
+    finally:
+        os.umask(mask)
+    modes = [stat.S_IMODE(item.stat().st_mode) for item in (path, path.parent, path.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+
+
+def test_long_fields_are_cut(path: Path) -> None:
+    """A long text is cut at any depth, and says how much is missing."""
+    sink = FileSink(path, field_limit=4)
+    sink.write(record("12345", stdin=b"123456", deep=[{"x": "1234567"}], short="1234"))
+    sink.close()
+    (line,) = lines_in(path)
+    assert (line["message"], line["stdin"], line["deep"], line["short"]) == (
+        "1234… (1 more characters)",
+        "1234… (2 more characters)",
+        [{"x": "1234… (3 more characters)"}],
+        "1234",
+    )
+
+
+def test_secrets_are_replaced_before_texts_are_cut(path: Path) -> None:
+    """A secret does not survive by being cut in two."""
+    sink = FileSink(path, field_limit=12, redactor=Redactor(["*KEY*"], {"MY_KEY": "abcdefgh"}))
+    sink.write(record(stdin='{"padding":"abcdefgh","api_key":"x"}', note="123456789 abcdefgh"))
+    sink.close()
+    (line,) = lines_in(path)
+    assert (line["stdin"], line["note"]) == ('{"padding":"… (35 more characters)', "123456789 [r… (8 more characters)")
+
+
+def test_a_record_that_cannot_be_redacted_is_not_shown(path: Path) -> None:
+    """When replacing secrets fails, the record is left out and said to be."""
+
+    class BrokenRedactor(Redactor):
+        def redact(self, record: LogRecord) -> LogRecord:
+            raise RuntimeError(record.message)
+
+    sink = FileSink(path, redactor=BrokenRedactor([], {}))
+    sink.write(record("secret"))
+    sink.close()
+    assert lines_in(path) == [
+        {
+            "time": "1970-01-01T00:00:00.000Z",
+            "level": "warn",
+            "message": "a record could not be written",
+            "error": "RuntimeError",
+        }
+    ]
+
+
+def test_the_file_is_rotated(path: Path) -> None:
+    """A full file becomes `.1`, that one `.2`, and the oldest goes; no file is larger than the limit."""
+    line = len(b'{"time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","n":100}\n')
+    sink = FileSink(path, max_bytes=line * 10, backups=2)
+    for number in range(100, 135):
+        sink.write(record(n=number))
+    sink.close()
+    files = [path.with_name("hooks.jsonl.2"), path.with_name("hooks.jsonl.1"), path]
+    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1", "hooks.jsonl.2", "hooks.jsonl.lock"]
+    assert all(file.stat().st_size <= line * 10 for file in files)
+    numbers = [entry["n"] for entry in lines_in(*files)]
+    assert numbers == list(range(numbers[0], 135))
+    assert len(numbers) >= 20
+
+
+def test_a_line_larger_than_the_file_may_be_is_written(path: Path) -> None:
+    """A record is never lost for its size."""
+    sink = FileSink(path, max_bytes=10, backups=1)
+    sink.write(record("first"))
+    sink.write(record("second"))
+    sink.close()
+    assert [entry["message"] for entry in lines_in(path.with_name("hooks.jsonl.1"), path)] == ["first", "second"]
+
+
+_WRITE_MANY = """
+import pathlib, sys
+from hookline.log import FileSink, HookLogger
+
+logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]), max_bytes=20_000, backups=1000)])
+for number in range(1500):
+    logger.info("m", writer=sys.argv[2], n=number, filler="x" * (number % 200))
+logger.close()
+"""
+
+
+def test_processes_share_a_file_and_its_rotation(path: Path) -> None:
+    """Lines of several processes never mix, none is lost, and each process finds the new file after a rotation."""
+    names = ["a", "b", "c"]
+    writers = [subprocess.Popen([sys.executable, "-c", _WRITE_MANY, str(path), name]) for name in names]
+    assert [writer.wait(15) for writer in writers] == [0, 0, 0]
+    files = [file for file in path.parent.iterdir() if file.name != "hooks.jsonl.lock"]
+    written = [(line["writer"], line["n"]) for line in lines_in(*files)]
+    assert len(files) > 3
+    assert sorted(written) == [(name, number) for name in names for number in range(1500)]
+
+
+def test_a_file_that_was_taken_away_is_made_anew(path: Path) -> None:
+    """Deleting the log while it is written to costs what it held, not what comes."""
+    sink = FileSink(path)
+    sink.write(record("first"))
+    wait_until(lambda: path.exists() and path.stat().st_size > 0)
+    path.unlink()
+    sink.write(record("second"))
+    sink.close()
+    assert [line["message"] for line in lines_in(path)] == ["second"]
+
+
+def test_a_link_stays_and_its_target_is_rotated(path: Path, tmp_path: Path) -> None:
+    """A log that is kept elsewhere and linked to stays linked."""
+    path.parent.mkdir(parents=True)
+    target = tmp_path / "elsewhere.jsonl"
+    path.symlink_to(target)
+    sink = FileSink(path, max_bytes=10)
+    sink.write(record("first"))
+    sink.write(record("second"))
+    sink.close()
+    rotated = target.with_name("elsewhere.jsonl.1")
+    assert path.readlink() == target
+    assert [line["message"] for line in lines_in(rotated, target)] == ["first", "second"]
+
+
+@pytest.mark.parametrize("kind", ["no directory", "null character", "full disk"])
+def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str) -> None:
+    """A log that cannot be written costs one clear line on stderr, and the agent nothing."""
+    (tmp_path / "file").write_text("")
+    path, reason = {
+        "no directory": (tmp_path / "file" / "hooks.jsonl", "Not a directory"),
+        "null character": (tmp_path / "a\0b", "embedded null byte"),
+        "full disk": (Path("/dev/full"), "No space left on device"),
+    }[kind]
+    if kind == "full disk" and not path.exists():
+        pytest.skip("there is no /dev/full here")
+    logger = HookLogger([FileSink(path)])
+    for number in range(600):
+        logger.info("m", n=number)
+    logger.close()
+    assert capfd.readouterr().err == f"hookline: cannot write the log {path} ({reason}); hooks run, but unrecorded\n"
+
+
+_FULL_THEN_FREE = """
+import os, pathlib, resource, sys, time
+from hookline.log import FileSink, HookLogger
+
+path = pathlib.Path(sys.argv[1])
+logger = HookLogger([FileSink(path)])
+resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY))
+logger.info("cut")
+while not path.exists() or path.stat().st_size < 40:
+    time.sleep(0.005)
+sys.stdin.readline()
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+logger.info("whole")
+logger.close()
+"""
+
+
+def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
+    """After the disk was full, the log goes on with a line of its own."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", _FULL_THEN_FREE, str(path)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert writer.stderr is not None
+    complaint = writer.stderr.readline()
+    _, rest = writer.communicate("go on\n", timeout=15)
+    assert complaint == f"hookline: cannot write the log {path} (File too large); hooks run, but unrecorded\n"
+    cut, whole = path.read_text().splitlines()
+    assert (rest, len(cut), json.loads(whole)["message"]) == ("", 40, "whole")
+
+
+def test_too_many_records_are_counted(path: Path) -> None:
+    """When the file cannot keep up, the caller never waits, and the log says how many records are missing."""
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)  # Opening it makes the writer wait until we read.
+    sink = FileSink(path)
+    started = time.monotonic()
+    for number in range(12_000):
+        sink.write(record(n=number))
+    assert time.monotonic() - started < 5
+    closer = threading.Thread(target=sink.close)
+    closer.start()
+    lines = lines_in(path)
+    closer.join()
+    (note,) = [line for line in lines if "lost" in line]
+    lines.remove(note)
+    assert note["message"] == "log records were lost: they came faster than they could be written"
+    assert (len(lines) + note["lost"], [line["n"] for line in lines]) == (12_000, list(range(len(lines))))
+    assert len(lines) >= 10_000
+
+
+def test_closing_takes_bounded_time(path: Path) -> None:
+    """A file that nobody takes records from holds the program for a few seconds only."""
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    sink = FileSink(path)
+    sink.write(record())
+    started = time.monotonic()
+    sink.close()
+    assert 2 < time.monotonic() - started < 5
+    path.read_bytes()  # Lets the writer's thread go.
+
+
+def test_after_closing_records_are_dropped(path: Path) -> None:
+    """A closed sink takes nothing more, and closing it again does nothing."""
+    sink = FileSink(path)
+    sink.write(record("before"))
+    sink.close()
+    sink.write(record("after"))
+    sink.close()
+    assert [line["message"] for line in lines_in(path)] == ["before"]
+
+
+def test_a_forgotten_sink_ends_its_thread(path: Path) -> None:
+    """A sink that is dropped without being closed still writes what it has, and leaves no thread."""
+    before = set(threading.enumerate())
+    sink = FileSink(path)
+    sink.write(record())
+    (thread,) = set(threading.enumerate()) - before
+    del sink
+    gc.collect()
+    thread.join(10)
+    assert (thread.is_alive(), len(lines_in(path))) == (False, 1)
+
+
+_HEADER = """
+import atexit, os, pathlib, sys
+from hookline.log import FileSink, HookLogger
+
+logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]))])
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("for n in range(3): logger.info('m', n=n)", id="never-closed"),
+        pytest.param("logger.info('m', n=0); logger.info('m', n=1); logger.info('m', n=2); sys.exit(3)", id="sys.exit"),
+        pytest.param("for n in range(3): logger.info('m', n=n)\nraise ValueError", id="exception"),
+        pytest.param("atexit.register(lambda: [logger.info('m', n=n) for n in range(3)])", id="first-at-exit"),
+        pytest.param(
+            "logger.info('m', n=0); atexit.register(lambda: [logger.info('m', n=n) for n in (1, 2)])", id="more-at-exit"
+        ),
+    ],
+)
+def test_the_end_of_the_program_loses_nothing(path: Path, program: str) -> None:
+    """However the interpreter ends, what was logged is in the file."""
+    run_python(_HEADER + program, path)
+    assert [line["n"] for line in lines_in(path)] == [0, 1, 2]
+
+
+_FORK = """
+path = pathlib.Path(sys.argv[1])
+for n in range(500):
+    logger.info("parent", n=n)
+children = []
+for number in range(3):
+    child = os.fork()
+    if child == 0:
+        logger.info("child", n=number)
+        logger.close() if number else sys.exit(0)
+        os._exit(0)
+    children.append(child)
+for n in range(500, 1000):
+    logger.info("parent", n=n)
+logger.close()
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+def test_a_forked_child_writes_its_own_records(path: Path) -> None:
+    """A child neither hangs nor repeats what its parent was about to write, and its own records arrive."""
+    done = run_python(_HEADER + _FORK, path)
+    assert (done.stdout, done.stderr) == ("[0, 0, 0]\n", "")
+    lines = lines_in(path)
+    assert [line["n"] for line in lines if line["message"] == "parent"] == list(range(1000))
+    assert sorted(line["n"] for line in lines if line["message"] == "child") == [0, 1, 2]
