@@ -17,6 +17,15 @@ async def answer(message: Message, fire: Fire) -> HookExecutionResponse:
     given = message.get("correlationId")
     correlation_id = given if isinstance(given, str) and given else str(uuid.uuid4())
     try:
+        return await _serve(message, correlation_id, fire)
+    except Exception as error:  # noqa: BLE001 - the door: a request does not stay without an answer
+        said = f"the request could not be served: {error!r}"
+        details = {"error": type(error).__name__}
+        return _failed(correlation_id, {"code": "internal_error", "message": said, "details": details})
+
+
+async def _serve(message: Message, correlation_id: str, fire: Fire) -> HookExecutionResponse:
+    try:
         event = HookEventName(str(message.get("eventName")))
     except ValueError:
         known = [event.value for event in HookEventName]

@@ -1,0 +1,340 @@
+import asyncio
+import json
+import shlex
+import typing
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NoReturn, TypeGuard
+
+import pytest
+from google.genai import types
+
+from hookline.bus import InProcessBus
+from hookline.config import Config
+from hookline.contract import inputs
+from hookline.contract.events import HookEventName
+from hookline.contract.llm import GenerateContentParameters
+from hookline.contract.messages import Message
+from hookline.log import LogLevel, MemorySink
+
+REQUEST, RESPONSE = "hook-execution-request", "hook-execution-response"
+
+FIELDS: Mapping[HookEventName, dict[str, Any]] = {
+    HookEventName.BEFORE_TOOL: {"tool_name": "ls", "tool_input": {"path": "."}},
+    HookEventName.AFTER_TOOL: {"tool_name": "ls", "tool_input": {}, "tool_response": {"llmContent": "a"}},
+    HookEventName.BEFORE_MODEL: {"llm_request": {"model": "m", "messages": [], "config": {}}},
+    HookEventName.AFTER_MODEL: {"llm_request": {"model": "m"}, "llm_response": {"text": "hello", "candidates": []}},
+    HookEventName.BEFORE_TOOL_SELECTION: {"llm_request": {"model": "m", "messages": [], "config": {}}},
+    HookEventName.BEFORE_AGENT: {"prompt": "go"},
+    HookEventName.AFTER_AGENT: {"prompt": "go", "prompt_response": "gone", "stop_hook_active": False},
+    HookEventName.SESSION_START: {"source": "startup"},
+    HookEventName.SESSION_END: {"reason": "exit"},
+    HookEventName.PRE_COMPRESS: {"trigger": "manual"},
+    HookEventName.NOTIFICATION: {"notification_type": "ToolPermission", "message": "May I?", "details": {}},
+}
+TOOL = FIELDS[HookEventName.BEFORE_TOOL]
+
+
+def says(answer: object) -> str:
+    """A command that answers this."""
+    return f"printf %s {shlex.quote(json.dumps(answer))}"
+
+
+def settings(hooks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return {
+        "enableHooks": True,
+        "hooksConfig": {"log": {"enabled": False}},
+        "hooks": {
+            event: [{"hooks": [{"type": "command", "command": command} for command in commands]}]
+            for event, commands in hooks.items()
+        },
+    }
+
+
+def ask(
+    project: Path,
+    hooks: Mapping[str, Sequence[str]],
+    *requests: Message,
+    systems: int = 1,
+    sink: MemorySink | None = None,
+) -> list[dict[str, Any]]:
+    """The responses on a bus that one or more systems serve."""
+    responses: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        bus = InProcessBus()
+
+        async def note(message: Message) -> None:
+            responses.append(dict(message))
+
+        bus.subscribe(RESPONSE, note)
+        with ExitStack() as stack:
+            for _ in range(systems):
+                config = Config(project, settings=settings(hooks), message_bus=bus, log_sinks=[sink] if sink else [])
+                system = config.get_hook_system()
+                assert system is not None
+                await system.initialize()
+                stack.callback(system.dispose)
+            for request in requests:
+                await bus.publish(request)
+        assert bus.subscriber_count(REQUEST) == 0
+        await bus.publish({"type": REQUEST, "eventName": "BeforeAgent", "input": {"prompt": "anyone?"}})
+
+    asyncio.run(main())
+    return responses
+
+
+def request(event: str, fields: object, **others: Any) -> Message:
+    return {"type": REQUEST, "eventName": event, "input": fields, "correlationId": "c1", **others}
+
+
+@pytest.mark.req("DELTA-HSYS-001", "DELTA-HEVT-001", "DELTA-HEVT-002", "DELTA-HBUS-001")
+@pytest.mark.parametrize("event", HookEventName)
+def test_every_event_can_be_requested(project: Path, event: HookEventName) -> None:
+    """A request fires the event that it names, and its answer carries its correlation id and the whole result."""
+    (response,) = ask(project, {event: ["cat > told", says({"reason": "because"})]}, request(event, FIELDS[event]))
+    output = response["output"]
+    assert response == {"type": RESPONSE, "correlationId": "c1", "success": True, "output": output}
+    assert output.keys() == {"success", "finalOutput", "allOutputs", "errors", "totalDuration"}
+    assert (output["allOutputs"], output["errors"]) == ([{"reason": "because"}], [])
+    told = json.loads((project / "told").read_text())
+    assert told["hook_event_name"] == event
+    assert FIELDS[event].items() <= told.items()
+
+
+@pytest.mark.req("DELTA-HEVT-002", "HOOK-160")
+def test_a_block_is_answered_with_the_reason(project: Path) -> None:
+    """A hook that exits with 2 has not run well, and what it decided is in the output."""
+    (response,) = ask(project, {"BeforeTool": ["echo no >&2; exit 2"]}, request("BeforeTool", TOOL))
+    assert response["success"] is False
+    assert response["output"]["finalOutput"]["reason"] == "no"
+    assert "error" not in response
+
+
+@pytest.mark.req("DELTA-HFAIL-003")
+def test_a_request_that_no_hook_matches_succeeds(project: Path) -> None:
+    """Nothing to run is a plain success."""
+    (response,) = ask(project, {}, request("BeforeTool", TOOL))
+    assert response == {
+        "type": RESPONSE,
+        "correlationId": "c1",
+        "success": True,
+        "output": {"success": True, "finalOutput": None, "allOutputs": [], "errors": [], "totalDuration": 0.0},
+    }
+
+
+@pytest.mark.req("DELTA-HBUS-003")
+@pytest.mark.parametrize("given", [{}, {"correlationId": ""}, {"correlationId": None}, {"correlationId": 7}])
+@pytest.mark.parametrize("event", ["BeforeTool", "Unknown"])
+def test_a_request_without_an_id_gets_one(project: Path, given: dict[str, Any], event: str) -> None:
+    """Where a request has no usable correlation id, good and bad answers carry a fresh UUID."""
+    bare: Message = {"type": REQUEST, "eventName": event, "input": TOOL, **given}
+    first, second = (response["correlationId"] for response in ask(project, {}, bare, bare))
+    assert (uuid.UUID(first).version, uuid.UUID(second).version) == (4, 4)
+    assert first != second
+
+
+@pytest.mark.req("DELTA-HEVT-002")
+def test_answers_to_simultaneous_requests_keep_their_ids(project: Path) -> None:
+    """Two requests under way at once are each answered under their own id."""
+
+    async def main() -> dict[str, Any]:
+        bus = InProcessBus()
+        answers: dict[str, Any] = {}
+
+        async def note(message: Message) -> None:
+            answers[message["correlationId"]] = message["output"]["finalOutput"]["systemMessage"]
+
+        bus.subscribe(RESPONSE, note)
+        # The first can only end after the second has begun.
+        command = """p=$(sed 's/.*"prompt":"//; s/".*//'); touch $p; until [ -e two ]; do sleep 0.01; done; echo $p"""
+        system = Config(project, settings=settings({"BeforeAgent": [command]}), message_bus=bus).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        await asyncio.gather(
+            *(bus.publish(request("BeforeAgent", {"prompt": name}, correlationId=name)) for name in ("one", "two"))
+        )
+        system.dispose()
+        return answers
+
+    assert asyncio.run(main()) == {"one": "one", "two": "two"}
+
+
+@pytest.mark.req("DELTA-HEVT-003", "DELTA-HFAIL-002", "DELTA-HFAIL-005")
+@pytest.mark.parametrize("event", ["PreToolUse", "beforetool", "", None, 7, ["BeforeTool"]])
+def test_an_unknown_event_is_answered(project: Path, event: Any) -> None:
+    """What is no event is told so, with the names that are, and nothing is raised."""
+    known = [name.value for name in HookEventName]
+    assert ask(project, {}, request(event, {})) == [
+        {
+            "type": RESPONSE,
+            "correlationId": "c1",
+            "success": False,
+            "error": {
+                "code": "unsupported_event",
+                "message": f"{event!r} is not an event; use one of {', '.join(known)}",
+                "details": {"supported": known},
+            },
+        }
+    ]
+
+
+def wrong_inputs() -> Iterator[Any]:
+    for event, fields in FIELDS.items():
+        yield pytest.param(event, None, "input is null", id=f"{event}-null")
+        for name in fields:
+            without = {key: value for key, value in fields.items() if key != name}
+            yield pytest.param(event, without, f"{name} is missing", id=f"{event}-{name}-missing")
+            yield pytest.param(event, {**fields, name: 7}, f"{name} is a number", id=f"{event}-{name}-number")
+
+
+@pytest.mark.req("DELTA-HPAY-001", "DELTA-HPAY-002", "DELTA-HFAIL-002")
+def test_invalid_payloads_are_answered_and_not_planned(project: Path) -> None:
+    """Each field of each event is checked first; where one is wrong no hook is planned or run."""
+    cases = [param.values for param in wrong_inputs()]
+    memory = MemorySink()
+    hooks = {event.value: ["touch ran"] for event in HookEventName}
+    responses = ask(project, hooks, *(request(event, fields) for event, fields, _ in cases), sink=memory)
+    for (event, _, said), response in zip(cases, responses, strict=True):
+        error = response["error"]
+        assert (response["success"], response["correlationId"], error["code"]) == (False, "c1", "invalid_input")
+        assert error["message"].startswith(f"{event}: {said}")
+        assert error["details"] == {"event": event, "problems": [error["message"].removeprefix(f"{event}: ")]}
+    assert (memory.records, list(project.iterdir())) == ([], [])
+
+
+@pytest.mark.req("DELTA-HPAY-005")
+@pytest.mark.parametrize("event", HookEventName)
+def test_validators_are_type_predicates(event: HookEventName) -> None:
+    """The check of each event tells a type checker what the input is."""
+    validator = getattr(inputs, f"is_{event.name.lower()}_input")
+    assert typing.get_origin(typing.get_type_hints(validator)["return"]) is TypeGuard
+    assert validator(FIELDS[event])
+    assert not validator({})
+
+
+@pytest.mark.req("DELTA-HPAY-003")
+def test_model_payloads_are_translated(project: Path) -> None:
+    """SDK types, and their JSON forms, reach hooks in the stable form on this path, too."""
+    content = types.Content(role="user", parts=[types.Part(text="hi")])
+    response = types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
+    fields = [
+        {"llm_request": GenerateContentParameters(model="m", contents=[content]), "llm_response": response},
+        {
+            "llm_request": {"model": "m", "contents": [content.model_dump(exclude_none=True)]},
+            "llm_response": response.model_dump(exclude_none=True),
+        },
+    ]
+    ask(project, {"AfterModel": ["cat >> told; echo >> told"]}, *(request("AfterModel", given) for given in fields))
+    for line in (project / "told").read_text().splitlines():
+        told = json.loads(line)
+        assert told["llm_request"] == {"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {}}
+        assert told["llm_response"] == {"text": "hi", "candidates": [{"content": {"role": "user", "parts": ["hi"]}}]}
+
+
+class Odd:
+    """Cannot be looked at."""
+
+    @property
+    def parts(self) -> NoReturn:
+        """Fails."""
+        raise OSError("gone")
+
+
+@pytest.mark.req("DELTA-HPAY-004", "DELTA-HFAIL-002")
+def test_a_failed_translation_is_answered(project: Path) -> None:
+    """A payload that cannot be translated is answered with stage, error and the request's id; no hook runs."""
+    payload = {"llm_request": GenerateContentParameters(model="m", contents=[Odd()])}
+    assert ask(project, {"BeforeModel": ["touch ran"]}, request("BeforeModel", payload)) == [
+        {
+            "type": RESPONSE,
+            "correlationId": "c1",
+            "success": False,
+            "error": {
+                "code": "translation_failed",
+                "message": "translation failed: OSError('gone')",
+                "details": {"error": "OSError", "event": "BeforeModel"},
+            },
+        }
+    ]
+    assert list(project.iterdir()) == []
+
+
+class Exploding(Mapping[str, Any]):
+    """Has every key and gives none."""
+
+    def __getitem__(self, key: str) -> NoReturn:
+        raise OSError(f"no {key}")
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.req("DELTA-HFAIL-002")
+def test_a_fault_of_the_check_itself_is_answered(project: Path) -> None:
+    """Whatever goes wrong on the way, a request does not stay without an answer."""
+    assert ask(project, {}, request("BeforeAgent", Exploding())) == [
+        {
+            "type": RESPONSE,
+            "correlationId": "c1",
+            "success": False,
+            "error": {
+                "code": "internal_error",
+                "message": "the request could not be served: OSError('no prompt')",
+                "details": {"error": "OSError"},
+            },
+        }
+    ]
+
+
+@pytest.mark.req("DELTA-HEVT-002", "DELTA-HEVT-004")
+def test_two_systems_on_one_bus_both_answer(project: Path) -> None:
+    """Each system serves the bus for itself; disposed of, neither does."""
+    responses = ask(project, {"BeforeAgent": ["echo ran"]}, request("BeforeAgent", {"prompt": "go"}), systems=2)
+    assert [(response["correlationId"], response["success"]) for response in responses] == [("c1", True)] * 2
+
+
+@pytest.mark.req("DELTA-HEVT-002")
+def test_a_failing_reader_of_answers_hurts_nobody(project: Path) -> None:
+    """A subscriber that fails keeps neither the answer from others nor the next request from being served."""
+
+    async def main() -> list[str]:
+        bus = InProcessBus()
+        read: list[str] = []
+
+        async def fail(_: Message) -> None:
+            raise RuntimeError
+
+        async def note(message: Message) -> None:
+            read.append(message["correlationId"])
+
+        bus.subscribe(RESPONSE, fail)
+        bus.subscribe(RESPONSE, note)
+        system = Config(project, settings=settings({}), message_bus=bus).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        for name in ("one", "two"):
+            await bus.publish(request("BeforeAgent", {"prompt": "go"}, correlationId=name))
+        system.dispose()
+        return read
+
+    assert asyncio.run(main()) == ["one", "two"]
+
+
+@pytest.mark.req("DELTA-HSYS-001", "DELTA-HTEL-001")
+def test_requested_events_are_logged_like_any_other(project: Path) -> None:
+    """The log has the record of the hook and of the event."""
+    memory = MemorySink()
+    ask(project, {"BeforeAgent": ["exit 1"]}, request("BeforeAgent", {"prompt": "go"}), sink=memory)
+    assert [(record.level, record.fields["kind"]) for record in memory.records] == [
+        (LogLevel.WARN, "hook"),
+        (LogLevel.DEBUG, "event"),
+    ]
