@@ -13,6 +13,7 @@ from hookline.settings.paths import SettingsPaths, default_paths
 
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
+    from hookline.contract.observer import HookObserver
     from hookline.log import LogSink
     from hookline.system import HookSystem
 
@@ -33,6 +34,7 @@ class Config:
         environ: Mapping[str, str] | None = None,
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
+        observer: "HookObserver | None" = None,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -47,6 +49,7 @@ class Config:
             environ: the environment that hooks inherit, if not this program's own.
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
+            observer: somebody who watches hooks at work.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or str(uuid.uuid4())
@@ -55,6 +58,7 @@ class Config:
         self._environ = os.environ if environ is None else environ
         self._log_sinks = log_sinks
         self._trust_path = Path(trust_path) if trust_path is not None else None
+        self._observer = observer
         self._layers = _layers(self._working_dir, settings, settings_files, settings_paths)
         self._enabled, enabling_problems = hooks_enabled(self._layers)
         self._problems = (*(p for layer in self._layers for p in layer.problems), *enabling_problems)
@@ -74,6 +78,7 @@ class Config:
                 bus=self._bus,
                 sinks=self._log_sinks,
                 trust_path=self._trust_path,
+                observer=self._observer,
             )
         return self._hook_system
 

@@ -10,6 +10,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import MessageBus
+from hookline.contract.observer import HookObserver
 from hookline.contract.results import HookExecutionPlan
 from hookline.engine.aggregator import HookAggregator
 from hookline.engine.child.process import ChildLimits
@@ -60,6 +61,7 @@ class HookSystem:
         bus: MessageBus | None = None,
         sinks: Sequence[LogSink] = (),
         trust_path: Path | None = None,
+        observer: HookObserver | None = None,
     ) -> None:
         self._facts = facts
         self._layers = layers
@@ -67,6 +69,7 @@ class HookSystem:
         self._bus = bus
         self._sinks = sinks
         self._trust_path = trust_path
+        self._observer = observer
         self._parts: _Parts | None = None
 
     async def initialize(self) -> None:
@@ -141,6 +144,7 @@ class HookSystem:
             translator=default_hook_translator,
             log=log,
             bus=self._bus,
+            observer=self._observer,
         )
         return _Parts(options=options, log=log, registry=registry, planner=planner, handler=handler)
 

@@ -19,18 +19,17 @@ _COMMON_FIELDS: Mapping[str, str] = {
     "systemMessage": "a string",
     "hookSpecificOutput": "an object",
 }
-_SPECIFIC_FIELDS = frozenset(
-    {
-        "tool_input",
-        "llm_request",
-        "llm_response",
-        "toolConfig",
-        "additionalContext",
-        "permissionDecision",
-        "permissionDecisionReason",
-        "clearContext",
-    }
-)
+_SPECIFIC_FIELDS: Mapping[str, str] = {
+    "tool_input": "an object",
+    "llm_request": "an object",
+    "llm_response": "an object",
+    "toolConfig": "an object",
+    "additionalContext": "a string",
+    "permissionDecision": "a string",
+    "permissionDecisionReason": "a string",
+    "clearContext": "true or false",
+}
+_SHOWN_AS_TEXT = frozenset({"reason", "stopReason", "systemMessage", "permissionDecisionReason"})
 _DECISIONS = frozenset(decision.value for decision in HookDecision)
 
 
@@ -219,17 +218,31 @@ def _plain_text_complaints(text: str) -> tuple[str, ...]:
 
 
 def _complaints(value: Mapping[str, Any]) -> list[str]:
-    said = [
-        f"{name} is {kind_of(value[name])}, expected {expected}; ignored"
-        for name, expected in _COMMON_FIELDS.items()
-        if value.get(name) is not None and kind_of(value[name]) != expected
-    ]
-    decision = value.get("decision")
-    if isinstance(decision, str) and decision not in _DECISIONS:
-        said.append(f"decision {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")
+    specific = value.get("hookSpecificOutput")
+    said = _wrong_fields(value, _COMMON_FIELDS, "decision")
     said += [
         f"{name} stands at the top level; it counts only inside hookSpecificOutput"
         for name in value
         if name in _SPECIFIC_FIELDS
     ]
+    if isinstance(specific, dict):
+        said += [
+            f"hookSpecificOutput.{wrong}" for wrong in _wrong_fields(specific, _SPECIFIC_FIELDS, "permissionDecision")
+        ]
+        said += [
+            f"hookSpecificOutput.{name} counts only at the top level" for name in specific if name in _COMMON_FIELDS
+        ]
+    return said
+
+
+def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, str], deciding: str) -> list[str]:
+    said = [
+        f"{name} is {kind_of(value[name])}, expected {expected};"
+        f" {'shown as text' if name in _SHOWN_AS_TEXT else 'ignored'}"
+        for name, expected in fields.items()
+        if value.get(name) is not None and kind_of(value[name]) != expected
+    ]
+    decision = value.get(deciding)
+    if isinstance(decision, str) and decision not in _DECISIONS:
+        said.append(f"{deciding} {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")
     return said

@@ -3,7 +3,8 @@
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn
 
 import msgspec
@@ -17,8 +18,10 @@ JS_WHITESPACE = (
 # Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
 MAX_DEPTH = 100
 
-_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# A string is never tried twice, closed or not: on a broken text that would take time by the square of its length.
+_NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _INTEGRAL_FLOAT_LIMIT = 1e21
+_NUMBER_BITS = 1024
 
 
 def trim(text: str) -> str:
@@ -31,9 +34,9 @@ def parse_json(text: str) -> Any:
     text = cut_depth(text)
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
-        # msgspec refuses a lone surrogate and 1e999, which JavaScript takes; the slower decoder takes both.
-        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        # JavaScript takes a lone surrogate, 1e999 and endless digits; msgspec does not, and the slower decoder does.
+        return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
 
 
 def cut_depth(text: str) -> str:
@@ -62,7 +65,7 @@ def cut_depth(text: str) -> str:
 def stringify_json(value: Any) -> bytes:
     """The bytes that `JSON.stringify` gives: one line, no spaces, UTF-8 as it is, never an exception."""
     try:
-        encoded = msgspec.json.encode(value, enc_hook=str)
+        encoded = msgspec.json.encode(value, enc_hook=_stand_in)
     except (UnicodeError, TypeError, ValueError, RecursionError, OverflowError):
         encoded = _stringify_slowly(value)
     if b".0" in encoded:
@@ -72,7 +75,7 @@ def stringify_json(value: Any) -> bytes:
 
 def to_plain(value: Any) -> Any:
     """The value as plain JSON types only: floats without a fraction as integers, NaN as null, the unknown as text."""
-    return _plain(value, MAX_DEPTH)
+    return _plain(value, frozenset())
 
 
 def utc_timestamp(seconds: float | None = None) -> str:
@@ -89,20 +92,32 @@ def _stringify_slowly(value: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: Any, above: frozenset[int]) -> Any:
+    """The value in plain types, given the identities of what it lies in: what lies too deep, or in itself, is null."""
     match value:
-        case None | bool() | int():
-            return value if not isinstance(value, int) or isinstance(value, bool) else int(value)
+        case None | bool():
+            return value
+        case int():
+            return _plain_int(value)
         case str():
             return str(value)
         case float():
             return _plain_float(value)
+    if len(above) == MAX_DEPTH or id(value) in above:
+        return None
+    inner = above | {id(value)}
+    match value:
         case Mapping():
-            return {str(key): _plain(item, depth - 1) for key, item in value.items()} if depth else None
+            return {_text(key): _plain(item, inner) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item, depth - 1) for item in value] if depth else None
+            return [_plain(item, inner) for item in value]
         case _:
-            return _plain_other(value, depth)
+            return _plain_other(value, inner)
+
+
+def _plain_int(value: int) -> int | None:
+    # To JavaScript a longer one is Infinity, which it writes as null; Python may refuse to write it at all.
+    return int(value) if value.bit_length() <= _NUMBER_BITS else None
 
 
 def _plain_float(value: float) -> float | int | None:
@@ -111,11 +126,36 @@ def _plain_float(value: float) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
 
 
-def _plain_other(value: Any, depth: int) -> Any:
+def _plain_other(value: Any, above: frozenset[int]) -> Any:
     try:
-        return _plain(msgspec.to_builtins(value, enc_hook=str), depth - 1) if depth else None
-    except (UnicodeError, TypeError, ValueError, RecursionError):
+        return _plain(msgspec.to_builtins(value, enc_hook=_stand_in), above)
+    except (TypeError, ValueError, RecursionError):
+        return _text(value)
+
+
+def _stand_in(value: Any) -> Any:
+    """What is written in place of a value that JSON has no form for."""
+    match value:
+        case Mapping():
+            return dict(value)
+        case Sequence() | AbstractSet():
+            return list(value)
+        case _:
+            return _text(value)
+
+
+def _text(value: object) -> str:
+    try:
         return str(value)
+    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
+        return f"<{type(value).__name__}>"
+
+
+def _whole_number(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -15,7 +15,14 @@ from hookline.contract.events import (
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.messages import Message, MessageBus, MessageBusType
-from hookline.contract.results import AggregatedHookResult, HookError, make_empty_success_result
+from hookline.contract.observer import HookObserver
+from hookline.contract.results import (
+    AggregatedHookResult,
+    HookError,
+    HookExecutionPlan,
+    HookExecutionResult,
+    make_empty_success_result,
+)
 from hookline.contract.wire import utc_timestamp
 from hookline.engine._mediation import answer
 from hookline.engine.aggregator import HookAggregator
@@ -42,6 +49,7 @@ class HookEventHandler:
         translator: HookTranslatorGenAIv1,
         log: HookLogger,
         bus: MessageBus | None = None,
+        observer: HookObserver | None = None,
     ) -> None:
         self._facts = facts
         self._planner = planner
@@ -49,6 +57,7 @@ class HookEventHandler:
         self._aggregator = aggregator
         self._translator = translator
         self._event_log = EventLog(log, facts.get_session_id)
+        self._observer = observer
         self._bus = bus
         self._unsubscribe = (
             bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._mediate) if bus is not None else None
@@ -150,10 +159,9 @@ class HookEventHandler:
             stage = "translation"
             event_input = self._build_input(name, fields)
             stage = "execution"
-            if plan.sequential:
-                results = await self._runner.execute_hooks_sequential(plan.hooks, event_input)
-            else:
-                results = await self._runner.execute_hooks_parallel(plan.hooks, event_input)
+            if self._observer is not None:
+                self._observer.hooks_started(plan, subject)
+            results = await self._run(plan, event_input)
             stage = "aggregation"
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
@@ -162,6 +170,8 @@ class HookEventHandler:
         try:
             processed = process_common_hook_output_fields(result)
             self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
+            if self._observer is not None:
+                self._observer.hooks_finished(result, subject)
         except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
             self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
         return result
@@ -173,6 +183,11 @@ class HookEventHandler:
             stage=stage,
             traceback="".join(traceback.format_exception(error)),
         )
+
+    async def _run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
+        if plan.sequential:
+            return await self._runner.execute_hooks_sequential(plan.hooks, event_input)
+        return await self._runner.execute_hooks_parallel(plan.hooks, event_input)
 
     def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {
