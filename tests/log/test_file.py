@@ -364,3 +364,21 @@ def test_a_forked_child_writes_its_own_records(path: Path) -> None:
     lines = lines_in(path)
     assert [line["n"] for line in lines if line["message"] == "parent"] == list(range(1000))
     assert sorted(line["n"] for line in lines if line["message"] == "child") == [0, 1, 2]
+
+
+_NO_THREADS = """
+import resource, threading
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**28, resource.RLIM_INFINITY))
+threading.stack_size(2**30)
+for n in range(3):
+    logger.info("m", n=n, threads=threading.active_count())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to learn the process's size")
+def test_without_threads_the_caller_writes(path: Path) -> None:
+    """Where no thread can be started any more, records are written all the same."""
+    done = run_python(_HEADER + _NO_THREADS, path)
+    assert done.stderr == ""
+    assert [(line["n"], line["threads"]) for line in lines_in(path)] == [(0, 1), (1, 1), (2, 1)]
