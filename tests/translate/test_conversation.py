@@ -266,13 +266,20 @@ def test_dropping_the_only_messages_changes_nothing() -> None:
     assert rewritten(contents) is contents
 
 
-def test_many_changed_messages_are_paired_by_position() -> None:
-    """A long history in which every message changed keeps every image with its own message."""
+def test_a_dropped_text_takes_its_signature_along() -> None:
+    """A signature stays only beside something that the hook could not see."""
+    history = [user("q"), model(text("a", thought_signature=b"s")), user("r")]
+    assert rewritten(history, ("user", "q"), ("user", "r")) == [user("q"), user("r")]
+
+
+def test_very_many_changed_messages_are_paired_by_position() -> None:
+    """Where comparing all with all would take too long, the first turn becomes the first message, and so on."""
     history = [user(f"message {number}", IMAGE) for number in range(120)]
-    answer = [("user", f"MESSAGE {number}") for number in range(121)]
+    answer = [("user", "new"), *(("user", f"MESSAGE {number}") for number in range(120))]
     assert rewritten(history, *answer) == [
-        *(user(f"MESSAGE {number}", IMAGE) for number in range(120)),
-        user("MESSAGE 120"),
+        user("new", IMAGE),
+        *(user(f"MESSAGE {number}", IMAGE) for number in range(119)),
+        user("MESSAGE 119"),
     ]
 
 

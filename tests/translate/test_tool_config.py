@@ -75,9 +75,9 @@ def test_a_hooks_words_become_sdk_types(said: dict[str, Any], expected: types.To
             id="a-mode-the-hook-did-not-change",
         ),
         pytest.param(
-            tool_config("AUTO", include_server_side_tool_invocations=True),
+            tool_config("AUTO", retrieval_config=types.RetrievalConfig(language_code="en")),
             {"mode": "ANY"},
-            tool_config("ANY", include_server_side_tool_invocations=True),
+            tool_config("ANY", retrieval_config=types.RetrievalConfig(language_code="en")),
             id="other-fields-stay",
         ),
         pytest.param(None, {"mode": "ANY"}, tool_config("ANY"), id="none-before"),

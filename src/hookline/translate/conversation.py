@@ -134,15 +134,15 @@ def _gaps(visible: Sequence[int], length: int, kept: Mapping[int, int]) -> Itera
 
 def _pair(turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], places: list[int]) -> dict[int, int]:
     """Which of these turns became which of these messages: the same role, in order, the most alike."""
-    if not numbers or not places:
-        return {}
-    same_length = len(numbers) == len(places)
-    if len(numbers) * len(places) > _MAX_COMPARISONS or same_length:
-        return {
-            number: place
-            for number, place in zip(numbers, places, strict=False)
-            if turns[number].role == wanted[place][0]
-        }
+    if len(numbers) == len(places) or len(numbers) * len(places) > _MAX_COMPARISONS:
+        pairs = zip(numbers, places, strict=False)
+        return {number: place for number, place in pairs if turns[number].role == wanted[place][0]}
+    return _pair_by_likeness(turns, numbers, wanted, places)
+
+
+def _pair_by_likeness(
+    turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], places: list[int]
+) -> dict[int, int]:
     best: list[list[tuple[float, dict[int, int]]]] = [[(0.0, {})] * (len(places) + 1) for _ in range(len(numbers) + 1)]
     for row, number in enumerate(numbers, start=1):
         for column, place in enumerate(places, start=1):
