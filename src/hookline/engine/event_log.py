@@ -148,7 +148,8 @@ def _denies(result: HookExecutionResult) -> bool:
 
 
 def _blocks(result: AggregatedHookResult) -> bool:
-    return result.final_output is not None and result.final_output.is_blocking_decision()
+    can_block = result.plan is not None and EVENT_TABLE[result.plan.event].can_block
+    return can_block and result.final_output is not None and result.final_output.is_blocking_decision()
 
 
 def _verdict(result: AggregatedHookResult, processed: ProcessedHookResult) -> str:

@@ -1,0 +1,277 @@
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.log import LogLevel, LogRecord, MemorySink
+
+
+def says(answer: object) -> str:
+    """A command that answers this."""
+    return f"printf %s {shlex.quote(json.dumps(answer))}"
+
+
+def log_of(project: Path, event: str, *hooks: Mapping[str, Any] | str, times: int = 1, **group: Any) -> list[LogRecord]:
+    """What the log says when the event is fired about the tool `ls`."""
+    entries = [hook if isinstance(hook, Mapping) else {"type": "command", "command": hook} for hook in hooks]
+    settings = {
+        "enableHooks": True,
+        "hooksConfig": {"log": {"enabled": False}},
+        "hooks": {event: [{"hooks": entries, **group}]},
+    }
+    memory = MemorySink()
+
+    async def main() -> None:
+        system = Config(project, session_id="s1", settings=settings, log_sinks=[memory]).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        for _ in range(times):
+            await system.get_event_handler().fire_event(event, {"tool_name": "ls", "tool_input": {}})
+
+    asyncio.run(main())
+    return memory.records
+
+
+def of_kind(records: list[LogRecord], kind: str) -> list[LogRecord]:
+    return [record for record in records if record.fields["kind"] == kind]
+
+
+@pytest.mark.req("DELTA-HTEL-001")
+def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
+    """The record says who ran, when for what, how it ended, what it was told and what it wrote."""
+    answer = {"decision": "allow"}
+    hook = {"type": "command", "command": f"{says(answer)}; echo note >&2", "name": "guard"}
+    (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
+    fields = dict(record.fields)
+    fire = fields["fire"]
+    assert re.fullmatch("[0-9a-f]{10}", fire)
+    assert json.loads(fields.pop("stdin"))["tool_name"] == "ls"
+    assert fields.pop("duration") > 0
+    assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool: guard exited with code 0")
+    assert fields == {
+        "kind": "hook",
+        "id": f"{fire}-0",
+        "fire": fire,
+        "session": "s1",
+        "event": "BeforeTool",
+        "subject": "ls",
+        "hook": "guard",
+        "type": "command",
+        "command": hook["command"],
+        "source": "project",
+        "origin": "settings given in code",
+        "location": "hooks.BeforeTool[0].hooks[0]",
+        "success": True,
+        "exitCode": 0,
+        "signal": None,
+        "timedOut": False,
+        "truncated": False,
+        "decision": "allow",
+        "stdout": json.dumps(answer),
+        "stderr": "note\n",
+        "error": None,
+    }
+
+
+@pytest.mark.req("HOOK-023", "DELTA-HTEL-003")
+@pytest.mark.parametrize(
+    ("hook", "level", "said", "facts"),
+    [
+        pytest.param(
+            {"command": "echo broken >&2; exit 3"},
+            LogLevel.WARN,
+            "exited with code 3 (settings given in code: hooks.BeforeTool[0].hooks[0]);"
+            " the operation goes on without it",
+            {"exitCode": 3, "signal": None, "stderr": "broken\n", "error": None},
+            id="exit 3",
+        ),
+        pytest.param(
+            {"command": "kill -9 $$"},
+            LogLevel.WARN,
+            "was killed by SIGKILL (settings given in code: hooks.BeforeTool[0].hooks[0]);"
+            " the operation goes on without it",
+            {"exitCode": 0, "signal": 9, "stderr": "", "error": None},
+            id="killed",
+        ),
+        pytest.param(
+            {"command": "sleep 9", "timeout": 50},
+            LogLevel.WARN,
+            "timed out after 50ms (settings given in code: hooks.BeforeTool[0].hooks[0]);"
+            " the operation goes on without it",
+            {"timedOut": True, "stderr": "", "error": "timed out after 50ms"},
+            id="timeout",
+            marks=pytest.mark.req("HOOK-119"),
+        ),
+        pytest.param(
+            {"command": "exit 1", "onError": "block"},
+            LogLevel.WARN,
+            "exited with code 1 (settings given in code: hooks.BeforeTool[0].hooks[0]); its onError is block",
+            {"exitCode": 1, "decision": "deny"},
+            id="onError",
+        ),
+        pytest.param(
+            {"command": "echo no >&2; exit 2"},
+            LogLevel.INFO,
+            "exited with code 2: deny",
+            {"exitCode": 2, "stderr": "no\n", "decision": "deny"},
+            id="exit 2",
+        ),
+    ],
+)
+def test_a_hook_that_failed_leaves_a_diagnosis(
+    project: Path, hook: dict[str, Any], level: LogLevel, said: str, facts: dict[str, Any]
+) -> None:
+    """A failure is a warning that says how it ended, where the hook is configured and what that means."""
+    (record,) = of_kind(log_of(project, "BeforeTool", {"type": "command", "name": "guard", **hook}), "hook")
+    assert (record.level, record.message) == (level, f"BeforeTool: guard {said}")
+    assert {name: record.fields[name] for name in facts} == facts
+    assert record.fields["success"] is False
+
+
+@pytest.mark.req("HOOK-146", "DELTA-HTEL-002", "DELTA-HTEL-003", "DELTA-HRUN-003")
+def test_an_event_leaves_a_summary(project: Path) -> None:
+    """One record says how many hooks ran well and badly, how long all took, and what came of it."""
+    answer = {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
+    records = log_of(project, "BeforeTool", says(answer), "exit 1", "exit 2")
+    assert [record.fields["kind"] for record in records] == ["hook", "hook", "hook", "event"]
+    fields = dict(records[-1].fields)
+    duration = fields.pop("duration")
+    assert {record.fields["fire"] for record in records} == {fields.pop("fire")}
+    assert records[-1].level is LogLevel.DEBUG
+    assert records[-1].message.startswith("BeforeTool ls: stops the agent: enough (1 succeeded, 1 denied, 1 failed, ")
+    assert duration > max(record.fields["duration"] for record in records[:-1])
+    assert fields == {
+        "kind": "event",
+        "session": "s1",
+        "event": "BeforeTool",
+        "subject": "ls",
+        "hooks": 3,
+        "succeeded": 1,
+        "failed": 2,
+        "success": False,
+        "blocked": True,
+        "stop": True,
+        "stopReason": "enough",
+        "systemMessage": "note",
+        "suppressOutput": True,
+    }
+
+
+@pytest.mark.req("HOOK-146")
+@pytest.mark.parametrize(
+    ("event", "command", "said", "blocked"),
+    [
+        pytest.param("BeforeTool", "true", "BeforeTool ls: goes on (1 succeeded", False, id="goes on"),
+        pytest.param("BeforeTool", "exit 2", "BeforeTool ls: blocked: Blocked by hook (1 denied", True, id="blocked"),
+        pytest.param("AfterTool", "exit 2", "AfterTool ls: goes on (1 denied", False, id="cannot block"),
+        pytest.param("BeforeModel", "exit 1", "BeforeModel: goes on (1 failed", False, id="failed"),
+        pytest.param(
+            "BeforeTool",
+            says({"hookSpecificOutput": {"tool_input": {"a": 1}}}),
+            "BeforeTool ls: goes on with another tool_input (1 succeeded",
+            False,
+            id="rewritten",
+        ),
+    ],
+)
+def test_the_summary_says_what_came_of_it(project: Path, event: str, command: str, said: str, blocked: bool) -> None:
+    """A person reads in one line whether the operation goes on, and with what."""
+    (record,) = of_kind(log_of(project, event, command), "event")
+    assert re.fullmatch(re.escape(said) + r", \d+\.\d ms\)", record.message)
+    assert record.fields["blocked"] is blocked
+
+
+def test_an_event_without_hooks_leaves_nothing(project: Path) -> None:
+    """Where no hook is configured there is nothing to tell."""
+    assert log_of(project, "BeforeTool") == []
+
+
+@pytest.mark.parametrize(
+    ("hooks", "group", "reason"),
+    [
+        pytest.param(
+            [{"type": "command", "command": "true", "enabled": False}],
+            {},
+            "disabled: by settings given in code: hooks.BeforeTool[0].hooks[0].enabled",
+            id="disabled",
+        ),
+        pytest.param(["true"], {"matcher": "write"}, "matcher: 'write' does not match 'ls'", id="matcher"),
+        pytest.param(
+            ["true", "true"],
+            {},
+            "duplicate: the same command already runs from settings given in code: hooks.BeforeTool[0].hooks[0]",
+            id="duplicate",
+            marks=pytest.mark.req("HOOK-090"),
+        ),
+        pytest.param(
+            ["exit 2", "true"],
+            {"sequential": True},
+            "chain stopped: exit 2 blocked",
+            id="chain",
+            marks=pytest.mark.req("HOOK-107"),
+        ),
+    ],
+)
+def test_a_hook_that_did_not_run_has_a_reason(
+    project: Path, hooks: list[Any], group: dict[str, Any], reason: str
+) -> None:
+    """Whatever kept a configured hook from running is written down."""
+    (record,) = of_kind(log_of(project, "BeforeTool", *hooks, **group), "skip")
+    assert (record.message, record.fields["reason"]) == (f"BeforeTool: true is not run: {reason}", reason)
+    assert (record.fields["session"], record.fields["event"], record.fields["command"]) == ("s1", "BeforeTool", "true")
+
+
+def test_a_plan_is_told_once(project: Path) -> None:
+    """A hook that is skipped again and again for the same reason is told of when the plan is made."""
+    assert len(log_of(project, "BeforeTool", "true", matcher="write", times=3)) == 1
+
+
+@pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
+@pytest.mark.parametrize("event", ["AfterTool", "AfterModel", "BeforeToolSelection"])
+@pytest.mark.parametrize("command", ["exit 2", says({"decision": "block"})], ids=["exit 2", "block"])
+def test_a_useless_block_is_answered_with_advice(project: Path, event: str, command: str) -> None:
+    """Where an event cannot block, the log says so and what to do instead."""
+    (record,) = of_kind(log_of(project, event, {"type": "command", "command": command, "name": "guard"}), "advice")
+    assert (record.level, record.message) == (
+        LogLevel.WARN,
+        f'{event}: guard blocks, but {event} cannot block anything; to end the session answer {{"continue": false}}',
+    )
+
+
+@pytest.mark.parametrize("event", ["BeforeTool", "BeforeModel"])
+def test_a_useful_block_needs_no_advice(project: Path, event: str) -> None:
+    """Where an event can block, there is nothing to say about it."""
+    assert of_kind(log_of(project, event, "exit 2"), "advice") == []
+
+
+@pytest.mark.req("HOOK-098")
+@pytest.mark.parametrize("event", HookEventName)
+def test_an_overridden_block_is_told(project: Path, event: HookEventName) -> None:
+    """Where a later hook's word undoes a block, the log says who overrode whom; elsewhere nothing is undone."""
+    hooks = [
+        {"type": "command", "name": name, "command": says({"decision": decision})}
+        for name, decision in (("strict", "deny"), ("lax", "allow"))
+    ]
+    told = [(record.level, record.message) for record in of_kind(log_of(project, event, *hooks), "override")]
+    said = f"{event}: lax overrode the decision of strict: on this event the later hook wins"
+    assert told == ([(LogLevel.WARN, said)] if event in ("BeforeModel", "AfterModel") else [])
+
+
+def test_complaints_reach_the_author(project: Path) -> None:
+    """What is odd about an answer is a warning of its own, with the hook it is about."""
+    hook = {"type": "command", "name": "guard", "command": says({"suppressOutput": 7, "decision": "maybe"})}
+    records = of_kind(log_of(project, "BeforeTool", hook), "advice")
+    assert [(record.level, record.message, record.fields["hook"]) for record in records] == [
+        (LogLevel.WARN, f"BeforeTool: guard: {complaint}", "guard")
+        for complaint in (
+            "suppressOutput is a number, expected true or false; ignored",
+            "decision 'maybe' is not one of block, deny, allow, approve, ask; nothing was decided",
+        )
+    ]
