@@ -10,6 +10,7 @@ from hookline.contract.hooks import ConfigSource
 from hookline.settings.load import Layer, Problem, read_layer
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
+from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
@@ -59,9 +60,10 @@ class Config:
         self._log_sinks = log_sinks
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
-        self._layers = _layers(self._working_dir, settings, settings_files, settings_paths)
-        self._enabled, enabling_problems = hooks_enabled(self._layers)
-        self._problems = (*(p for layer in self._layers for p in layer.problems), *enabling_problems)
+        self._source = _source(self._working_dir, settings, settings_files, settings_paths)
+        layers = self._source.layers
+        self._enabled, enabling_problems = hooks_enabled(layers)
+        self._problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
         self._hook_system: HookSystem | None = None
 
     def get_hook_system(self) -> "HookSystem | None":
@@ -73,7 +75,7 @@ class Config:
 
             self._hook_system = HookSystem(
                 facts=self,
-                layers=self.get_layers,
+                source=self._source,
                 environ=self._environ,
                 bus=self._bus,
                 sinks=self._log_sinks,
@@ -104,22 +106,28 @@ class Config:
 
     def get_layers(self) -> tuple[Layer, ...]:
         """The settings as they were read, most specific first."""
-        return self._layers
+        return self._source.layers
 
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; the registry tells what is wrong with the hooks in them."""
         return self._problems
 
 
-def _layers(
+def _source(
     working_dir: str,
     settings: Mapping[str, Any] | None,
     files: Sequence[str | os.PathLike[str]] | None,
     paths: SettingsPaths | None,
-) -> tuple[Layer, ...]:
+) -> SettingsSource:
     if settings is not None:
-        return (Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings),)
+        layer = Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings)
+        return SettingsSource(lambda: (layer,))
     if files is not None:
-        return tuple(read_layer(Path(file), ConfigSource.PROJECT) for file in files)
+        named = [Path(file) for file in files]
+        return SettingsSource(lambda: tuple(read_layer(file, ConfigSource.PROJECT) for file in named), named)
     places = (paths or default_paths(working_dir)).by_source()
-    return tuple(read_layer(path, source, is_guest=source is ConfigSource.PROJECT) for source, path in places)
+
+    def read_all() -> tuple[Layer, ...]:
+        return tuple(read_layer(path, source, is_guest=source is ConfigSource.PROJECT) for source, path in places)
+
+    return SettingsSource(read_all, [path for _, path in places])

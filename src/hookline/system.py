@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from hookline.errors import HookSystemNotInitializedError
 from hookline.log import FileSink, HookLogger, LogSink, Redactor, default_log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
-from hookline.settings.schema import HooksConfigSettings
+from hookline.settings.merge import hooks_enabled
+from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
+from hookline.settings.source import SettingsSource
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 from hookline.translate.translator import default_hook_translator
 
@@ -56,7 +59,7 @@ class HookSystem:
         self,
         *,
         facts: SessionFacts,
-        layers: Callable[[], Sequence[Layer]],
+        source: SettingsSource,
         environ: Mapping[str, str],
         bus: MessageBus | None = None,
         sinks: Sequence[LogSink] = (),
@@ -64,7 +67,7 @@ class HookSystem:
         observer: HookObserver | None = None,
     ) -> None:
         self._facts = facts
-        self._layers = layers
+        self._source = source
         self._environ = environ
         self._bus = bus
         self._sinks = sinks
@@ -118,16 +121,27 @@ class HookSystem:
             self._parts.handler.dispose()
             self._parts.log.close()
 
+    def _refresh(self) -> None:
+        """Reads the hooks again when a settings file has changed; asked before each event, never during one."""
+        if self._parts is not None and self._source.refresh():
+            self._parts.registry.initialize()
+            count = len(self._parts.registry.get_all_hooks())
+            self._parts.log.info(f"the settings changed and were read again: {count} hooks", kind="settings")
+
+    def _enabled_layers(self) -> Sequence[Layer]:
+        enabled, _ = hooks_enabled(self._source.layers)
+        return self._source.layers if enabled else ()
+
     def _ready(self) -> _Parts:
         if self._parts is None:
             raise HookSystemNotInitializedError
         return self._parts
 
     def _build(self) -> _Parts:
-        options = decode_options(self._layers())
+        options = decode_options(self._source.layers)
         log = HookLogger((*_file_sinks(options, self._environ), *self._sinks))
         trust = TrustStore(self._trust_path or default_trust_path())
-        registry = HookRegistry(self._layers, log)
+        registry = HookRegistry(self._enabled_layers, log)
         planner = HookPlanner(
             registry,
             distrust=lambda hook: _why_untrusted(trust, hook, self._facts.get_working_dir()),
@@ -138,13 +152,14 @@ class HookSystem:
             planner=planner,
             runner=HookRunner(
                 limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
-                environ=lambda: self._environ,
+                environ=_inherited(self._environ, options.environment),
             ),
             aggregator=HookAggregator(),
             translator=default_hook_translator,
             log=log,
             bus=self._bus,
             observer=self._observer,
+            refresh=self._refresh,
         )
         return _Parts(options=options, log=log, registry=registry, planner=planner, handler=handler)
 
@@ -170,6 +185,21 @@ def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Seq
     path = Path(options.log.path).expanduser() if options.log.path else default_log_path()
     redactor = Redactor(options.redact, environ) if options.redact else None
     return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
+
+
+def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callable[[], Mapping[str, str]]:
+    """What hooks inherit of the environment: everything, unless the settings say otherwise."""
+    if not lists.allow and not lists.deny:
+        return lambda: environ
+
+    def is_passed_on(name: str) -> bool:
+        if any(fnmatchcase(name, pattern) for pattern in lists.deny):
+            return False
+        # Without these two hardly any command can run, so an allow-list need not name them.
+        allowed = (*lists.allow, "PATH", "HOME") if lists.allow else ("*",)
+        return any(fnmatchcase(name, pattern) for pattern in allowed)
+
+    return lambda: {name: value for name, value in environ.items() if is_passed_on(name)}
 
 
 def _why_untrusted(trust: TrustStore, hook: HookEntry, project_dir: str) -> str | None:

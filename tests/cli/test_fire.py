@@ -42,7 +42,17 @@ def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.C
     """`--json` prints one object with everything that happened."""
     assert fire("--settings", settings("echo fine"), "--json") == 0
     report = told(capsys)
-    assert list(report) == ["event", "plan", "results", "aggregated", "processed", "verdict", "effect", "log"]
+    assert list(report) == [
+        "event",
+        "plan",
+        "results",
+        "aggregated",
+        "processed",
+        "verdict",
+        "effect",
+        "provenance",
+        "log",
+    ]
     assert report["plan"]["hooks"][0]["source"] == "project"
     assert report["results"][0]["output"] == {"decision": "allow", "systemMessage": "fine"}
 

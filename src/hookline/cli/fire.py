@@ -8,18 +8,45 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.show_fire import show_fire
+from hookline.cli._settings import add_settings_options, make_config
+from hookline.cli._show_fire import show_fire
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import kind_of
 from hookline.contract.results import AggregatedHookResult, make_empty_success_result
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.engine.provenance import decided_by
 from hookline.errors import UsageError
 from hookline.log import LogRecord, MemorySink, Redactor
 from hookline.settings.decode import decode_options
 
 EXIT_BLOCKED = 2
+
+_EXAMPLES = """\
+examples:
+  hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
+  hookline fire BeforeTool --settings hooks.json --input @input.json --json
+
+exit codes:
+  0  the hooks ran (or none had to)    2  the merged answer blocks    1  the command could not do its work
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the description and the options."""
+    parser.description = "Fire one event by hand, on the very path that an agent uses, and show what the hooks answer."
+    parser.epilog = _EXAMPLES
+    parser.add_argument("event", metavar="EVENT", help="the event, such as BeforeTool")
+    parser.add_argument(
+        "--input",
+        metavar="JSON",
+        default="{}",
+        help="the event's own fields as one JSON object: inline, @FILE, or - for standard input",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
+    parser.add_argument("--session-id", metavar="ID", help="the session's id; one is made if it is not given")
+    add_settings_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -36,24 +63,6 @@ def run(given: argparse.Namespace) -> int:
     else:
         show_fire(report, enabled=config.get_enable_hooks())
     return EXIT_BLOCKED if report["verdict"]["blocked"] else 0
-
-
-def make_config(given: argparse.Namespace, *sinks: MemorySink) -> Config:
-    """The configuration that the command's options ask for."""
-    for file in given.settings or ():
-        if not Path(file).is_file():
-            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
-    config = Config(
-        given.project,
-        session_id=getattr(given, "session_id", None),
-        settings_files=given.settings,
-        log_sinks=sinks,
-    )
-    for problem in config.get_problems():
-        print(f"hookline: {problem}", file=sys.stderr)
-    if given.settings and any(problem.is_error for problem in config.get_problems()):
-        raise UsageError("a settings file that you named cannot be used")
-    return config
 
 
 async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
@@ -116,5 +125,6 @@ def _report(event: HookEventName, result: AggregatedHookResult, log: list[dict[s
         "processed": process_common_hook_output_fields(result).to_dict(),
         "verdict": {"blocked": blocked, "reason": output.get_effective_reason() if output and explains else None},
         "effect": result.effect,
+        "provenance": decided_by(result),
         "log": log,
     }

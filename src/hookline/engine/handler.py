@@ -3,7 +3,7 @@
 import os
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.contract.events import (
@@ -50,6 +50,7 @@ class HookEventHandler:
         log: HookLogger,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
+        refresh: Callable[[], None] | None = None,
     ) -> None:
         self._facts = facts
         self._planner = planner
@@ -58,6 +59,7 @@ class HookEventHandler:
         self._translator = translator
         self._event_log = EventLog(log, facts.get_session_id)
         self._observer = observer
+        self._refresh = refresh
         self._bus = bus
         self._unsubscribe = (
             bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._mediate) if bus is not None else None
@@ -152,6 +154,8 @@ class HookEventHandler:
         started = time.perf_counter()
         stage = "planning"
         try:
+            if self._refresh is not None:
+                self._refresh()
             subject = _subject(name, fields)
             plan = self._planner.create_execution_plan(name, subject)
             if plan is None:

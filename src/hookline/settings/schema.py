@@ -74,6 +74,15 @@ class LogSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     backups: Annotated[Annotated[int, Meta(ge=0)], Meta(description="How many rotated files are kept.")] = 5
 
 
+class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Which environment variables hooks inherit; everything, when neither list is given."""
+
+    allow: Annotated[
+        tuple[str, ...], Meta(description="Patterns of the only names that are passed on (PATH and HOME always are).")
+    ] = ()
+    deny: Annotated[tuple[str, ...], Meta(description="Patterns of names that are never passed on.")] = ()
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -93,6 +102,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         tuple[str, ...],
         Meta(description="Patterns such as *TOKEN* for names whose values are kept out of the log."),
     ] = ()
+    environment: Annotated[EnvironmentSettings, Meta(description="What hooks inherit of the environment.")] = (
+        EnvironmentSettings()
+    )
     log: Annotated[LogSettings, Meta(description="The log file.")] = LogSettings()
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hookline.cli.style import Style
+from hookline.cli._style import Style
 
 _INDENT = "    "
 _MAX_LINES = 20

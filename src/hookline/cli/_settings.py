@@ -1,0 +1,38 @@
+"""Which settings a command reads: the options, and the configuration that they ask for."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hookline.config import Config
+from hookline.errors import UsageError
+from hookline.log import LogSink
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which settings are read, and for which project."""
+    parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
+    parser.add_argument(
+        "--settings",
+        metavar="FILE",
+        action="append",
+        help="read this settings file only, and trust it (may be repeated; the first has the highest priority)",
+    )
+
+
+def make_config(given: argparse.Namespace, *sinks: LogSink) -> Config:
+    """The configuration that the command's options ask for."""
+    for file in given.settings or ():
+        if not Path(file).is_file():
+            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
+    config = Config(
+        given.project,
+        session_id=getattr(given, "session_id", None),
+        settings_files=given.settings,
+        log_sinks=sinks,
+    )
+    for problem in config.get_problems():
+        print(f"hookline: {problem}", file=sys.stderr)
+    if given.settings and any(problem.is_error for problem in config.get_problems()):
+        raise UsageError("a settings file that you named cannot be used")
+    return config

@@ -1,0 +1,60 @@
+"""The settings as they are now: read once, and read again when a file changes."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hookline.settings.load import Layer
+
+# Events can come in bursts; nobody edits a file and expects it to count within this time.
+_LOOK_AGAIN_S = 0.002
+
+_Stamp = tuple[int, int, int, int] | None
+
+
+class SettingsSource:
+    """The layers of settings, and whether their files have changed since they were read."""
+
+    def __init__(
+        self,
+        read: Callable[[], tuple[Layer, ...]],
+        files: Sequence[Path] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._files = tuple(files)
+        self._clock = clock
+        self._stamps = tuple(map(_stamp, self._files))
+        self._looked = clock()
+        self.layers = read()
+
+    def refresh(self) -> bool:
+        """Reads the files again if one of them changed since; True when it did."""
+        now = self._clock()
+        if not self._files or now - self._looked < _LOOK_AGAIN_S:
+            return False
+        self._looked = now
+        stamps = tuple(map(_stamp, self._files))
+        if stamps == self._stamps:
+            return False
+        self._stamps = stamps
+        self.layers = tuple(_last_good(*pair) for pair in zip(self.layers, self._read(), strict=True))
+        return True
+
+
+def _last_good(before: Layer, after: Layer) -> Layer:
+    """The layer as it is now; if it cannot be read any more, as it was: a slip of the pen must not lift a guard."""
+    if not any(problem.is_error for problem in after.problems):
+        return after
+    return replace(before, problems=after.problems)
+
+
+def _stamp(file: Path) -> _Stamp:
+    try:
+        status = os.stat(file)  # noqa: PTH116 - asked at every event, and twice as fast as Path.stat
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
