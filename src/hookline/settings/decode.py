@@ -99,9 +99,19 @@ def _decode_fields(
         try:
             values[field.name] = msgspec.convert(raw[field.encode_name], field.type)
         except msgspec.ValidationError as error:
-            what = str(error).removesuffix(" - at `$`")
-            problems.append(layer.problem((*path, field.encode_name), f"is ignored: {what[:1].lower()}{what[1:]}"))
+            what = str(error).partition(" - at ")[0]
+            said = f"is ignored ({what[:1].lower()}{what[1:]}), so its default counts; mend or remove it"
+            problems.append(layer.problem((*path, field.encode_name), said))
+    problems += _misspelt(raw, struct, layer, path)
     return struct(**values)
+
+
+def _misspelt(raw: Mapping[str, Any], struct: type[msgspec.Struct], layer: Layer, path: Path) -> Iterator[Problem]:
+    known = [field.encode_name for field in msgspec.structs.fields(struct)]
+    for key in (str(key) for key in raw if key not in known):
+        meant = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+        if meant:
+            yield layer.problem((*path, key), f"is not an option and is ignored; did you mean {meant[0]}?")
 
 
 class _LayerDecoder:
@@ -121,8 +131,11 @@ class _LayerDecoder:
                 continue
             name = extension.get("name")
             origin = f"extension {name if isinstance(name, str) else index} ({self._layer.origin})"
-            if extension.get("isActive") is False:
+            active = extension.get("isActive", True)
+            if active is False:
                 continue
+            if active is not True:
+                self._say((*path, "isActive"), f"is {kind_of(active)}, expected true or false; its hooks run")
             yield from self.event_map(extension.get("hooks"), (*path, "hooks"), ConfigSource.EXTENSIONS, origin)
 
     def event_map(self, raw: Any, path: Path, source: ConfigSource, origin: str) -> Iterator[HookEntry]:
@@ -135,7 +148,7 @@ class _LayerDecoder:
         for name, groups in raw.items():
             event = _EVENTS.get(name)
             if event is None:
-                self._say((*path, name), _unknown_event(name))
+                self._say((*path, str(name)), _unknown_event(str(name)))
                 continue
             for index, group in self._items(groups, (*path, name)):
                 yield from self._group(group, event, (*path, name, index), source, origin)
@@ -147,13 +160,16 @@ class _LayerDecoder:
             self._drop(path, f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}')
             return
         hooks = raw.get("hooks")
-        if not isinstance(hooks, list):
+        if not isinstance(hooks, list | tuple):
             said = "has no hooks" if hooks is None else f"has hooks that are {kind_of(hooks)}"
             self._drop(path, f"{said}; give it an array of hooks")
             return
+        matcher = raw.get("matcher")
+        if matcher is not None and not isinstance(matcher, str):
+            said = f"is {kind_of(matcher)}, expected a string, so these hooks run for every tool; write a pattern"
+            self._say((*path, "matcher"), said)
+            raw = {**raw, "matcher": None}
         options = _decode_fields({**raw, "hooks": []}, HookGroupSettings, self._layer, path, self._problems)
-        if raw.get("matcher") is not None and options.matcher is None:
-            self._say((*path, "matcher"), "cannot be used, so these hooks run for every tool; write a string")
         for index, hook in enumerate(hooks):
             entry = self._hook(hook, event, options, (*path, "hooks", index), source, origin)
             if entry is not None:
@@ -175,7 +191,8 @@ class _LayerDecoder:
             origin=origin,
             location=show_path(path),
             type=HookType(hook.type),
-            command=hook.command,
+            # A plugin's command is never run, and must not count as the same command as a hook that is.
+            command=hook.command if hook.type == "command" else None,
             timeout_ms=DEFAULT_TIMEOUT_MS if hook.timeout is None else hook.timeout,
             name=hook.name,
             description=hook.description,
@@ -189,7 +206,7 @@ class _LayerDecoder:
         )
 
     def _items(self, raw: Any, path: Path) -> Iterator[tuple[int, Any]]:
-        if isinstance(raw, list):
+        if isinstance(raw, list | tuple):
             yield from enumerate(raw)
         elif raw is not None:
             self._drop(path, f"is {kind_of(raw)}, expected an array")

@@ -8,14 +8,15 @@ from typing import Any, NoReturn
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n\r]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
 _SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
+_LONGEST_INTEGER = 309
 
 PathStep = str | int
 
 
 def parse(text: str) -> Any:
     """The value of a JSON text with comments and trailing commas; ValueError when it is not one."""
-    return json.loads(plain_json(text), parse_constant=_refuse_constant)
+    return json.loads(plain_json(text), parse_int=_whole_number, parse_constant=_refuse_constant)
 
 
 def plain_json(text: str) -> str:
@@ -80,6 +81,11 @@ def _skip_space(text: str, offset: int) -> int:
 
 def _blank(token: re.Match[str]) -> str:
     return token[0] if token[0].startswith('"') else _NOT_NEWLINE.sub(" ", token[0])
+
+
+def _whole_number(digits: str) -> int | float:
+    # Longer than any number of a double's size: infinite, rather than an error of the whole file.
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:

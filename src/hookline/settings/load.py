@@ -74,8 +74,10 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
     except json.JSONDecodeError as error:
         what = f"is not JSON ({error.msg}), so none of its hooks run; mend it at this place"
         return unusable(what, error.lineno, error.colno)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return unusable(f"is not JSON ({error}), so none of its hooks run; mend it")
+    except RecursionError:
+        return unusable("is nested too deeply to be read, so none of its hooks run; mend it")
     if not isinstance(values, dict):
         return unusable("does not hold a JSON object, so none of its hooks run; start it with {")
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest)

@@ -1,0 +1,418 @@
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.settings.decode import decode_hooks, decode_options
+from hookline.settings.load import Layer, Problem
+from hookline.settings.schema import HooksConfigSettings, LogSettings
+
+GOOD = {"type": "command", "command": "good"}
+GOOD_ENTRY = HookEntry(
+    event=HookEventName.BEFORE_TOOL,
+    source=ConfigSource.USER,
+    origin="user.json",
+    location="hooks.BeforeTool[0].hooks[0]",
+    command="good",
+)
+
+
+def layer(values: dict[str, Any], source: ConfigSource = ConfigSource.USER, *, is_guest: bool = False) -> Layer:
+    return Layer(source=source, origin=f"{source}.json", values=values, is_guest=is_guest)
+
+
+def before_tool(*hooks: Any, **group: Any) -> dict[str, Any]:
+    return {"hooks": {"BeforeTool": [{"hooks": list(hooks), **group}]}}
+
+
+def decode(*layers: Layer) -> tuple[list[HookEntry], list[str]]:
+    decoded = decode_hooks(layers)
+    return list(decoded.entries), [str(problem) for problem in decoded.problems]
+
+
+@pytest.mark.req("HOOK-080", "HOOK-082", "HOOK-083")
+def test_a_hook_with_everything() -> None:
+    """Every option of a hook and of its group arrives in the entry."""
+    hook = {
+        **GOOD,
+        "timeout": 1500,
+        "name": "n",
+        "description": "d",
+        "env": {"A": "b"},
+        "onError": "block",
+        "budget": 20,
+    }
+    assert decode(layer(before_tool(hook, matcher="write", sequential=True))) == (
+        [
+            replace(
+                GOOD_ENTRY,
+                timeout_ms=1500.0,
+                name="n",
+                description="d",
+                matcher="write",
+                sequential=True,
+                env={"A": "b"},
+                on_error=OnError.BLOCK,
+                budget_ms=20.0,
+            )
+        ],
+        [],
+    )
+
+
+@pytest.mark.req("HOOK-081")
+def test_all_eleven_events_are_known() -> None:
+    """Every event name is accepted, and every hook knows its event and its place."""
+    entries, problems = decode(layer({"hooks": {event.value: [{"hooks": [GOOD]}] for event in HookEventName}}))
+    assert [(entry.event, entry.location) for entry in entries] == [
+        (event, f"hooks.{event}[0].hooks[0]") for event in HookEventName
+    ]
+    assert problems == []
+
+
+@pytest.mark.req("HOOK-191")
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (
+            {"command": "x"},
+            'has no type; add "type": "command"',
+        ),
+        (
+            {"type": "Command", "command": "x"},
+            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+        ),
+        (
+            {"type": ["command"], "command": "x"},
+            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+        ),
+        ({"type": "command"}, "has no command; give a command or remove the entry"),
+        ({"type": "command", "command": None}, "has no command; give a command or remove the entry"),
+        ({"type": "command", "command": " \n"}, "has an empty command; give a command or remove the entry"),
+        (
+            {"type": "command", "command": ["rm", "x"]},
+            "has a command that is not a string; write the whole command line as one string",
+        ),
+        (
+            {"type": "plugin", "command": 5},
+            "has a command that is not a string; write the whole command line as one string",
+        ),
+        ("guard.sh", 'is a string, expected a hook such as {"type": "command", "command": "…"}'),
+        (None, 'is null, expected a hook such as {"type": "command", "command": "…"}'),
+    ],
+)
+def test_one_bad_hook_costs_one_hook(bad: Any, fault: str) -> None:
+    """A hook that cannot run is told of with file, place and remedy, and the hook after it still runs."""
+    entries, problems = decode(layer(before_tool(bad, GOOD)))
+    assert entries == [replace(GOOD_ENTRY, location="hooks.BeforeTool[0].hooks[1]")]
+    assert problems == [f"user.json: hooks.BeforeTool[0].hooks[0] {fault}; it does not run"]
+
+
+@pytest.mark.req("HOOK-082")
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (5, 'hooks.BeforeTool[0] is a number, expected a group such as {"matcher": "…", "hooks": […]}'),
+        (GOOD, "hooks.BeforeTool[0] has no hooks; give it an array of hooks"),
+        ({"hooks": GOOD}, "hooks.BeforeTool[0] has hooks that are an object; give it an array of hooks"),
+    ],
+    ids=["number", "hook-in-place-of-group", "one-hook-without-array"],
+)
+def test_one_bad_group_costs_one_group(bad: Any, problem: str) -> None:
+    """A group that cannot be read is told of, and the group after it still counts."""
+    entries, problems = decode(layer({"hooks": {"BeforeTool": [bad, {"hooks": [GOOD]}]}}))
+    assert entries == [replace(GOOD_ENTRY, location="hooks.BeforeTool[1].hooks[0]")]
+    assert problems == [f"user.json: {problem}; it does not run"]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"hooks": []}, "hooks is an array, expected an object that maps event names to groups of hooks"),
+        ({"hooks": {"BeforeTool": {"hooks": [GOOD]}}}, "hooks.BeforeTool is an object, expected an array"),
+        ({"extensions": {"name": "x"}}, "extensions is an object, expected an array"),
+    ],
+)
+def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None:
+    """What should hold hooks and is something else is an error that names its place."""
+    assert decode(layer(values)) == ([], [f"user.json: {problem}; it does not run"])
+    assert decode_hooks([layer(values)]).problems[0].is_error
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("PreToolUse", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
+        ("Stop", "is not an event, so its hooks do not run; did you mean AfterAgent?"),
+        ("beforetool", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
+        ("BeforeTools", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
+        ("disabled", "is not an event; options such as this one belong in hooksConfig"),
+        (
+            "x",
+            f"is not an event, so its hooks do not run; the events are {', '.join(HookEventName)}",
+        ),
+        (
+            5,
+            f"is not an event, so its hooks do not run; the events are {', '.join(HookEventName)}",
+        ),
+    ],
+)
+def test_an_unknown_event_is_told_with_the_likely_one(name: Any, advice: str) -> None:
+    """A misspelt, foreign or misplaced name is not passed over in silence, and costs no other event."""
+    entries, problems = decode(layer({"hooks": {name: [{"hooks": [GOOD]}], "BeforeTool": [{"hooks": [GOOD]}]}}))
+    assert entries == [GOOD_ENTRY]
+    assert problems == [f"user.json: hooks.{name} {advice}"]
+
+
+@pytest.mark.req("HOOK-083", "HOOK-120")
+@pytest.mark.parametrize(
+    ("timeout", "limit", "wrong"),
+    [
+        pytest.param(None, 60_000, None, id="null"),
+        pytest.param(0, 0, None, id="at-once"),
+        pytest.param(0.5, 0.5, None, id="fraction"),
+        pytest.param(10**30, 1e30, None, id="huge"),
+        pytest.param(math.inf, math.inf, None, id="endless"),
+        pytest.param(-1, 60_000, "expected `float` >= 0.0", id="negative"),
+        pytest.param("700", 60_000, "expected `float | null`, got `str`", id="string"),
+        pytest.param(True, 60_000, "expected `float | null`, got `bool`", id="bool"),
+        pytest.param(math.nan, 60_000, "expected `float` >= 0.0", id="not-a-number"),
+        pytest.param([5], 60_000, "expected `float | null`, got `array`", id="array"),
+    ],
+)
+def test_a_timeout_of_any_kind(timeout: Any, limit: float, wrong: str | None) -> None:
+    """A timeout of any size counts; one that is no time costs the option with a warning, never the hook."""
+    assert decode(layer(before_tool({**GOOD, "timeout": timeout}))) == (
+        [replace(GOOD_ENTRY, timeout_ms=limit)],
+        [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong)}"] if wrong else [],
+    )
+
+
+@pytest.mark.req("HOOK-082", "HOOK-089")
+@pytest.mark.parametrize("matcher", [5, ["write_file"], {"tool": "x"}, True])
+def test_an_unusable_matcher_guards_everything(matcher: Any) -> None:
+    """A matcher that is not a string widens its hooks to every tool, and says so once."""
+    entries, problems = decode(layer(before_tool(GOOD, matcher=matcher)))
+    assert entries == [GOOD_ENTRY]
+    assert len(problems) == 1
+    assert problems[0].endswith("expected a string, so these hooks run for every tool; write a pattern")
+
+
+@pytest.mark.req("HOOK-082")
+@pytest.mark.parametrize(
+    ("option", "value", "wrong"),
+    [
+        ("name", 5, "expected `str | null`, got `int`"),
+        ("description", [], "expected `str | null`, got `array`"),
+        ("enabled", "false", "expected `bool`, got `str`"),
+        ("env", {"A": 1}, "expected `str`, got `int`"),
+        ("onError", "deny", "invalid enum value 'deny'"),
+        ("budget", -1, "expected `float` >= 0.0"),
+    ],
+)
+def test_a_wrong_option_costs_that_option(option: str, value: Any, wrong: str) -> None:
+    """The hook runs with the option's default, and the warning names the place."""
+    assert decode(layer(before_tool({**GOOD, option: value}))) == (
+        [GOOD_ENTRY],
+        [f"user.json: hooks.BeforeTool[0].hooks[0].{option} {ignored(wrong)}"],
+    )
+
+
+@pytest.mark.req("HOOK-082")
+def test_a_wrong_sequential_costs_that_option() -> None:
+    """Something that is neither true nor false leaves the group parallel."""
+    assert decode(layer(before_tool(GOOD, sequential="yes"))) == (
+        [GOOD_ENTRY],
+        [f"user.json: hooks.BeforeTool[0].sequential {ignored('expected `bool | null`, got `str`')}"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("hook", "group", "place", "meant"),
+    [
+        ({"onerror": "block"}, {}, "hooks.BeforeTool[0].hooks[0].onerror", "onError"),
+        ({"timout": 5}, {}, "hooks.BeforeTool[0].hooks[0].timout", "timeout"),
+        ({}, {"matchers": "x"}, "hooks.BeforeTool[0].matchers", "matcher"),
+    ],
+)
+def test_a_misspelt_option_is_told(hook: dict[str, Any], group: dict[str, Any], place: str, meant: str) -> None:
+    """An option that is nearly one of ours does nothing, and does not do nothing in silence."""
+    assert decode(layer(before_tool({**GOOD, **hook}, **group))) == (
+        [GOOD_ENTRY],
+        [f"user.json: {place} is not an option and is ignored; did you mean {meant}?"],
+    )
+
+
+def test_other_keys_belong_to_others() -> None:
+    """A key that resembles nothing of ours is no problem."""
+    values = {**before_tool({**GOOD, "x-owner": "ops"}, comment="y"), "theme": "dark", "hooksConfig": {"notes": 1}}
+    assert decode(layer(values)) == ([GOOD_ENTRY], [])
+
+
+@pytest.mark.req("HOOK-195")
+def test_a_plugin_is_kept_without_a_command() -> None:
+    """A plugin is planned with no command, so that it can never stand in for a hook that runs the same command."""
+    entries, problems = decode(layer(before_tool({"type": "plugin", "command": "good"})))
+    assert entries == [replace(GOOD_ENTRY, type=HookType.PLUGIN, command=None)]
+    assert problems == []
+
+
+@pytest.mark.req("HOOK-084", "HOOK-085", "HOOK-086")
+def test_layers_add_up() -> None:
+    """The hooks of all layers are there, in the order of the layers, each with its source; only guests need trust."""
+    extension = {"name": "ext", "isActive": True, "hooks": before_tool(GOOD)["hooks"]}
+    entries, _ = decode(
+        layer(before_tool(GOOD), ConfigSource.PROJECT, is_guest=True),
+        layer({**before_tool(GOOD), "extensions": [extension]}),
+        layer(before_tool(GOOD), ConfigSource.SYSTEM),
+    )
+    assert [(entry.source, entry.origin, entry.location, entry.needs_trust) for entry in entries] == [
+        (ConfigSource.PROJECT, "project.json", "hooks.BeforeTool[0].hooks[0]", True),
+        (ConfigSource.USER, "user.json", "hooks.BeforeTool[0].hooks[0]", False),
+        (
+            ConfigSource.EXTENSIONS,
+            "extension ext (user.json)",
+            "extensions[0].hooks.BeforeTool[0].hooks[0]",
+            False,
+        ),
+        (ConfigSource.SYSTEM, "system.json", "hooks.BeforeTool[0].hooks[0]", False),
+    ]
+
+
+@pytest.mark.req("HOOK-085")
+@pytest.mark.parametrize(
+    ("extension", "origins", "problems"),
+    [
+        ({"isActive": False}, [], []),
+        ({"isActive": True}, ["extension 0 (user.json)"], []),
+        (
+            {"name": "e", "isActive": "false"},
+            ["extension e (user.json)"],
+            ["user.json: extensions[0].isActive is a string, expected true or false; its hooks run"],
+        ),
+        ({"name": 5}, ["extension 0 (user.json)"], []),
+    ],
+    ids=["inactive", "without-name", "wrong-flag", "wrong-name"],
+)
+def test_extensions(extension: dict[str, Any], origins: list[str], problems: list[str]) -> None:
+    """An extension brings hooks unless it is plainly inactive."""
+    values = {"extensions": [{**extension, "hooks": before_tool(GOOD)["hooks"]}]}
+    entries, said = decode(layer(values))
+    assert ([entry.origin for entry in entries], said) == (origins, problems)
+
+
+def test_a_projects_extension_needs_trust_too() -> None:
+    """A project cannot bring hooks past the trust check in an extension's name."""
+    values = {"extensions": [5, {"name": "e", "hooks": before_tool(GOOD)["hooks"]}]}
+    entries, problems = decode(layer(values, ConfigSource.PROJECT, is_guest=True))
+    assert [entry.needs_trust for entry in entries] == [True]
+    said = "is a number, expected an object with name and hooks; it does not run"
+    assert problems == [f"project.json: extensions[0] {said}"]
+
+
+@pytest.mark.parametrize(
+    ("disabling", "guarded", "disabled_by"),
+    [
+        (ConfigSource.USER, ConfigSource.USER, "user.json"),
+        (ConfigSource.USER, ConfigSource.PROJECT, "user.json"),
+        (ConfigSource.SYSTEM, ConfigSource.USER, "system.json"),
+        (ConfigSource.PROJECT, ConfigSource.PROJECT, "project.json"),
+        (ConfigSource.PROJECT, ConfigSource.USER, None),
+        (ConfigSource.USER, ConfigSource.SYSTEM, None),
+    ],
+)
+def test_who_may_disable_whose_hooks(disabling: ConfigSource, guarded: ConfigSource, disabled_by: str | None) -> None:
+    """A layer disables its own hooks and those of less trusted layers, never a guard above it."""
+    layers: dict[ConfigSource, dict[str, Any]] = {source: {"hooks": {}} for source in (disabling, guarded)}
+    layers[guarded] |= before_tool(GOOD)
+    layers[disabling] |= {"hooksConfig": {"disabled": ["good"]}}
+    entries, problems = decode(*(layer(values, source) for source, values in layers.items()))
+    assert ([entry.disabled_by for entry in entries], problems) == ([disabled_by], [])
+
+
+@pytest.mark.parametrize(
+    ("disabled", "hook", "disabled_by"),
+    [
+        (["n"], {**GOOD, "name": "n"}, "user.json"),
+        (["good"], {**GOOD, "name": "n"}, None),
+        ([], {**GOOD, "enabled": False}, "user.json: hooks.BeforeTool[0].hooks[0].enabled"),
+    ],
+    ids=["by-name", "a-named-hook-not-by-its-command", "in-place"],
+)
+def test_disabled_hooks_are_kept_with_the_reason(
+    disabled: list[str], hook: dict[str, Any], disabled_by: str | None
+) -> None:
+    """A disabled hook stays in the list and knows who disabled it."""
+    entries, _ = decode(layer({**before_tool(hook), "hooksConfig": {"disabled": disabled}}))
+    assert [entry.disabled_by for entry in entries] == [disabled_by]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"disabled": "good"}, "hooksConfig.disabled {ignored}"),
+        ([], "hooksConfig is an array, expected an object; its options do not count"),
+    ],
+)
+def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -> None:
+    """A list of names that is no list leaves all guards on, with a warning."""
+    entries, problems = decode(layer({**before_tool(GOOD), "hooksConfig": options}))
+    assert entries == [GOOD_ENTRY]
+    assert problems == [f"user.json: {problem.format(ignored=ignored('expected `array`, got `str`'))}"]
+
+
+def test_a_projects_file_cannot_set_options() -> None:
+    """Options of a guest do not count, and it is told of each; disabling its own hooks is its right."""
+    guest = layer({"hooksConfig": {"disabled": [], "outputLimit": 1}}, ConfigSource.PROJECT, is_guest=True)
+    assert decode_options([guest]) == HooksConfigSettings()
+    assert decode(guest) == (
+        [],
+        ["project.json: hooksConfig.outputLimit counts only in the user's or the system's settings; move it there"],
+    )
+
+
+def test_each_option_is_decided_by_the_most_trusted_layer_that_gives_it() -> None:
+    """Options of several layers add up; where two give the same one, the system's counts."""
+    options = decode_options(
+        [
+            layer({"hooksConfig": {"outputLimit": 5, "maxConcurrent": 2, "log": {"enabled": False}}}),
+            layer({"hooksConfig": {"outputLimit": 7, "disabled": ["x"]}}, ConfigSource.SYSTEM),
+            layer({"hooksConfig": 5}),
+            layer({}),
+        ]
+    )
+    assert options == HooksConfigSettings(
+        output_limit=7, max_concurrent=2, disabled=("x",), log=LogSettings(enabled=False)
+    )
+
+
+def test_problems_of_files_come_first() -> None:
+    """What was wrong with a file as such is among the problems of its hooks."""
+    broken = Problem(origin="p", path="", message="is not JSON", is_error=True)
+    unusable = Layer(source=ConfigSource.PROJECT, origin="p", problems=(broken,))
+    decoded = decode_hooks([unusable, layer(before_tool(5, GOOD))])
+    assert decoded.problems[0] == broken
+    assert len(decoded.entries) == 1
+
+
+def test_problems_have_line_and_column() -> None:
+    """A problem in a file points at the place where it has to be mended."""
+    text = json.dumps(before_tool(GOOD, {"type": "command"}), indent=1)
+    problems = decode_hooks([replace(layer(json.loads(text)), text=text)]).problems
+    line = text.splitlines()[problems[0].line - 1] if problems[0].line else ""
+    assert line[(problems[0].column or 0) - 1 :] == "{"
+    assert str(problems[0]).startswith(f"user.json:{text[: text.rindex('{')].count(chr(10)) + 1}:")
+
+
+def test_settings_in_code_may_use_pythons_own_types() -> None:
+    """Tuples and enumeration members in settings given in code mean what they say."""
+    values = {"hooks": {HookEventName.BEFORE_TOOL: ({"hooks": ({"type": HookType.COMMAND, "command": "good"},)},)}}
+    assert decode(layer(values)) == ([GOOD_ENTRY], [])
+
+
+def ignored(wrong: str) -> str:
+    return f"is ignored ({wrong}), so its default counts; mend or remove it"

@@ -1,0 +1,81 @@
+from typing import Any
+
+import pytest
+
+from hookline.contract.hooks import ConfigSource
+from hookline.settings.load import Layer
+from hookline.settings.merge import authority, by_authority, hooks_enabled
+
+PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
+
+
+def layer(source: ConfigSource, values: dict[str, Any] | None = None) -> Layer:
+    return Layer(source=source, origin=f"{source}.json", values=values or {})
+
+
+@pytest.mark.req("HOOK-084")
+@pytest.mark.parametrize(
+    ("said", "enabled"),
+    [
+        ({}, False),
+        ({PROJECT: True}, True),
+        ({PROJECT: True, USER: False}, False),
+        ({PROJECT: False, USER: True}, True),
+        ({USER: False, SYSTEM: True}, True),
+        ({USER: True, SYSTEM: False}, False),
+        ({PROJECT: True, USER: None, SYSTEM: None}, True),
+    ],
+)
+def test_the_more_trusted_layer_decides(said: dict[ConfigSource, bool | None], enabled: bool) -> None:
+    """A project cannot switch off its user's guards, nor a user the system's; who says nothing has no say."""
+    layers = [layer(source, {"enableHooks": value}) for source, value in said.items()]
+    assert hooks_enabled(layers) == (enabled, ())
+
+
+@pytest.mark.req("HOOK-001")
+@pytest.mark.parametrize(
+    ("values", "enabled", "problems"),
+    [
+        ({"tools": {"enableHooks": True}}, True, []),
+        ({"enableHooks": True, "tools": {"enableHooks": True}}, True, []),
+        (
+            {"enableHooks": False, "tools": {"enableHooks": True}},
+            False,
+            ["user.json: tools.enableHooks says true but enableHooks says false, which counts; remove the older one"],
+        ),
+        ({"enableHooks": True, "tools": []}, True, []),
+        (
+            {"enableHooks": "yes"},
+            True,
+            ["user.json: enableHooks is neither true nor false and is taken as true; write true or false"],
+        ),
+        (
+            {"enableHooks": " OFF "},
+            False,
+            ["user.json: enableHooks is neither true nor false and is taken as false; write true or false"],
+        ),
+        (
+            {"tools": {"enableHooks": 0}},
+            False,
+            ["user.json: tools.enableHooks is neither true nor false and is taken as false; write true or false"],
+        ),
+    ],
+)
+def test_spellings_of_enabling(values: dict[str, Any], enabled: bool, problems: list[str]) -> None:
+    """The older spelling is read, the newer one wins, and what is neither is guessed towards running guards."""
+    found, said = hooks_enabled([layer(USER, values)])
+    assert (found, [str(problem) for problem in said]) == (enabled, problems)
+
+
+def test_every_layer_is_heard_even_when_another_decides() -> None:
+    """A wrong value is told of also where it does not count."""
+    layers = [layer(PROJECT, {"enableHooks": 1}), layer(SYSTEM, {"enableHooks": True})]
+    assert [problem.origin for problem in hooks_enabled(layers)[1]] == ["project.json"]
+
+
+def test_layers_by_authority() -> None:
+    """The system has the last word, then the user; equals keep their order."""
+    layers = [layer(PROJECT), layer(USER), layer(PROJECT), layer(SYSTEM)]
+    assert by_authority(layers) == [layers[3], layers[1], layers[0], layers[2]]
+    assert authority(layers[0]) == authority(layers[2])
+    assert by_authority(layers)[2] is layers[0]
