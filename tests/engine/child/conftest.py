@@ -1,0 +1,119 @@
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import uvloop
+
+from hookline.engine.child.facilities import Facilities, using
+from hookline.engine.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+
+USUAL_LIMITS = ChildLimits()
+PATHS = {
+    "vfork-pidfd": Facilities(has_fork_exec=True, has_pidfd=True),
+    "popen-pidfd": Facilities(has_fork_exec=False, has_pidfd=True),
+    "vfork-threads": Facilities(has_fork_exec=True, has_pidfd=False),
+    "popen-threads": Facilities(has_fork_exec=False, has_pidfd=False),
+}
+
+
+class MakeJob(Protocol):
+    """Makes a job in the test's own directory."""
+
+    def __call__(
+        self,
+        command: str,
+        *,
+        stdin: bytes = b"",
+        timeout_ms: float = 15_000,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ChildJob:
+        """The job."""
+
+
+class Run(Protocol):
+    """Runs jobs on one of the paths, on a loop of its own."""
+
+    def __call__(self, *jobs: ChildJob, limits: ChildLimits = ...) -> list[ChildOutcome]:
+        """Their outcomes."""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> MakeJob:
+    """Makes jobs."""
+    where = str(tmp_path)
+    usual = {"PATH": os.environ["PATH"], "HOME": where, "LLXPRT_PROJECT_DIR": where}
+
+    def make(
+        command: str,
+        *,
+        stdin: bytes = b"",
+        timeout_ms: float = 15_000,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ChildJob:
+        return ChildJob(
+            command=command, stdin=stdin, cwd=cwd or where, env={**usual, **(env or {})}, timeout_ms=timeout_ms
+        )
+
+    return make
+
+
+@pytest.fixture(params=[*PATHS, "uvloop", "uvloop-threads"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs jobs, in turn on each path and each kind of loop."""
+    name: str = request.param
+    start: Callable[..., list[ChildOutcome]] = uvloop.run if name.startswith("uvloop") else asyncio.run
+    choice = PATHS["popen-threads" if name.endswith("threads") else name if name in PATHS else "vfork-pidfd"]
+
+    def on_path(*jobs: ChildJob, limits: ChildLimits = USUAL_LIMITS) -> list[ChildOutcome]:
+        with using(choice):
+            return start(run_children(jobs, limits=limits))
+
+    return on_path
+
+
+@pytest.fixture(params=PATHS)
+def each_path(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs the test on each path; the test makes its own loop."""
+    with using(PATHS[request.param]):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_descriptors_of_uvloop() -> None:
+    """Its first loop opens a pipe that stays for the whole program."""
+    uvloop.run(asyncio.sleep(0))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No descriptor more than before and no child, neither running nor as a zombie."""
+    before = _descriptors()
+    yield
+    until = time.monotonic() + 8
+    while (_descriptors() > before or _has_children()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (_descriptors() - before, _has_children()) == (set(), False)
+
+
+def _descriptors() -> set[str]:
+    names: set[str] = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            names.add(f"{entry.name} {entry.readlink()}")
+        except OSError:
+            continue  # the descriptor of this very listing
+    return names
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

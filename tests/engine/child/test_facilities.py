@@ -1,0 +1,39 @@
+import subprocess
+import sys
+
+import pytest
+
+from hookline.engine.child.facilities import Facilities, facilities, using
+
+SHOW = (
+    "from hookline.engine.child.facilities import facilities as f; c = f(); "
+    "print(c.has_fork_exec, c.has_pidfd, c.runs_directly)"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("", "True True True", id="the best"),
+        pytest.param("popen", "False True True", id="popen"),
+        pytest.param("threads", "True False True", id="threads"),
+        pytest.param("popen threads shell", "False False False", id="all"),
+        pytest.param("nonsense", "True True True", id="unknown word"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux" or sys.version_info >= (3, 14), reason="the best differs elsewhere")
+def test_the_environment_takes_facilities_away(words: str, expected: str) -> None:
+    """HOOKLINE_CHILD names what is not to be used."""
+    shown = subprocess.run(
+        [sys.executable, "-c", SHOW], env={"HOOKLINE_CHILD": words}, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == expected
+
+
+def test_a_choice_holds_for_a_block() -> None:
+    """After the block everything is as before."""
+    before = facilities()
+    other = Facilities(has_fork_exec=False, has_pidfd=False, runs_directly=False)
+    with using(other):
+        assert facilities() is other
+    assert facilities() is before

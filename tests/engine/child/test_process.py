@@ -1,0 +1,509 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from hookline.engine.child.facilities import Facilities, using
+from hookline.engine.child.process import ChildLimits, ChildOutcome, run_children
+
+if TYPE_CHECKING:
+    from tests.engine.child.conftest import MakeJob, Run
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pid: int, seconds: float = 10) -> bool:
+    until = time.monotonic() + seconds
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not is_alive(pid)
+
+
+async def pid_in(path: Path) -> int:
+    """The number that a hook writes into a file when it is ready."""
+    while True:
+        text = read_if_there(path)
+        if text.endswith("\n"):
+            return int(text)
+        await asyncio.sleep(0.01)
+
+
+def read_if_there(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def told(outcome: ChildOutcome) -> tuple[int | None, int | None, bool, bytes, bytes, bool, bool, str | None]:
+    """Everything but the duration."""
+    return (
+        outcome.exit_code,
+        outcome.signal,
+        outcome.timed_out,
+        outcome.stdout,
+        outcome.stderr,
+        outcome.stdout_truncated,
+        outcome.stderr_truncated,
+        outcome.error,
+    )
+
+
+@pytest.mark.req("HOOK-061")
+@pytest.mark.parametrize("size", [0, 1, 1024, 65_536, 65_537, 1_000_000, 3_000_000])
+def test_the_whole_input_arrives_and_ends(run: "Run", job: "MakeJob", size: int) -> None:
+    """A hook reads exactly the bytes of its input, then the end."""
+    data = os.urandom(size)
+    (outcome,) = run(job("cat", stdin=data))
+    assert told(outcome) == (0, None, False, data, b"", False, False, None)
+
+
+def test_hooks_of_one_event_share_a_large_input(run: "Run", job: "MakeJob") -> None:
+    """Each of several hooks gets its own complete copy of one large input."""
+    data = os.urandom(1_500_000)
+    outcomes = run(*[job("cat", stdin=data)] * 5)
+    assert [outcome.stdout == data for outcome in outcomes] == [True] * 5
+
+
+def test_stdin_is_a_pipe(run: "Run", job: "MakeJob") -> None:
+    """Scripts may ask for a pipe, and open it by its name."""
+    (outcome,) = run(job("[ -p /dev/stdin ] && cat /dev/stdin", stdin=b"data"))
+    assert told(outcome) == (0, None, False, b"data", b"", False, False, None)
+
+
+@pytest.mark.req("HOOK-068", "HOOK-069")
+def test_exit_code_and_both_streams_are_reported(run: "Run", job: "MakeJob") -> None:
+    """The exit code, stdout and stderr of a hook arrive apart from each other."""
+    (outcome,) = run(job("echo out; echo err >&2; exit 3"))
+    assert told(outcome) == (3, None, False, b"out\n", b"err\n", False, False, None)
+
+
+def test_outcomes_come_in_the_order_of_the_jobs(run: "Run", job: "MakeJob") -> None:
+    """The order of the results is that of the jobs, whoever ends first."""
+    outcomes = run(job("sleep 0.3; echo slow"), job("echo quick"), job("sleep 0.1; echo middle"))
+    assert [outcome.stdout for outcome in outcomes] == [b"slow\n", b"quick\n", b"middle\n"]
+
+
+def test_no_jobs_have_no_outcomes(run: "Run") -> None:
+    """Running nothing gives nothing."""
+    assert run() == []
+
+
+def test_all_jobs_run_at_the_same_time(run: "Run", job: "MakeJob") -> None:
+    """Hooks of one call run together: each of these waits for the other."""
+    meet = "touch {0}; until [ -e {1} ]; do sleep 0.01; done; echo met"
+    outcomes = run(job(meet.format("x", "y")), job(meet.format("y", "x")))
+    assert [outcome.stdout for outcome in outcomes] == [b"met\n", b"met\n"]
+
+
+@pytest.mark.req("HOOK-196")
+def test_a_hook_ended_by_a_signal_has_no_exit_code(run: "Run", job: "MakeJob") -> None:
+    """The signal is reported instead of a code."""
+    (outcome,) = run(job("kill -KILL $$"))
+    assert told(outcome) == (None, signal.SIGKILL, False, b"", b"", False, False, None)
+
+
+@pytest.mark.req("HOOK-192")
+def test_a_hook_need_not_read_its_input(run: "Run", job: "MakeJob") -> None:
+    """A hook that ends without reading costs nothing but its own time."""
+    outcomes = run(job("echo done", stdin=b"x" * 5_000_000), job("exec <&-; echo done", stdin=b"x" * 5_000_000))
+    assert [told(outcome)[:4] for outcome in outcomes] == [(0, None, False, b"done\n")] * 2
+
+
+@pytest.mark.req("HOOK-117", "HOOK-119")
+def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(run: "Run", job: "MakeJob") -> None:
+    """TERM comes at the deadline; partial output stays."""
+    (outcome,) = run(job("echo partial; echo trouble >&2; exec sleep 60", timeout_ms=400))
+    assert told(outcome) == (None, signal.SIGTERM, True, b"partial\n", b"trouble\n", False, False, None)
+    assert 400 <= outcome.duration_ms < 10_000
+
+
+@pytest.mark.req("HOOK-117")
+def test_the_whole_group_is_terminated(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """The children of a hook end with it."""
+    (outcome,) = run(job("sleep 60 & echo $! > grandchild; wait", timeout_ms=500))
+    assert outcome.timed_out
+    assert wait_until_gone(int((tmp_path / "grandchild").read_text()))
+
+
+@pytest.mark.req("HOOK-118")
+def test_who_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob") -> None:
+    """KILL follows TERM when the grace is over, not before."""
+    (outcome,) = run(job("trap '' TERM; while :; do sleep 0.05; done", timeout_ms=300), limits=ChildLimits(grace_s=0.4))
+    assert told(outcome)[:3] == (None, signal.SIGKILL, True)
+    assert 700 <= outcome.duration_ms < 10_000
+
+
+@pytest.mark.req("HOOK-118")
+def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob") -> None:
+    """Between TERM and KILL a hook can end in its own way, and is still a timeout."""
+    command = "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.02; done"
+    (outcome,) = run(job(command, timeout_ms=300))
+    assert told(outcome)[:4] == (7, None, True, b"cleaned\n")
+
+
+def test_survivors_of_the_group_are_killed_in_the_background(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """Who ignores TERM after the hook's own end gets the grace and then KILL, while the event has gone on."""
+    command = "(trap '' TERM; echo $BASHPID > survivor; while :; do sleep 0.05; done) & wait"
+    (outcome,) = run(job(command, timeout_ms=600), limits=ChildLimits(grace_s=1))
+    assert told(outcome)[:3] == (None, signal.SIGTERM, True)
+    assert wait_until_gone(int((tmp_path / "survivor").read_text()))
+
+
+def test_timeout_zero_is_at_once(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """A timeout of 0 is a value: the hook has no time at all, so it is not started."""
+    (outcome,) = run(job("touch ran", timeout_ms=0))
+    assert told(outcome) == (None, None, True, b"", b"", False, False, None)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("timeout_ms", [31_536_000_000, float("inf"), 1e300])
+def test_any_size_of_timeout_is_allowed(run: "Run", job: "MakeJob", timeout_ms: float) -> None:
+    """A very large timeout does not fire early."""
+    (outcome,) = run(job("sleep 0.1; echo done", timeout_ms=timeout_ms))
+    assert told(outcome)[:4] == (0, None, False, b"done\n")
+
+
+def test_a_background_process_does_not_hold_the_event(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """The hook's end is its process's end; who keeps its pipes is left alone."""
+    (outcome,) = run(job("sleep 30 & echo $! > background; echo answer"))
+    background = int((tmp_path / "background").read_text())
+    try:
+        assert told(outcome)[:4] == (0, None, False, b"answer\n")
+        assert outcome.duration_ms < 15_000
+        assert is_alive(background)
+    finally:
+        os.kill(background, signal.SIGKILL)
+
+
+def test_what_a_background_process_writes_within_the_grace_is_kept(run: "Run", job: "MakeJob") -> None:
+    """Pipes are read on for a moment after the hook's end, to their end if that comes."""
+    (outcome,) = run(job("(sleep 0.2; echo late) & echo early"), limits=ChildLimits(pipe_grace_s=10))
+    assert told(outcome)[:4] == (0, None, False, b"early\nlate\n")
+
+
+@pytest.mark.req("HOOK-069")
+def test_output_is_bounded_and_drained(run: "Run", job: "MakeJob") -> None:
+    """Each stream is kept up to the limit, the rest is read and dropped, and the cut is told."""
+    command = "head -c 300000 /dev/zero; head -c 200 /dev/zero >&2; echo end >&2"
+    (outcome,) = run(job(command), limits=ChildLimits(output_bytes=1000))
+    assert told(outcome) == (0, None, False, b"\0" * 1000, b"\0" * 200 + b"end\n", True, False, None)
+
+
+def test_output_of_exactly_the_limit_is_whole(run: "Run", job: "MakeJob") -> None:
+    """The limit itself is not a cut."""
+    (outcome,) = run(job("head -c 1000 /dev/zero"), limits=ChildLimits(output_bytes=1000))
+    assert told(outcome) == (0, None, False, b"\0" * 1000, b"", False, False, None)
+
+
+def test_large_output_arrives_whole(run: "Run", job: "MakeJob") -> None:
+    """More than a pipe holds arrives complete, on both streams."""
+    (outcome,) = run(job("head -c 3000000 /dev/zero | tr '\\0' a; head -c 3000000 /dev/zero | tr '\\0' b >&2"))
+    assert told(outcome) == (0, None, False, b"a" * 3_000_000, b"b" * 3_000_000, False, False, None)
+
+
+def test_every_hook_has_a_session_of_its_own(run: "Run", job: "MakeJob") -> None:
+    """Process, group and session of a hook have the same number."""
+    (outcome,) = run(job("ps -o pid=,pgid=,sid= -p $$; exit 0"))
+    assert len(set(outcome.stdout.split())) == 1
+
+
+def test_ignored_signals_are_not_inherited(run: "Run", job: "MakeJob") -> None:
+    """SIGPIPE, which Python ignores, ends a hook's pipelines as usual."""
+    (outcome,) = run(job("yes | head -n 1; echo ${PIPESTATUS[0]}"))
+    assert outcome.stdout == b"y\n141\n"
+
+
+def test_no_other_descriptor_is_inherited(run: "Run", job: "MakeJob") -> None:
+    """A hook has its three standard descriptors and none of ours, not even an inheritable one."""
+    ours, other = os.pipe()
+    os.set_inheritable(ours, True)
+    try:
+        (outcome,) = run(job("ls /proc/$$/fd; exit"))
+    finally:
+        os.close(ours)
+        os.close(other)
+    assert outcome.stdout.split() == [b"0", b"1", b"2"]
+
+
+def test_the_environment_is_exactly_the_one_given(run: "Run", job: "MakeJob") -> None:
+    """Nothing of our own environment reaches a hook but what the job says."""
+    (outcome,) = run(job("env", env={"ONLY": "one\ntwo", "ÜMLAUT": "äöü"}))
+    names = {line.partition(b"=")[0].decode() for line in outcome.stdout.split(b"\n") if b"=" in line}
+    assert names == {"PATH", "HOME", "LLXPRT_PROJECT_DIR", "ONLY", "ÜMLAUT", "PWD", "SHLVL", "_"}
+    assert b"ONLY=one\ntwo\n" in outcome.stdout
+
+
+@pytest.mark.req("HOOK-188")
+def test_a_hook_runs_in_its_directory(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """The working directory is that of the job."""
+    inner = tmp_path / "in ner"
+    inner.mkdir()
+    (outcome,) = run(job("pwd", cwd=str(inner)))
+    assert outcome.stdout == f"{inner}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "env", "sentence"),
+    [
+        pytest.param("true", "/no/dir", {}, "its working directory /no/dir can't be used: No such file", id="no dir"),
+        pytest.param("true", "/dev/null", {}, "its working directory /dev/null can't be used: Not a dir", id="a file"),
+        pytest.param("echo a\0b", None, {}, "embedded null byte", id="null byte in the command"),
+        pytest.param("echo \ud800", None, {}, "surrogates not allowed", id="lone surrogate"),
+        pytest.param("true", None, {"A=B": "c"}, "'A=B' is no name for an environment variable", id="name with ="),
+        pytest.param("true", None, {"A": "b\0"}, "embedded null byte", id="null byte in the environment"),
+    ],
+)
+def test_what_cannot_be_started_says_why_and_hurts_no_other(
+    run: "Run", job: "MakeJob", command: str, cwd: str | None, env: dict[str, str], sentence: str
+) -> None:
+    """A hook that can't be started has an error for a person; the others run."""
+    good, refused = job("echo good"), job(command, cwd=cwd, env=env)
+    first, second, third = run(good, refused, good)
+    assert [first.stdout, third.stdout] == [b"good\n", b"good\n"]
+    assert told(second)[:7] == (None, None, False, b"", b"", False, False)
+    assert second.error is not None
+    assert second.error.startswith("the hook could not be started: ")
+    assert sentence in second.error
+
+
+def test_the_limit_on_concurrent_hooks_makes_others_wait(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """Beyond the limit jobs take their turn; all of them run."""
+    (tmp_path / "now").mkdir()
+    command = "touch now/$$; ls now | wc -l; sleep 0.05; rm now/$$"
+    outcomes = run(*[job(command)] * 12, limits=ChildLimits(max_concurrent=3))
+    counts = [int(outcome.stdout) for outcome in outcomes]
+    assert len(counts) == 12
+    assert max(counts) <= 3
+
+
+@pytest.mark.usefixtures("each_path")
+def test_the_limit_holds_for_all_loops_together(job: "MakeJob", tmp_path: Path) -> None:
+    """Loops in several threads share one limit, and each gets its results."""
+    (tmp_path / "now").mkdir()
+    jobs = [job("touch now/$$; ls now | wc -l; sleep 0.05; rm now/$$")] * 4
+    outcomes: list[ChildOutcome] = []
+
+    def in_thread() -> None:
+        outcomes.extend(asyncio.run(run_children(jobs, limits=ChildLimits(max_concurrent=2))))
+
+    threads = [threading.Thread(target=in_thread) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = [int(outcome.stdout) for outcome in outcomes]
+    assert len(counts) == 12
+    assert max(counts) <= 2
+
+
+@pytest.mark.usefixtures("each_path")
+@pytest.mark.parametrize("kind", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_cancelling_ends_every_hook_and_its_group(kind: "type", job: "MakeJob", tmp_path: Path) -> None:
+    """When the caller is cancelled nothing is left running."""
+
+    async def main() -> list[int]:
+        command = "sleep 60 & echo $! > {0}; wait"
+        task = asyncio.create_task(run_children([job(command.format(name)) for name in "abc"]))
+        pids = [await pid_in(tmp_path / name) for name in "abc"]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pids
+
+    loop = kind()
+    try:
+        pids = loop.run_until_complete(main())
+    finally:
+        loop.close()
+    assert [wait_until_gone(pid) for pid in pids] == [True] * 3
+
+
+@pytest.mark.usefixtures("each_path")
+def test_a_cancelled_hook_gets_its_grace(job: "MakeJob", tmp_path: Path) -> None:
+    """Cancellation is TERM first, so that a hook can clean up, and is over when the hook has ended."""
+
+    async def main() -> None:
+        command = "trap 'sleep 0.2; touch cleaned; exit' TERM; echo $$ > ready; while :; do sleep 0.02; done"
+        task = asyncio.create_task(run_children([job(command)]))
+        await pid_in(tmp_path / "ready")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.usefixtures("each_path")
+def test_being_cancelled_twice_kills_at_once(job: "MakeJob", tmp_path: Path) -> None:
+    """An impatient caller does not wait for the grace."""
+
+    async def main() -> int:
+        command = "trap '' TERM; echo $$ > ready; while :; do sleep 0.02; done"
+        task = asyncio.create_task(run_children([job(command)], limits=ChildLimits(grace_s=600)))
+        pid = await pid_in(tmp_path / "ready")
+        task.cancel()
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pid
+
+    assert wait_until_gone(asyncio.run(main()))
+
+
+@pytest.mark.usefixtures("each_path")
+def test_jobs_in_line_are_not_started_after_a_cancellation(job: "MakeJob", tmp_path: Path) -> None:
+    """Who still waits for a slot when the caller is cancelled never runs, and blocks nobody."""
+
+    async def main() -> None:
+        jobs = [job("echo $$ > first; sleep 60"), job("touch second")]
+        limits = ChildLimits(max_concurrent=1)
+        task = asyncio.create_task(run_children(jobs, limits=limits))
+        await pid_in(tmp_path / "first")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (after,) = await run_children([job("echo after")], limits=limits)
+        assert after.stdout == b"after\n"
+
+    asyncio.run(main())
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.usefixtures("each_path")
+def test_the_loop_goes_on_while_hooks_run(job: "MakeJob") -> None:
+    """Nothing of a hook's life blocks the loop: another task counts on."""
+
+    async def main() -> int:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0.01)
+
+        counting = asyncio.create_task(count())
+        await run_children([job("sleep 0.5")] * 3)
+        counting.cancel()
+        return turns
+
+    assert asyncio.run(main()) > 10
+
+
+def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> None:
+    """Hooks run from a loop in any thread."""
+    outcomes: list[ChildOutcome] = []
+    thread = threading.Thread(target=lambda: outcomes.extend(run(job("cat", stdin=b"hello"))))
+    thread.start()
+    thread.join()
+    assert [outcome.stdout for outcome in outcomes] == [b"hello"]
+
+
+SURVIVOR = """
+import asyncio, os, sys
+from hookline.engine.child.process import *
+command = "(trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done) & echo $!; wait"
+job = ChildJob(command=command, stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=700)
+(outcome,) = asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))
+print(outcome.timed_out, outcome.stdout.split()[0].decode())
+"""
+
+
+def test_survivors_are_killed_when_the_program_ends() -> None:
+    """A program that ends takes what is left of timed-out groups with it, grace or not."""
+    done = subprocess.run([sys.executable, "-c", SURVIVOR], capture_output=True, text=True, check=True, timeout=15)
+    timed_out, pid = done.stdout.split()
+    assert timed_out == "True"
+    assert wait_until_gone(int(pid))
+
+
+INTERRUPTED = """
+import asyncio, os, sys
+from hookline.engine.child.process import *
+job = ChildJob(command="echo $$ > ready; sleep 60; :", stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=1e9)
+asyncio.run(run_children([job]))
+"""
+
+
+def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
+    """A hook has a session of its own, so an interrupt of the program is passed on to it."""
+    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path)], stderr=subprocess.PIPE)
+    pid = asyncio.run(pid_in(tmp_path / "ready"))
+    program.send_signal(signal.SIGINT)
+    _, stderr = program.communicate(timeout=15)
+    assert b"KeyboardInterrupt" in stderr
+    assert wait_until_gone(pid)
+
+
+FORKED = """
+import asyncio, os, sys, threading, time
+from hookline.engine.child.process import *
+os.chdir(sys.argv[1])
+command = "echo $$ > ready; until [ -e go ]; do sleep 0.02; done; echo hello"
+job = ChildJob(command=command, stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=15000)
+thread = threading.Thread(target=lambda: print(asyncio.run(run_children([job]))[0].stdout))
+thread.start()
+while not os.path.exists("ready"):
+    time.sleep(0.01)
+pid = os.fork()
+if not pid:
+    sys.exit(0)
+os.waitpid(pid, 0)
+open("go", "w").close()
+thread.join()
+"""
+
+
+def test_a_forked_copy_of_the_program_leaves_the_hooks_alone(tmp_path: Path) -> None:
+    """Hooks belong to the process that started them; a fork of it may end without ending them."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=15)
+    assert (done.stdout, done.stderr) == ("b'hello\\n'\n", "")
+
+
+CLOSED_STDIO = """
+import asyncio, os
+from hookline.engine.child.process import *
+for fd in (0, 1, 2):
+    os.close(fd)
+job = ChildJob(command="cat; echo err >&2", stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=15000)
+outcome = asyncio.run(run_children([job]))[0]
+missing = asyncio.run(run_children([ChildJob(command="x", stdin=b"", cwd="/nowhere", env={}, timeout_ms=15000)]))[0]
+is_right = (outcome.exit_code, outcome.stdout, outcome.stderr) == (0, b"in", b"err\\n") and missing.error
+os._exit(42 if is_right else 1)
+"""
+
+
+@pytest.mark.parametrize("path", ["", "popen", "threads", "popen threads"])
+def test_a_program_without_standard_descriptors_can_run_hooks(path: str) -> None:
+    """Pipes that get the numbers 0 to 2 in our own process are not mixed up in the child."""
+    env = {**os.environ, "HOOKLINE_CHILD": path}
+    done = subprocess.run([sys.executable, "-c", CLOSED_STDIO], check=False, timeout=15, env=env)
+    assert done.returncode == 42
+
+
+def test_every_path_gives_the_same_outcomes(job: "MakeJob") -> None:
+    """What a hook does and reports does not depend on how it was started and watched."""
+    jobs = [job("echo a; exit 4"), job("cat", stdin=b"b" * 100_000), job("nonsense-command"), job("kill $$")]
+    seen = []
+    for has_fork_exec in (True, False):
+        for has_pidfd in (True, False):
+            for runs_directly in (True, False):
+                choice = Facilities(has_fork_exec=has_fork_exec, has_pidfd=has_pidfd, runs_directly=runs_directly)
+                with using(choice):
+                    seen.append([told(outcome) for outcome in asyncio.run(run_children(jobs))])
+    assert seen == [seen[0]] * 8

@@ -1,0 +1,84 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from hookline.engine.child.reaper import Reaper, group_remains
+
+SLEEP = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)",
+]
+
+
+def start() -> int:
+    """A process in a group of its own that ignores TERM and is ready."""
+    process = subprocess.Popen(SLEEP, start_new_session=True, stdout=subprocess.PIPE)
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    process.returncode = 0  # reaped by the test
+    return process.pid
+
+
+def has_gone(pid: int) -> bool:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_an_adopted_child_is_killed_at_its_time_and_reaped() -> None:
+    """What a closed loop left behind ends, without a zombie."""
+    pid, reaper = start(), Reaper()
+    reaper.adopt(pid, kill_at=time.monotonic() + 0.2, unreaped=True)
+    assert has_gone(pid)
+
+
+def test_an_adopted_child_that_ends_by_itself_is_reaped() -> None:
+    """Nobody is killed who ends within the grace."""
+    pid, reaper = start(), Reaper()
+    reaper.adopt(pid, kill_at=time.monotonic() + 600, unreaped=True)
+    os.kill(pid, signal.SIGKILL)
+    assert has_gone(pid)
+
+
+def test_the_end_of_the_program_kills_everybody() -> None:
+    """Tracked and adopted groups end at once."""
+    tracked, adopted, reaper = start(), start(), Reaper()
+    reaper.track(tracked)
+    reaper.adopt(adopted, kill_at=time.monotonic() + 600, unreaped=True)
+    reaper.kill_all_now()
+    statuses = []
+    for pid in (tracked, adopted):
+        try:
+            statuses.append(os.waitpid(pid, 0)[1])
+        except ChildProcessError:
+            statuses.append(signal.SIGKILL)  # reaped by the reaper
+    assert statuses == [signal.SIGKILL, signal.SIGKILL]
+
+
+def test_an_untracked_group_is_left_alone() -> None:
+    """Ended children are out of account: their number may be somebody else's by then."""
+    pid, reaper = start(), Reaper()
+    reaper.track(pid)
+    reaper.untrack(pid)
+    reaper.kill_all_now()
+    assert os.waitpid(pid, os.WNOHANG) == (0, 0)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_a_group_without_members_does_not_remain() -> None:
+    """A leader that was reaped and left nobody is no group; a living process is a stranger with that number."""
+    pid = start()
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert not group_remains(pid)
+    assert not group_remains(os.getpgid(0))
