@@ -78,9 +78,7 @@ class HookSystem:
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
         if self._parts is None:
-            parts = self._build()
-            parts.registry.initialize()
-            self._parts = parts
+            self._parts = self._build()
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -142,6 +140,8 @@ class HookSystem:
         log = HookLogger((*_file_sinks(options, self._environ), *self._sinks))
         trust = TrustStore(self._trust_path or default_trust_path())
         registry = HookRegistry(self._enabled_layers, log)
+        # Before there is a handler: if this fails, nothing is left that serves the bus.
+        registry.initialize()
         planner = HookPlanner(
             registry,
             distrust=lambda hook: _why_untrusted(trust, hook, self._facts.get_working_dir()),

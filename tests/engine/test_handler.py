@@ -342,6 +342,42 @@ def test_a_deny_survives_a_fault_of_the_log(project: Path) -> None:
     assert [(record.fields["kind"], record.fields["stage"]) for record in memory.records] == [("fault", "logging")]
 
 
+class _Watcher:
+    """Notes what it is shown, and fails at it if it is told to."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.seen: list[Any] = []
+        self._fails = fails
+
+    def hooks_started(self, plan: HookExecutionPlan, subject: str | None) -> None:
+        self._see("started", [hook.command for hook in plan.hooks], subject)
+
+    def hook_ended(self, hook: HookEntry) -> None:
+        self._see("ended", hook.command)
+
+    def hooks_finished(self, result: AggregatedHookResult, subject: str | None) -> None:
+        self._see("finished", len(result.results), subject)
+
+    def _see(self, *said: Any) -> None:
+        self.seen.append(said)
+        if self._fails:
+            raise RuntimeError("cannot look")
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["sound", "failing"])
+def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> None:
+    """Whoever watches is shown the beginning and the end, and its own faults lift no guard."""
+    watcher, memory = _Watcher(fails=fails), MemorySink()
+    hooks = {"BeforeTool": [group("exit 2"), group("true", matcher="write")]}
+    result = fire(make_handler(project, hooks, memory, observer=watcher), before_tool)
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
+    assert watcher.seen[0] == ("started", ["exit 2"], "ls")
+    assert watcher.seen[-1] == ("finished", 1, "ls")
+    stages = [record.fields["stage"] for record in memory.records if record.fields["kind"] == "fault"]
+    assert stages == ["showing"] * len(watcher.seen) * fails
+
+
 @pytest.mark.req("DELTA-HPAY-004")
 def test_a_payload_that_cannot_be_read_is_a_failure(project: Path) -> None:
     """A request that fails when it is looked at runs no hook, and the result says so."""

@@ -163,8 +163,7 @@ class HookEventHandler:
             stage = "translation"
             event_input = self._build_input(name, fields)
             stage = "execution"
-            if self._observer is not None:
-                self._observer.hooks_started(plan, subject)
+            self._show(name, lambda observer: observer.hooks_started(plan, subject))
             results = await self._run(plan, event_input)
             stage = "aggregation"
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
@@ -174,11 +173,18 @@ class HookEventHandler:
         try:
             processed = process_common_hook_output_fields(result)
             self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
-            if self._observer is not None:
-                self._observer.hooks_finished(result, subject)
         except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
             self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
+        self._show(name, lambda observer: observer.hooks_finished(result, subject))
         return result
+
+    def _show(self, name: HookEventName, tell: Callable[[HookObserver], None]) -> None:
+        if self._observer is None:
+            return
+        try:
+            tell(self._observer)
+        except Exception as error:  # noqa: BLE001 - whoever watches the guards must not keep them from their work
+            self._tell_fault(name, "showing", error, "so an observer has not seen all of it")
 
     def _tell_fault(self, name: HookEventName, stage: str, error: Exception, consequence: str) -> None:
         self._event_log.failed(

@@ -21,6 +21,7 @@ class HookRegistry:
         self._log = log
         self._by_event: Mapping[HookEventName, tuple[HookEntry, ...]] | None = None
         self._problems: tuple[Problem, ...] = ()
+        self._switched: dict[str, bool] = {}
         self.version = 0
         """Grows whenever the hooks change, so that plans made from older ones are not used."""
 
@@ -32,9 +33,7 @@ class HookRegistry:
             say = self._log.error if problem.is_error else self._log.warn
             say(str(problem), kind="settings", origin=problem.origin, location=problem.path)
         self._warn_of_literal_matchers(decoded.entries)
-        ordered = sorted(decoded.entries, key=lambda hook: SOURCE_PRIORITY[hook.source])
-        self._by_event = {event: tuple(hook for hook in ordered if hook.event is event) for event in HookEventName}
-        self.version += 1
+        self._arrange(decoded.entries)
 
     def get_hooks_for_event(self, event: HookEventName) -> tuple[HookEntry, ...]:
         """The hooks of one event, disabled ones included, project first and extensions last."""
@@ -52,18 +51,21 @@ class HookRegistry:
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
         """Switches every hook of this name on or off until the end of the program; False when there is none."""
-        found = False
-        changed: dict[HookEventName, tuple[HookEntry, ...]] = {}
-        for event in HookEventName:
-            hooks = self.get_hooks_for_event(event)
-            found = found or any(hook.label == name for hook in hooks)
-            disabled_by = None if enabled else "set_hook_enabled"
-            changed[event] = tuple(
-                replace(hook, disabled_by=disabled_by) if hook.label == name else hook for hook in hooks
-            )
-        self._by_event = changed
+        hooks = self.get_all_hooks()
+        if all(hook.label != name for hook in hooks):
+            return False
+        self._switched[name] = enabled
+        self._arrange(hooks)
+        return True
+
+    def _arrange(self, hooks: Sequence[HookEntry]) -> None:
+        ordered = sorted(map(self._as_switched, hooks), key=lambda hook: SOURCE_PRIORITY[hook.source])
+        self._by_event = {event: tuple(hook for hook in ordered if hook.event is event) for event in HookEventName}
         self.version += 1
-        return found
+
+    def _as_switched(self, hook: HookEntry) -> HookEntry:
+        enabled = self._switched.get(hook.label)
+        return hook if enabled is None else replace(hook, disabled_by=None if enabled else "set_hook_enabled")
 
     def _warn_of_literal_matchers(self, hooks: Sequence[HookEntry]) -> None:
         for hook in hooks:
