@@ -15,10 +15,10 @@ async def fire(
     config: "Config", event: "Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]"
 ) -> "AggregatedHookResult | None":
     """The merged answer of the event's hooks; None when hooks are disabled or a fault of ours prevented it."""
-    system = config.get_hook_system()
-    if system is None:
-        return None
     try:
+        system = config.get_hook_system()
+        if system is None:
+            return None
         await system.initialize()
         return await event(system.get_event_handler())
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent

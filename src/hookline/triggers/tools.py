@@ -56,8 +56,7 @@ async def execute_tool_with_hooks(
     `execute_fn` gets the arguments to run with, and is not called when a hook blocks or stops. `validate` says what is
     wrong with arguments that a hook rewrote, or None. Whatever `execute_fn` raises is the caller's.
     """
-    system = config.get_hook_system()
-    if system is None:
+    if not config.get_enable_hooks():
         return await execute_fn(dict(tool_input))
     from hookline.triggers import _apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
 
@@ -68,7 +67,7 @@ async def execute_tool_with_hooks(
     arguments = _apply_tool.rewritten(before, tool_input)
     fault = validate(arguments) if validate is not None and arguments != tool_input else None
     if fault is not None:
-        return _apply_tool.invalid_rewrite(before, fault, system.get_log())
+        return _apply_tool.invalid_rewrite(before, fault, config)
     result = await execute_fn(arguments)
     after = await _after(config, tool_name, arguments, result.to_tool_response(), mcp_context)
     return _apply_tool.applied(result, before, after)
