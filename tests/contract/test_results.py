@@ -75,7 +75,7 @@ def test_results_as_json() -> None:
         aggregated=aggregated, should_stop=True, stop_reason="s", system_message=None, suppress_output=False
     )
     plan = HookExecutionPlan(
-        event=GUARD.event, hooks=(GUARD,), sequential=True, skipped=(SkippedHook(hook=GUARD, reason="r"),)
+        event=GUARD.event, hooks=(GUARD,), sequential=True, held_back=(SkippedHook(hook=GUARD, reason="r"),)
     )
     assert ran.to_dict() == {
         "command": "guard",

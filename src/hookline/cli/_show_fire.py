@@ -31,7 +31,8 @@ def _lines(report: Mapping[str, Any], style: Style, *, enabled: bool) -> Iterato
         yield f"{count} hook{'s' if count != 1 else ''}{f', {order}' if count > 1 else ''}"
     for record in report["log"]:
         if record.get("kind") == "skip":
-            yield style.dim(f"  not run: {record['hook']}: {record['reason']}")
+            for hook in record.get("hooks") or [record["hook"]]:
+                yield style.dim(f"  not run: {hook}: {record['reason']}")
         elif record.get("kind") in ("settings", "fault"):
             yield style.warn(f"  {record['message']}")
     for result in report["results"]:

@@ -75,9 +75,23 @@ class HookExecutionPlan:
     """The hooks chosen for one event, in running order, and those that were not."""
 
     event: HookEventName
+    subject: str | None = None
+    """What the event is about, and what matchers were compared with: a tool's name, a trigger."""
     hooks: tuple[HookEntry, ...]
     sequential: bool
-    skipped: tuple[SkippedHook, ...] = ()
+    held_back: tuple[SkippedHook, ...] = ()
+    """Those that are disabled, not trusted, or duplicates."""
+    unmatched: tuple[HookEntry, ...] = ()
+    """Those whose matcher does not match."""
+
+    @property
+    def skipped(self) -> tuple[SkippedHook, ...]:
+        """All that do not run, with the reason of each."""
+        unmatched = (
+            SkippedHook(hook=hook, reason=f"matcher: {hook.matcher!r} does not match {self.subject!r}")
+            for hook in self.unmatched
+        )
+        return (*self.held_back, *unmatched)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as `hookline fire --json` shows it."""

@@ -13,13 +13,12 @@ def matches_everything(matcher: str | None) -> bool:
     return matcher is None or trim(matcher) in ("", "*")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def compile_matcher(matcher: str) -> Matcher:
     """Whether a tool's name is matched: an ECMAScript pattern found anywhere in it, or else the very same text."""
     pattern = trim(matcher)
-    try:
-        regex = regress.Regex(pattern)
-    except (regress.RegressError, UnicodeError):
+    regex = _regex(pattern)
+    if regex is None:
         return pattern.__eq__
 
     def is_found(name: str) -> bool:
@@ -34,8 +33,12 @@ def compile_matcher(matcher: str) -> Matcher:
 
 def is_literal(matcher: str) -> bool:
     """True when a matcher is not a regular expression and is therefore compared as plain text."""
+    return _regex(trim(matcher)) is None
+
+
+@lru_cache(maxsize=4096)
+def _regex(pattern: str) -> regress.Regex | None:
     try:
-        regress.Regex(trim(matcher))
+        return regress.Regex(pattern)
     except (regress.RegressError, UnicodeError):
-        return True
-    return False
+        return None

@@ -19,6 +19,10 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.log import HookLogger
 
 
+# A thousand hooks that do not match are the ordinary course of things, and worth one record.
+_TOLD_ONE_BY_ONE = 20
+
+
 class EventLog:
     """Writes the records of fired events."""
 
@@ -28,9 +32,20 @@ class EventLog:
 
     def planned(self, plan: HookExecutionPlan) -> None:
         """Says of each hook that is not going to run why; called whenever a plan is made."""
-        for skip in plan.skipped:
+        few = len(plan.unmatched) <= _TOLD_ONE_BY_ONE
+        for skip in plan.skipped if few else plan.held_back:
             say = self._log.warn if skip.reason.startswith("untrusted") else self._log.debug
             say(f"{plan.event}: {skip.hook.label} is not run: {skip.reason}", kind="skip", **self._about(skip))
+        if not few:
+            self._log.debug(
+                f"{plan.event}: {len(plan.unmatched)} hooks do not match {plan.subject!r}",
+                kind="skip",
+                session=self._session(),
+                event=plan.event.value,
+                subject=plan.subject,
+                reason=f"matcher: does not match {plan.subject!r}",
+                hooks=[hook.label for hook in plan.unmatched],
+            )
 
     def fired(
         self, result: AggregatedHookResult, processed: ProcessedHookResult, fire_id: str, subject: str | None

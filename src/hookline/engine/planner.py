@@ -1,13 +1,13 @@
 """Hooks + event → plan: who runs, in which order, one after another or all at once, and why the others do not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import HookExecutionPlan, SkippedHook
 from hookline.contract.wire import trim
-from hookline.engine._matcher import compile_matcher, matches_everything
+from hookline.engine._matcher import Matcher, compile_matcher, matches_everything
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.registry import HookRegistry
 
@@ -15,6 +15,8 @@ from hookline.engine.registry import HookRegistry
 TrustCheck = Callable[[HookEntry], str | None]
 
 _MAX_KEPT_PLANS = 1024
+
+_Matched = tuple[HookEntry, Matcher | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class HookPlanner:
         self._distrust = distrust
         self._on_plan = on_plan
         self._kept: dict[tuple[HookEventName, str | None], _KeptPlan] = {}
+        self._compiled: dict[HookEventName, tuple[int, Sequence[_Matched]]] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject (a tool's name, a trigger), or None when no hook has to run."""
@@ -61,58 +64,64 @@ class HookPlanner:
         hooks = self._registry.get_hooks_for_event(key[0])
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = tuple(map(self._distrust, guests))
-        plan = _make_plan(key[0], hooks, key[1], dict(zip(map(id, guests), distrust, strict=True)))
+        held_back = {
+            id(hook): f"untrusted: {reason}"
+            for hook, reason in zip(guests, distrust, strict=True)
+            if reason is not None
+        }
+        plan = _make_plan(*key, self._matched(key[0]), held_back)
         if len(self._kept) >= _MAX_KEPT_PLANS:
             self._kept.clear()
         self._kept[key] = _KeptPlan(self._registry.version, distrust, guests, plan)
         self._on_plan(plan)
         return plan
 
+    def _matched(self, event: HookEventName) -> Sequence[_Matched]:
+        """The event's hooks with their matchers, which are compiled once as long as the hooks stay the same."""
+        version, matched = self._compiled.get(event, (-1, ()))
+        if version != self._registry.version:
+            matched = tuple((hook, _matcher(hook)) for hook in self._registry.get_hooks_for_event(event))
+            self._compiled[event] = (self._registry.version, matched)
+        return matched
+
 
 def _make_plan(
-    event: HookEventName, hooks: tuple[HookEntry, ...], subject: str | None, distrust: dict[int, str | None]
+    event: HookEventName, subject: str | None, hooks: Sequence[_Matched], held_back: Mapping[int, str]
 ) -> HookExecutionPlan:
     chosen: dict[str | None, HookEntry] = {}
+    unmatched: list[HookEntry] = []
     skipped: list[SkippedHook] = []
-    for hook in hooks:
-        reason = _why_not(hook, subject, distrust.get(id(hook)))
-        if reason is None and hook.command in chosen:
-            reason = f"duplicate: the same command already runs from {_place(chosen[hook.command])}"
-        if reason is None:
+    for hook, matches in hooks:
+        # A matcher of a hook that nobody trusts is not even tried: a pattern can be made to run forever.
+        reason = f"disabled: by {hook.disabled_by}" if hook.disabled_by is not None else held_back.get(id(hook))
+        if reason is None and matches is not None and subject is not None and not matches(subject):
+            unmatched.append(hook)
+        elif reason is None and hook.command not in chosen:
             chosen[hook.command] = hook
         else:
+            reason = reason or f"duplicate: the same command already runs from {_place(chosen[hook.command])}"
             skipped.append(SkippedHook(hook=hook, reason=reason))
-    planned = tuple(chosen.values())
     return HookExecutionPlan(
         event=event,
-        hooks=planned,
-        sequential=any(hook.sequential for hook in planned),
-        skipped=tuple(skipped),
+        subject=subject,
+        hooks=tuple(chosen.values()),
+        sequential=any(hook.sequential for hook in chosen.values()),
+        held_back=tuple(skipped),
+        unmatched=tuple(unmatched),
     )
 
 
-def _why_not(hook: HookEntry, subject: str | None, distrust: str | None) -> str | None:
-    """Why a hook does not run, or None when it does."""
-    if not hook.enabled:
-        return f"disabled: by {hook.disabled_by}"
-    if distrust is not None:
-        return f"untrusted: {distrust}"
-    if not _matches(hook, subject):
-        return f"matcher: {hook.matcher!r} does not match {subject!r}"
-    return None
-
-
-def _matches(hook: HookEntry, subject: str | None) -> bool:
-    # Without a subject there is nothing to compare with, and a guard too many is safer than one too few.
-    if hook.matcher is None or subject is None or matches_everything(hook.matcher):
-        return True
+def _matcher(hook: HookEntry) -> Matcher | None:
+    """How the hook's matcher is compared with an event's subject; None when it matches whatever comes."""
+    if hook.matcher is None or matches_everything(hook.matcher):
+        return None
     match EVENT_TABLE[hook.event].matching:
         case Matching.REGEX:
-            return compile_matcher(hook.matcher)(subject)
+            return compile_matcher(hook.matcher)
         case Matching.EQUALITY:
-            return trim(hook.matcher) == subject
+            return trim(hook.matcher).__eq__
         case Matching.NEVER_ASKED:
-            return True
+            return None
 
 
 def _place(hook: HookEntry) -> str:
