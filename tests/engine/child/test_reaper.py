@@ -54,7 +54,7 @@ def test_the_end_of_the_program_kills_everybody() -> None:
     tracked, adopted, reaper = start(), start(), Reaper()
     reaper.track(tracked)
     reaper.adopt(adopted, kill_at=time.monotonic() + 600, unreaped=True)
-    reaper.kill_all_now()
+    reaper.end_with_program()
     statuses = []
     for pid in (tracked, adopted):
         try:
@@ -64,12 +64,23 @@ def test_the_end_of_the_program_kills_everybody() -> None:
     assert statuses == [signal.SIGKILL, signal.SIGKILL]
 
 
+def test_after_the_end_of_the_program_nothing_waits() -> None:
+    """What is handed over even later is killed without a grace and without a thread."""
+    pid, reaper = start(), Reaper()
+    reaper.end_with_program()
+    reaper.adopt(pid, kill_at=time.monotonic() + 600, unreaped=True)
+    try:
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    except ChildProcessError:
+        assert has_gone(pid)
+
+
 def test_an_untracked_group_is_left_alone() -> None:
     """Ended children are out of account: their number may be somebody else's by then."""
     pid, reaper = start(), Reaper()
     reaper.track(pid)
     reaper.untrack(pid)
-    reaper.kill_all_now()
+    reaper.end_with_program()
     assert os.waitpid(pid, os.WNOHANG) == (0, 0)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

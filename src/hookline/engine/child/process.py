@@ -123,6 +123,7 @@ class _Batch:
 
     def close(self) -> None:
         """Lets go of the loop; what still runs, because the loop was closed or interrupted, goes to the reaper."""
+        self._idle = None
         for child in tuple(self._running):
             child.abandon()
         if self._alarm:

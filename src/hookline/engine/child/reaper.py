@@ -18,6 +18,7 @@ class Reaper:
     _kill_at: dict[int, float]
     _unreaped: set[int]
     _thread: threading.Thread | None
+    _is_over: bool
 
     def __init__(self) -> None:
         self.start_over()
@@ -38,17 +39,21 @@ class Reaper:
             self._kill_at[group] = kill_at
             if unreaped:
                 self._unreaped.add(group)
-            if self._thread is None:
+            if self._is_over:
+                self._kill_all()
+            elif self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="hookline-reaper", daemon=True)
                 try:
                     self._thread.start()
-                except RuntimeError:  # no more threads, or the interpreter is ending
+                except RuntimeError:  # the system gives us no thread
                     self._thread = None
                     self._kill_all()
 
-    def kill_all_now(self) -> None:
-        """Kills every group that is still waited for."""
+    def end_with_program(self) -> None:
+        """Kills every group that is still waited for, and from now on at once whatever comes."""
         with self._lock:
+            # Coroutines that are thrown away even later must not start a thread: it would never run.
+            self._is_over = True
             self._kill_all()
 
     def start_over(self) -> None:
@@ -58,6 +63,7 @@ class Reaper:
         self._kill_at = {}
         self._unreaped = set()
         self._thread = None
+        self._is_over = False
 
     def _kill_all(self) -> None:
         for group in (*self._kill_at, *self._running):
@@ -120,5 +126,5 @@ def _reap(pid: int) -> bool:
 
 
 REAPER = Reaper()
-atexit.register(REAPER.kill_all_now)
+atexit.register(REAPER.end_with_program)
 os.register_at_fork(after_in_child=REAPER.start_over)

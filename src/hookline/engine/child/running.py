@@ -50,6 +50,7 @@ class RunningChild:
     """A started hook: watched, fed, read, timed and waited for until `ended` is called with it."""
 
     __slots__ = (
+        "__weakref__",
         "_batch",
         "_deadline",
         "_error",

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
+from weakref import WeakMethod
 
 from hookline.engine.child.facilities import facilities
 
@@ -132,12 +133,16 @@ class EpollWatcher(LoopWatcher):
 
 
 def _wait_in_thread(loop: asyncio.AbstractEventLoop, pid: int, ended: Ended) -> None:
-    """Calls `ended` on the loop's thread when the child has ended."""
+    """Calls `ended`, a method, on the loop's thread when the child has ended."""
+    # Waiting must not keep alive what a closed loop left behind: its end ends the hook.
+    reference = WeakMethod(ended)
 
     def wait() -> None:
         status = _wait(pid)
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(ended, status)
+        method = reference()
+        if method:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(method, status)
 
     threading.Thread(target=wait, name=f"hookline-wait-{pid}", daemon=True).start()
 
