@@ -88,24 +88,24 @@ def _merge_specific(outputs: Outputs) -> dict[str, Any]:
     merged |= _joined("additionalContext", [output.get_additional_context() for output in outputs])
     if any(output.hook_specific_output.get("clearContext") is True for output in outputs):
         merged["clearContext"] = True
-    merged |= _surviving_permission(outputs)
-    return merged
+    return _with_surviving_permission(merged, outputs)
 
 
-def _surviving_permission(outputs: Outputs) -> dict[str, Any]:
-    """The first denial in the compatibility fields, with the reasons of all that deny there."""
-    denying = [
+def _with_surviving_permission(merged: dict[str, Any], outputs: Outputs) -> dict[str, Any]:
+    """The merged fields with the first denial in the compatibility fields, and the reasons of all that deny there."""
+    blocking = [
         output.hook_specific_output
         for output in outputs
-        if BeforeToolHookOutput({"hookSpecificOutput": output.hook_specific_output}).is_blocking_decision()
+        if BeforeToolHookOutput(output.to_dict()).is_blocking_decision()
     ]
-    if not denying:
-        return {}
-    reasons = [text_of(specific.get("permissionDecisionReason")) for specific in denying]
-    return {
-        "permissionDecision": denying[0]["permissionDecision"],
-        **_joined("permissionDecisionReason", reasons),
-    }
+    if not blocking:
+        return merged
+    denials = [s for s in blocking if BeforeToolHookOutput({"hookSpecificOutput": s}).is_blocking_decision()]
+    # What an approving hook says goes before every other reason, and must not be told as the reason for a block.
+    kept = {key: value for key, value in merged.items() if key != "permissionDecisionReason"}
+    if denials:
+        kept["permissionDecision"] = denials[0]["permissionDecision"]
+    return kept | _joined("permissionDecisionReason", [text_of(s.get("permissionDecisionReason")) for s in blocking])
 
 
 def _overlay(target: dict[str, Any], changes: Mapping[str, Any], *, keywise: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The single reading of the fields that all events share: callers ask here, nobody parses them again."""
 
+from hookline.contract.outputs import DEFAULT_REASON, DefaultHookOutput
 from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
 from hookline.contract.wire import trim
 
@@ -16,7 +17,12 @@ def process_common_hook_output_fields(result: AggregatedHookResult) -> Processed
     return ProcessedHookResult(
         aggregated=result,
         should_stop=should_stop,
-        stop_reason=trim(output.stop_reason or output.get_effective_reason()) if should_stop else None,
+        stop_reason=_stop_reason(output) if should_stop else None,
         system_message=message if message and trim(message) else None,
         suppress_output=output.suppress_output,
     )
+
+
+def _stop_reason(output: DefaultHookOutput) -> str:
+    given = (output.stop_reason, output.get_effective_reason(), output.reason)
+    return next((text for reason in given if reason and (text := trim(reason))), DEFAULT_REASON)
