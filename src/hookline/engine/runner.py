@@ -11,7 +11,7 @@ from hookline.engine.child.exit_codes import read_outcome
 from hookline.engine.child.process import ChildJob, ChildLimits, run_children
 from hookline.engine.event_table import EVENT_TABLE
 
-_PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
 class HookRunner:
@@ -60,7 +60,7 @@ class HookRunner:
             command=hook.command or "",
             stdin=stdin,
             cwd=cwd,
-            env={**self._environ(), **hook.env, **dict.fromkeys(_PROJECT_DIR_VARIABLES, cwd)},
+            env={**self._environ(), **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)},
             timeout_ms=hook.timeout_ms,
         )
 
