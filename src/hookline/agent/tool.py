@@ -73,3 +73,8 @@ class ToolCall:
     """As the model asked for it; after it ran, what the tool really ran with."""
     status: CallStatus = CallStatus.VALIDATING
     result: ToolResult | None = None
+
+
+def failure(message: str) -> ToolResult:
+    """The result of a call that did not work out: the model, the person and the program are told the same."""
+    return ToolResult(llm_content=message, return_display=message, error=message)

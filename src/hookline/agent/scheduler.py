@@ -1,0 +1,222 @@
+"""The one place that runs tools: every call of the model passes its checks, its approval and its hooks here."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hookline.agent.approval import Approval, Approver, Permissions, RefusedError, Scope
+from hookline.agent.background import BackgroundHooks
+from hookline.agent.progress import Progress
+from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
+from hookline.agent.toolbox import ToolBox
+from hookline.triggers.results import ToolResult
+from hookline.triggers.tools import execute_tool_with_hooks
+
+if TYPE_CHECKING:
+    from hookline.config import Config
+
+__all__ = ["Approval", "Approver", "ToolScheduler"]
+
+_DRAIN_S = 5.0
+_INTERRUPTED = "It was cancelled before it had a result; what it did until then may be incomplete."
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that can be run."""
+
+    index: int
+    call: ToolCall
+    tool: Tool
+
+
+class ToolScheduler:
+    """Runs the calls of one response after another's, and remembers what a person has allowed for good."""
+
+    def __init__(
+        self,
+        *,
+        config: "Config",
+        toolbox: ToolBox,
+        context: ToolContext,
+        approve: Approver | None,
+        on_change: Callable[[ToolCall], None],
+        background: BackgroundHooks | None = None,
+    ) -> None:
+        """Takes what it works with.
+
+        Args:
+            config: the session, with its hooks.
+            toolbox: the tools; one added later can be called at once.
+            context: where tools work.
+            approve: asks a person; None approves everything without asking anybody, so no Notification is fired.
+            on_change: is told of every new status; the last ones, with results, come in the order of the calls.
+            background: where Notification hooks run; one of its own, ended by `aclose()`, if not given.
+        """
+        self._config = config
+        self._toolbox = toolbox
+        self._context = context
+        self._on_change = on_change
+        self._background = background or BackgroundHooks()
+        self._permissions = Permissions(config=config, context=context, approve=approve, background=self._background)
+
+    async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
+        """The calls with their results, in the order given; `allowed` are the names that may be called, if limited.
+
+        Calls that only read run at the same time; one that may write waits for all before it, and all after it for it.
+        When this is cancelled, what runs is ended, and calls without a result are told to be cancelled.
+        """
+        progress = Progress(calls, self._on_change)
+        try:
+            ready = [
+                ready for index, call in enumerate(calls) if (ready := self._check(progress, index, call, allowed))
+            ]
+            for group in _groups(ready):
+                await self._run_group(progress, group)
+        except BaseException:
+            progress.cancel_rest(_INTERRUPTED)
+            raise
+        return progress.calls()
+
+    async def aclose(self) -> None:
+        """Gives Notification hooks that still run a bounded time to finish."""
+        await self._background.drain(_DRAIN_S)
+
+    def _check(self, progress: Progress, index: int, call: ToolCall, allowed: Collection[str] | None) -> _Ready | None:
+        """The call as it can be run, or None when it has got an error for a result."""
+        progress.change(index, call, CallStatus.VALIDATING)
+        tool = self._toolbox.get(call.name)
+        if tool is None:
+            fault = self._toolbox.unknown(call.name, allowed)
+        elif allowed is not None and call.name not in allowed:
+            others = ", ".join(name for name in self._toolbox.names() if name in allowed)
+            fault = f"{call.name} was not run: it may not be called now. What may be called: {others or 'no tool'}."
+        else:
+            call = replace(call, arguments=tool.normalize(call.arguments))
+            invalid = self._toolbox.fault(tool, call.arguments)
+            if invalid is None:
+                progress.change(index, call, CallStatus.SCHEDULED)
+                return _Ready(index, call, tool)
+            fault = f"{call.name} was not run: {invalid}"
+        progress.finish(index, call, CallStatus.ERROR, failure(fault))
+        return None
+
+    async def _run_group(self, progress: Progress, group: list[_Ready]) -> None:
+        if len(group) == 1:
+            await self._run_one(progress, group[0])
+            return
+        async with asyncio.TaskGroup() as tasks:
+            for ready in group:
+                tasks.create_task(self._run_one(progress, ready))
+
+    async def _run_one(self, progress: Progress, ready: _Ready) -> None:
+        running = _RunningCall(self._config, self._toolbox, self._context, self._permissions, progress, ready)
+        try:
+            result = await running.result()
+        except RefusedError as refusal:
+            progress.finish(ready.index, running.call, CallStatus.CANCELLED, failure(str(refusal)))
+        else:
+            progress.finish(ready.index, running.call, running.status(result), result)
+
+
+class _RunningCall:
+    """One call on its way from approval through its hooks to its result."""
+
+    def __init__(
+        self,
+        config: "Config",
+        toolbox: ToolBox,
+        context: ToolContext,
+        permissions: Permissions,
+        progress: Progress,
+        ready: _Ready,
+    ) -> None:
+        self.call = ready.call
+        self._config = config
+        self._toolbox = toolbox
+        self._context = context
+        self._permissions = permissions
+        self._progress = progress
+        self._index = ready.index
+        self._tool = ready.tool
+        self._given: Scope | None = None
+        self._has_run = False
+
+    async def result(self) -> ToolResult:
+        """What the call and its hooks gave; RefusedError when it must not run."""
+        self._check_stopped()
+        await self._obtain_permission()
+        self._check_stopped()
+        self._change(CallStatus.EXECUTING)
+        return await execute_tool_with_hooks(
+            self._config,
+            self._tool.name,
+            self.call.arguments,
+            self._execute,
+            validate=lambda arguments: self._toolbox.fault(self._tool, self._normalized(arguments)),
+            mcp_context=self._tool.mcp_context,
+        )
+
+    def status(self, result: ToolResult) -> CallStatus:
+        """Where the call ends with this result: at rest when a hook kept it from running."""
+        if result.error is not None:
+            return CallStatus.ERROR
+        return CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
+
+    async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
+        """Runs the tool with what its hooks made of the arguments."""
+        if arguments != self.call.arguments:
+            self.call = replace(self.call, arguments=self._normalized(arguments))
+            # In place, because AfterTool hooks are told these, and should be told what the tool really got.
+            arguments.clear()
+            arguments.update(self.call.arguments)
+            await self._obtain_permission()
+            self._change(CallStatus.EXECUTING)
+        self._has_run = True
+        try:
+            return await self._tool.execute(self.call.arguments, self._context)
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            return failure(f"{self._tool.name} was given up by itself.")
+        except Exception as error:  # noqa: BLE001 - the door to tools of others: their faults are results
+            return failure(f"{self._tool.name} failed: {type(error).__name__}: {error}")
+
+    def _normalized(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments after hooks; a hook that answers `path` where `file_path` is meant changes that."""
+        before = self.call.arguments
+        changes = {name: value for name, value in arguments.items() if name not in before or before[name] != value}
+        return {**before, **self._tool.normalize(changes)}
+
+    async def _obtain_permission(self) -> None:
+        self._given = await self._permissions.obtain(self._tool, self.call, self._given, self._await_approval)
+
+    def _await_approval(self) -> None:
+        # Others may have been asked about first, and the agent stopped meanwhile.
+        self._check_stopped()
+        self._change(CallStatus.AWAITING_APPROVAL)
+
+    def _check_stopped(self) -> None:
+        if self._progress.stop_reason is not None:
+            raise RefusedError(self._progress.stop_reason)
+
+    def _change(self, status: CallStatus) -> None:
+        self._progress.change(self._index, self.call, status)
+
+
+def _groups(ready: Sequence[_Ready]) -> Iterator[list[_Ready]]:
+    """The calls in order, those that only read put together with their neighbours of the kind."""
+    group: list[_Ready] = []
+    for one in ready:
+        if group and not (one.tool.is_read_only and group[-1].tool.is_read_only):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

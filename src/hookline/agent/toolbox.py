@@ -1,0 +1,156 @@
+"""The tools of an agent: found by name, described to the model, and their arguments checked."""
+
+import difflib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import referencing
+import referencing.exceptions
+from jsonschema import ValidationError
+from jsonschema.exceptions import SchemaError
+from jsonschema.validators import Draft202012Validator, validator_for
+
+from hookline.agent.tool import Tool
+from hookline.errors import HooklineError
+
+_MAX_FAULTS = 5
+_MAX_VALUE_CHARS = 80
+_MAX_MESSAGE_CHARS = 300
+
+
+class UnusableToolError(HooklineError):
+    """A tool can't be offered: its name is taken, or its schema is none."""
+
+
+class _Validator(Protocol):
+    def iter_errors(self, instance: Any) -> Iterable[ValidationError]: ...
+
+
+class ToolBox:
+    """The tools by name, in the order in which they were added."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._validators: dict[str, _Validator] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool) -> None:
+        """Offers one more tool; UnusableToolError if that can't be done."""
+        if tool.name in self._tools:
+            raise UnusableToolError(f"there is a tool named {tool.name} already")
+        self._validators[tool.name] = _validator(tool)
+        self._tools[tool.name] = tool
+
+    def remove(self, name: str) -> None:
+        """Offers a tool no longer."""
+        self._tools.pop(name, None)
+        self._validators.pop(name, None)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return self._tools.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools, in order."""
+        return tuple(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(tuple(self._tools.values()))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def declarations(self) -> list[dict[str, Any]]:
+        """What a model is told about the tools."""
+        return [
+            {"name": tool.name, "description": tool.description, "parameters_json_schema": dict(tool.parameters)}
+            for tool in self
+        ]
+
+    def unknown(self, name: str, offered: Collection[str] | None = None) -> str:
+        """What a model is told when it calls a tool that there is not."""
+        names = [known for known in self._tools if offered is None or known in offered]
+        likely = difflib.get_close_matches(name, names, n=1)
+        advice = f"did you mean {likely[0]}?" if likely else f"the tools are {', '.join(names) or 'none'}."
+        return f"There is no tool named {name}; {advice}"
+
+    def fault(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+        """What is wrong with the arguments, in words that a model can act on, or None."""
+        validator = self._validators.get(tool.name) or _validator(tool)
+        given = dict(arguments)
+        if tool.mcp_context is None:
+            # A model says null where it means nothing; a server may mean something by it.
+            required = tool.parameters.get("required", ())
+            given = {name: value for name, value in given.items() if value is not None or name in required}
+        try:
+            found = sorted(validator.iter_errors(given), key=lambda error: [str(step) for step in error.absolute_path])
+        except (referencing.exceptions.Unresolvable, RecursionError) as error:
+            return f"the schema of {tool.name} can't be applied ({error}), so its arguments can't be checked"
+        if not found:
+            return None
+        said = "; ".join(_tell(error) for error in found[:_MAX_FAULTS])
+        return f"{said}. {_usage(tool)}"
+
+
+def default_toolbox() -> ToolBox:
+    """Our own tools."""
+    from hookline.agent.tools.files import FILE_TOOLS  # noqa: PLC0415 - who brings tools of their own needs none of these
+    from hookline.agent.tools.search import SEARCH_TOOLS  # noqa: PLC0415
+    from hookline.agent.tools.shell import RUN_SHELL_COMMAND  # noqa: PLC0415
+
+    return ToolBox((*FILE_TOOLS, *SEARCH_TOOLS, RUN_SHELL_COMMAND))
+
+
+def _validator(tool: Tool) -> _Validator:
+    schema = dict(tool.parameters)
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
+    # An empty registry, because the default one would fetch references of a foreign schema from the network.
+    return kind(schema, registry=referencing.Registry())
+
+
+def _tell(error: ValidationError) -> str:
+    where = ".".join(str(step) for step in error.absolute_path)
+    value = _show(error.instance)
+    match error.validator:
+        case "required":
+            name = error.message.split("'")[1]
+            return f"{f'{where}.' if where else ''}{name} is missing"
+        case "type":
+            kinds = error.validator_value
+            return f"{where or 'the arguments'} must be {_a(kinds)}, but is {value}"
+        case "minLength" if error.instance == "":
+            return f"{where} is empty"
+        case "minimum" | "maximum":
+            bound = "least" if error.validator == "minimum" else "most"
+            return f"{where} must be at {bound} {error.validator_value}, but is {value}"
+        case "enum":
+            return f"{where} must be one of {_show(error.validator_value)}, but is {value}"
+        case _:
+            return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
+
+
+def _a(kinds: Any) -> str:
+    names = [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds]
+    return " or ".join(f"an {name}" if name[0] in "aio" else f"a {name}" for name in names)
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
+
+
+def _usage(tool: Tool) -> str:
+    properties = tool.parameters.get("properties", {})
+    required = tool.parameters.get("required", ())
+    takes = ", ".join(f"{name} (optional)" if name not in required else name for name in properties)
+    return f"{tool.name} takes {takes or 'no arguments'}."

@@ -1,0 +1,161 @@
+"""Looks through a tree of files, as a program of its own: a job on stdin, what was found on stdout, both JSON.
+
+A pattern of the model's can keep a regular expression engine busy for hours, and with it the whole interpreter. A
+process can be ended. It uses nothing but the standard library, so that it starts quickly.
+"""
+
+import json
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+SKIPPED = frozenset({".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"})
+
+_SAMPLE_BYTES = 8192
+_MAX_FILE_BYTES = 20 * 1024 * 1024
+_MAX_LINE_CHARS = 500
+_LINES_PER_LOOK = 500
+
+
+class _OutOfTimeError(Exception):
+    pass
+
+
+class Seeker:
+    """One job at work; `found` is filled until the job is done, the limit reached or the time over."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.found: list[dict[str, Any]] = []
+        self._root: str = job["root"]
+        self._is_file: bool = job["is_file"]
+        self._limit: int = job["limit"]
+        self._give_up_at = time.monotonic() + job["seconds"]
+
+    def glob(self, pattern: re.Pattern[str]) -> Iterator[dict[str, Any]]:
+        """The files whose path matches."""
+        for path in self._files():
+            if pattern.fullmatch(path):
+                yield {"path": path}
+
+    def search(self, pattern: re.Pattern[str], include: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
+        """The lines that match, of the files whose path does."""
+        for path in self._files():
+            if include is None or include.fullmatch(path):
+                for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
+                    if pattern.search(line):
+                        yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
+
+    def keep(self, found: Iterator[dict[str, Any]]) -> str | None:
+        """Keeps what is found; says why it stopped before the end, or None."""
+        try:
+            for one in found:
+                if len(self.found) == self._limit:
+                    return "limit"
+                self.found.append(one)
+        except _OutOfTimeError:
+            return "time"
+        return None
+
+    def _files(self) -> Iterator[str]:
+        """The paths of all files below the root, in order; links are not followed, so there is no end to run round."""
+        if self._is_file:
+            yield ""
+            return
+        waiting = [""]
+        while waiting:
+            path = waiting.pop()
+            if path and not path.endswith("/"):
+                yield path
+                continue
+            self._look_at_clock()
+            with suppress(OSError), os.scandir(f"{self._root}/{path}") as entries:
+                inside = sorted(
+                    path + entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
+                    for entry in entries
+                    if entry.name not in SKIPPED
+                )
+                waiting += reversed(inside)
+
+    def _lines(self, path: str) -> Iterator[tuple[int, str]]:
+        self._look_at_clock()
+        try:
+            # A pipe must not be waited for, nor a link lead out of the tree.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return
+            data = file.read(_MAX_FILE_BYTES)
+        if b"\0" in data[:_SAMPLE_BYTES]:
+            return
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if number % _LINES_PER_LOOK == 0:
+                self._look_at_clock()
+            yield number, line
+
+    def _look_at_clock(self) -> None:
+        if time.monotonic() >= self._give_up_at:
+            raise _OutOfTimeError
+
+
+def glob_expression(pattern: str) -> str:
+    """A file pattern (`*`, `?`, `[…]`, `**` for any directories, `{a,b}` for either) as a regular expression."""
+    parts: list[str] = []
+    at, depth = 0, 0
+    while at < len(pattern):
+        mark = pattern[at]
+        at += 1
+        if mark == "*" and pattern.startswith("*/", at) and (at == 1 or pattern[at - 2] == "/"):
+            parts.append("(?:[^/]+/)*")
+            at += 2
+        elif mark == "*" and pattern.startswith("*", at):
+            parts.append(".*")
+            at += 1
+        elif mark == "*":
+            parts.append("[^/]*")
+        elif mark == "?":
+            parts.append("[^/]")
+        elif mark == "[" and (end := pattern.find("]", at + 1)) > 0:
+            inside = pattern[at:end].replace("\\", "\\\\").replace("[", "\\[")
+            parts.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
+            at = end + 1
+        elif mark == "{" and "}" in pattern[at:]:
+            parts.append("(?:")
+            depth += 1
+        elif mark == "}" and depth:
+            parts.append(")")
+            depth -= 1
+        elif mark == "," and depth:
+            parts.append("|")
+        else:
+            parts.append(re.escape(mark))
+    return "".join(parts) + ")" * depth
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """What was found, `stopped` by the limit, the time or nothing, and `fault` when a pattern can't be used."""
+    flags = re.DOTALL if job["case_sensitive"] else re.DOTALL | re.IGNORECASE
+    try:
+        if job["kind"] == "glob":
+            pattern, include = re.compile(glob_expression(job["pattern"]), flags), None
+        else:
+            pattern = re.compile(job["pattern"], flags & re.IGNORECASE)
+            wanted = None if job["is_file"] else job["include"]
+            # Without a slash it is about the name alone.
+            include = wanted and re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        return {"found": [], "stopped": None, "fault": str(error)}
+    seeker = Seeker(job)
+    found = seeker.glob(pattern) if job["kind"] == "glob" else seeker.search(pattern, include)
+    stopped = seeker.keep(found)
+    return {"found": seeker.found, "stopped": stopped, "fault": None}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run(json.load(sys.stdin))))

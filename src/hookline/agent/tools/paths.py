@@ -1,0 +1,46 @@
+"""Where a path of the model's leads, and whether that is inside the project."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hookline.agent.tool import ToolContext
+
+_PATH_ARGUMENTS = ("file_path", "path", "directory")
+
+
+def locate(path: str, context: ToolContext) -> Path:
+    """The path made absolute, from the project on; links are left as they are."""
+    if path == "~" or path.startswith("~/"):
+        path = context.environ.get("HOME", "~") + path[1:]
+    return Path(os.path.normpath(context.project / path))
+
+
+def is_outside(path: str, context: ToolContext) -> bool:
+    """True when the path leads out of the project, also when it does so through links."""
+    try:
+        real = os.path.realpath(locate(path, context))
+    except ValueError:
+        return True  # no file system has such a name
+    return not Path(real).is_relative_to(os.path.realpath(context.project))
+
+
+def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
+    """True when any path among the arguments leads out of the project."""
+    paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
+    return any(isinstance(path, str) and is_outside(path, context) for path in paths)
+
+
+def shown(path: Path, context: ToolContext) -> str:
+    """The path as a person reads it: from the project on, where it is inside."""
+    try:
+        relative = path.relative_to(os.path.normpath(context.project))
+    except ValueError:
+        return printable(str(path))
+    return "the project's directory" if relative == Path() else printable(str(relative))
+
+
+def printable(text: str) -> str:
+    """The text with what no encoding holds (bytes of a file name that are not UTF-8) replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text

@@ -1,0 +1,147 @@
+"""The tools that look through many files."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from hookline.agent.tool import ToolContext, failure
+from hookline.agent.tools import _seeker
+from hookline.agent.tools._builtin import (
+    DIRECTORY_ALIASES,
+    Arguments,
+    BuiltInTool,
+    parameters,
+    reading,
+    string,
+)
+from hookline.agent.tools._child import run_child
+from hookline.agent.tools.paths import locate, printable, shown
+from hookline.triggers.results import ToolResult
+
+MAX_PATHS = 1000
+MAX_MATCHES = 300
+SECONDS = 15.0
+
+# For the seeker to stop by itself and tell what it has found so far.
+_MERCY_S = 3.0
+
+
+async def _glob(arguments: Arguments, context: ToolContext) -> ToolResult:
+    pattern = arguments["pattern"]
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        return failure("pattern must not lead out of the directory; give the directory as path.")
+    answer = await _seek("glob", arguments, context, MAX_PATHS)
+    if isinstance(answer, ToolResult):
+        return answer
+    root = locate(arguments.get("path") or ".", context)
+    names = [shown(root / one["path"], context) for one in answer["found"]]
+    said = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
+    return ToolResult(llm_content="\n".join([said, *names]), return_display=said)
+
+
+async def _search(arguments: Arguments, context: ToolContext) -> ToolResult:
+    answer = await _seek("search", arguments, context, MAX_MATCHES)
+    if isinstance(answer, ToolResult):
+        return answer
+    root = locate(arguments.get("path") or ".", context)
+    lines: list[str] = []
+    last = None
+    for one in answer["found"]:
+        if one["path"] != last:
+            last = one["path"]
+            lines.append(f"{shown(root / last, context)}:")
+        lines.append(f"  {one['line']}: {printable(one['text'])}")
+    said = (
+        f"Found {_count(len(answer['found']), 'line')} for {arguments['pattern']}{_stopped(answer, 'path or include')}."
+    )
+    return ToolResult(llm_content="\n".join([said, *lines]), return_display=said)
+
+
+async def _seek(kind: str, arguments: Arguments, context: ToolContext, limit: int) -> dict[str, Any] | ToolResult:
+    """What the seeker answers, or why there is no answer."""
+    root = locate(arguments.get("path") or ".", context)
+    if not root.exists():
+        return failure(f"There is no {shown(root, context)}.")
+    if kind == "glob" and not root.is_dir():
+        return failure(f"{shown(root, context)} is a file, not a directory.")
+    job = {
+        "kind": kind,
+        "root": str(root.resolve()),
+        "is_file": not root.is_dir(),
+        "pattern": arguments["pattern"],
+        "include": arguments.get("include"),
+        "case_sensitive": arguments.get("case_sensitive") is not False,
+        "limit": limit,
+        "seconds": SECONDS,
+    }
+    outcome = await run_child(
+        shlex.join([sys.executable, "-I", "-S", str(Path(_seeker.__file__))]),
+        stdin=json.dumps(job).encode(),
+        directory=context.project,
+        context=context,
+        timeout_ms=(SECONDS + _MERCY_S) * 1000,
+    )
+    if outcome.timed_out:
+        return failure(f"The search took longer than {SECONDS:.0f} seconds; simplify the pattern, or narrow the path.")
+    try:
+        answer: dict[str, Any] = json.loads(outcome.stdout)
+    except ValueError:
+        what = outcome.error or outcome.stderr.decode(errors="replace").strip()
+        return failure(f"The search could not be made: {what}")
+    if answer["fault"] is not None:
+        return failure(f"pattern can't be used: {answer['fault']}. Mend it; a literal ( or [ is written \\( or \\[.")
+    return answer
+
+
+def _stopped(answer: dict[str, Any], narrower: str) -> str:
+    match answer["stopped"]:
+        case "limit":
+            return f", and there are more: narrow {narrower}"
+        case "time":
+            return f" in {SECONDS:.0f} seconds, without having looked everywhere: narrow {narrower}"
+        case _:
+            return ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number or 'no'} {what}s"
+
+
+_ELSEWHERE = f"Directories named {', '.join(sorted(_seeker.SKIPPED))} are left out, and links are not followed."
+_DIRECTORY = string("The directory to look in; the project's if not given.")
+_CASE = {"type": "boolean", "description": "Whether upper and lower case differ; true if not given."}
+
+GLOB = BuiltInTool(
+    name="glob",
+    description=f"Finds files by a pattern of their path, such as src/**/*.py or **/*.{{ts,tsx}}. {_ELSEWHERE}",
+    parameters=parameters(
+        ("pattern",),
+        pattern=string("The pattern: * ? [abc] within a name, ** for any directories, {a,b} for either.", minLength=1),
+        path=_DIRECTORY,
+        case_sensitive=_CASE,
+    ),
+    is_read_only=True,
+    aliases=DIRECTORY_ALIASES,
+    approval=reading("path", "look for files in"),
+    run=_glob,
+)
+
+SEARCH_FILE_CONTENT = BuiltInTool(
+    name="search_file_content",
+    description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
+    parameters=parameters(
+        ("pattern",),
+        pattern=string("A regular expression in Python's dialect, compared with each line.", minLength=1),
+        path=string("The directory or the file to look in; the project's directory if not given."),
+        include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
+        case_sensitive=_CASE,
+    ),
+    is_read_only=True,
+    aliases=DIRECTORY_ALIASES,
+    approval=reading("path", "search"),
+    run=_search,
+)
+
+SEARCH_TOOLS = (GLOB, SEARCH_FILE_CONTENT)

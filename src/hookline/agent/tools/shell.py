@@ -1,0 +1,84 @@
+"""The tool that runs a command."""
+
+import signal
+from typing import TYPE_CHECKING
+
+from hookline.agent.tool import ToolContext, failure
+from hookline.agent.tools._builtin import Arguments, BuiltInTool, integer, parameters, string
+from hookline.agent.tools._child import run_child
+from hookline.agent.tools.paths import is_outside, locate, shown
+from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from hookline.engine.child.process import ChildOutcome
+
+DEFAULT_TIMEOUT_MS = 120_000
+MAX_TIMEOUT_MS = 600_000
+# What a model is told of the output: its beginning and, because results stand there, more of its end.
+HEAD_CHARS = 10_000
+TAIL_CHARS = 20_000
+
+
+async def _run_shell_command(arguments: Arguments, context: ToolContext) -> ToolResult:
+    directory = locate(arguments.get("directory") or ".", context)
+    if not directory.is_dir():
+        return failure(f"{shown(directory, context)} is not a directory, so the command was not run.")
+    timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
+    # One stream, so that errors stand where they occurred; on the same line, so that line numbers stay true.
+    command = f"exec 2>&1; {arguments['command']}"
+    outcome = await run_child(command, directory=directory, context=context, timeout_ms=timeout_ms)
+    if outcome.error is not None:
+        return failure(f"{outcome.error[:1].upper()}{outcome.error[1:]}.")
+    output = _output(outcome)
+    ending = _ending(outcome, timeout_ms)
+    content = f"{output}\n{ending}" if output else f"(no output)\n{ending}"
+    failed = outcome.timed_out or outcome.exit_code != 0
+    return ToolResult(llm_content=content, return_display=content, error=ending if failed else None)
+
+
+def _output(outcome: "ChildOutcome") -> str:
+    text = (outcome.stdout + outcome.stderr).decode("utf-8", "replace").rstrip("\n")
+    dropped = len(text) - HEAD_CHARS - TAIL_CHARS
+    if dropped > 0:
+        text = f"{text[:HEAD_CHARS]}\n[{dropped} characters left out]\n{text[-TAIL_CHARS:]}"
+    if outcome.stdout_truncated:
+        text += "\n[The output was longer than is kept; the rest is lost. Write it to a file, or filter it.]"
+    return text
+
+
+def _ending(outcome: "ChildOutcome", timeout_ms: float) -> str:
+    if outcome.timed_out:
+        return f"The command was ended because it took longer than {timeout_ms / 1000:g} seconds."
+    if outcome.signal is not None:
+        return f"The command was ended by {signal.Signals(outcome.signal).name}."
+    return f"Exit code: {outcome.exit_code}"
+
+
+def _approval(arguments: Arguments, context: ToolContext) -> str:
+    directory = arguments.get("directory")
+    where = f" in {directory}" if directory else ""
+    beyond = ", which is outside the project" if directory and is_outside(directory, context) else ""
+    return f"run {arguments['command']}{where}{beyond}"
+
+
+RUN_SHELL_COMMAND = BuiltInTool(
+    name="run_shell_command",
+    description=(
+        "Runs a command with bash and tells its output (stdout and stderr together) and its exit code. There is no "
+        "input: a command that asks something gets no answer. A background process must redirect its output."
+    ),
+    parameters=parameters(
+        ("command",),
+        command=string("The command, as for bash -c.", minLength=1),
+        description=string("What the command is for, in a few words for the person."),
+        directory=string("Where to run it; in the project's directory if not given."),
+        timeout=integer(
+            f"After how many milliseconds it is ended; {DEFAULT_TIMEOUT_MS} if not given, at most {MAX_TIMEOUT_MS}.",
+            minimum=1,
+        ),
+    ),
+    is_read_only=False,
+    aliases={"dir_path": "directory", "path": "directory"},
+    approval=_approval,
+    run=_run_shell_command,
+)
