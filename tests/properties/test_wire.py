@@ -1,0 +1,117 @@
+"""JSON, whatever is in it."""
+
+import datetime as dt
+import json
+import math
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hookline.contract.wire import MAX_DEPTH, cut_depth, parse_json, stringify_json, to_plain, trim
+
+# Surrogates included: hypothesis leaves them out unless it is asked for every character.
+TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+SCALARS = st.none() | st.booleans() | st.integers(-(2**1000), 2**1000) | TEXT
+JSON = st.recursive(
+    SCALARS | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+    max_leaves=20,
+)
+
+
+class Odd:
+    """An object that JSON knows nothing about, and that may not even have words for itself."""
+
+    def __init__(self, words: str | None) -> None:
+        self.words = words
+
+    def __repr__(self) -> str:
+        if self.words is None:
+            raise RuntimeError("no words")
+        return self.words
+
+
+ODD = st.builds(Odd, st.none() | TEXT)
+ANYTHING = st.recursive(
+    SCALARS
+    | st.floats()
+    | st.binary()
+    | st.integers(10**5000, 10**5000 + 1)
+    | st.complex_numbers()
+    | st.decimals()
+    | st.dates()
+    | st.timedeltas(max_value=dt.timedelta(days=10**6), min_value=dt.timedelta(0))
+    | ODD,
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner)
+        | st.dictionaries(SCALARS | st.floats() | st.binary() | ODD, inner)
+        | st.integers(95, 10_000).flatmap(lambda depth: inner.map(lambda value: nest(value, depth)))
+    ),
+    max_leaves=12,
+)
+
+
+def nest(value: Any, depth: int) -> Any:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@given(JSON)
+def test_a_round_trip_loses_nothing(value: Any) -> None:
+    """What was written is read again as it was: only whole floats become integers, and the text is one line."""
+    written = stringify_json(value)
+    assert parse_json(written.decode()) == value
+    assert b"\n" not in written
+
+
+@given(ANYTHING)
+def test_anything_can_be_written(value: Any) -> None:
+    """Whatever a tool's arguments hold, what the hook reads is JSON that any parser takes, NaN and all."""
+    written = stringify_json(value).decode("utf-8")
+    json.loads(written, parse_constant=_refuse, parse_int=len)
+    json.dumps(to_plain(value), allow_nan=False)
+
+
+@given(st.text(alphabet='[]{}",:\\ a1', max_size=400) | st.text())
+def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
+    """Nothing but ValueError comes out of reading, and what is read is what Python's own reader finds."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return
+    assert value == json.loads(text)
+
+
+@given(st.integers(0, 300), st.lists(st.integers(0, 300), max_size=4))
+def test_cutting_keeps_what_is_not_too_deep(before: int, depths: list[int]) -> None:
+    """Whatever lies too deep, and wherever, the values around it stay."""
+    text = json.dumps({"first": before, **{f"deep{i}": nest(i, depth) for i, depth in enumerate(depths)}, "last": 1})
+    value = json.loads(cut_depth(text))
+    assert (value["first"], value["last"], len(value)) == (before, 1, len(depths) + 2)
+    for index, depth in enumerate(depths):
+        room = MAX_DEPTH - 1
+        assert value[f"deep{index}"] == (nest(index, depth) if depth <= room else nest(None, room))
+
+
+@given(TEXT)
+def test_trimming_is_idempotent(text: str) -> None:
+    """What is trimmed has nothing more to trim."""
+    assert trim(trim(text)) == trim(text)
+
+
+@given(st.floats(allow_nan=True))
+def test_numbers_are_javascripts(number: float) -> None:
+    """A whole number has no fraction, and what is no number is null."""
+    written = stringify_json([number]).decode()
+    if math.isfinite(number):
+        assert json.loads(written) == [number]
+        assert not written.endswith(".0]")
+    else:
+        assert written == "[null]"
+
+
+def _refuse(name: str) -> None:
+    raise AssertionError(f"{name} was written")
