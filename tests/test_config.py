@@ -175,7 +175,9 @@ def test_layers_add_up(project: Path, files: Files) -> None:
         user=settings("echo user", extensions=[extension]),
         project=settings("echo project"),
     )
-    system = Config(project).get_hook_system()
+    config = Config(project)
+    assert [layer.source for layer in config.get_layers()] == ["project", "user", "system"]
+    system = config.get_hook_system()
     assert system is not None
     asyncio.run(system.initialize())
     user = str(files.paths.user)

@@ -10,7 +10,10 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.log import LogLevel, LogRecord, MemorySink
+from hookline.contract.results import AggregatedHookResult
+from hookline.engine.event_log import EventLog
+from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.log import HookLogger, LogLevel, LogRecord, MemorySink
 
 
 def says(answer: object) -> str:
@@ -135,7 +138,7 @@ def test_a_hook_that_failed_leaves_a_diagnosis(
     assert record.fields["success"] is False
 
 
-@pytest.mark.req("HOOK-146", "DELTA-HTEL-002", "DELTA-HTEL-003", "DELTA-HRUN-003")
+@pytest.mark.req("HOOK-146", "DELTA-HTEL-002", "DELTA-HTEL-003", "DELTA-HRUN-001", "DELTA-HRUN-003")
 def test_an_event_leaves_a_summary(project: Path) -> None:
     """One record says how many hooks ran well and badly, how long all took, and what came of it."""
     answer = {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
@@ -226,6 +229,30 @@ def test_a_hook_that_did_not_run_has_a_reason(
     (record,) = of_kind(log_of(project, "BeforeTool", *hooks, **group), "skip")
     assert (record.message, record.fields["reason"]) == (f"BeforeTool: true is not run: {reason}", reason)
     assert (record.fields["session"], record.fields["event"], record.fields["command"]) == ("s1", "BeforeTool", "true")
+
+
+def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> None:
+    """A settings file of hundreds of hooks does not flood the log: those that do not match are named together."""
+    commands = [f"true {number}" for number in range(100)]
+    (record,) = log_of(project, "BeforeTool", *commands, matcher="write")
+    assert record.message == "BeforeTool: 100 hooks do not match 'ls'"
+    assert record.fields == {
+        "kind": "skip",
+        "session": "s1",
+        "event": "BeforeTool",
+        "subject": "ls",
+        "reason": "matcher: does not match 'ls'",
+        "hooks": commands,
+    }
+
+
+def test_a_result_without_a_plan_is_not_told() -> None:
+    """What was not planned here, there is nothing to tell of."""
+    memory = MemorySink()
+    result = AggregatedHookResult(success=True)
+    processed = process_common_hook_output_fields(result)
+    EventLog(HookLogger([memory]), lambda: "s1").fired(result, processed, "f", None)
+    assert memory.records == []
 
 
 def test_a_plan_is_told_once(project: Path) -> None:

@@ -136,12 +136,12 @@ def test_a_chain_of_requests(project: Path) -> None:
 
 @pytest.mark.req("HOOK-211")
 def test_a_chain_of_prompts(project: Path) -> None:
-    """The next BeforeAgent hook reads the prompt with the context of the one before at its end."""
+    """The next BeforeAgent hook reads the prompt with the context of the one before, if it gave any, at its end."""
     event = HookEventName.BEFORE_AGENT
-    answer = {"hookSpecificOutput": {"additionalContext": "It is raining."}}
-    hooks = [hook(f"cat >&2; {says(answer)}", event=event), hook("cat >&2", event=event)]
+    answers: list[dict[str, Any]] = [{"hookSpecificOutput": {"additionalContext": "It is raining."}}, {}]
+    hooks = [*(hook(f"cat >&2; {says(answer)}", event=event) for answer in answers), hook("cat >&2", event=event)]
     read = stdins(sequential(hooks, told(project, prompt="Go out?")))
-    assert [seen["prompt"] for seen in read] == ["Go out?", "Go out?\n\nIt is raining."]
+    assert [seen["prompt"] for seen in read] == ["Go out?", *["Go out?\n\nIt is raining."] * 2]
 
 
 @pytest.mark.req("HOOK-211")

@@ -49,6 +49,8 @@ RESPONSE = types.GenerateContentResponse(
     ]
 )
 
+SYNTHETIC = {"candidates": [{"content": {"role": "model", "parts": ["Not today."]}, "finishReason": "STOP"}]}
+
 Trigger = Callable[[Config], Coroutine[Any, Any, Any]]
 
 
@@ -213,29 +215,46 @@ def test_a_payload_that_cannot_be_translated_gives_the_safe_default(project: Pat
 
 
 class _Vanishing:
-    """A content that can be read until a file is there."""
+    """Something that can be read until a file is there."""
 
-    def __init__(self, gone: Path) -> None:
-        self.role = "user"
+    def __init__(self, value: object, gone: Path) -> None:
+        self._value = value
         self._gone = gone
 
-    @property
-    def parts(self) -> list[types.Part]:
+    def __getattr__(self, name: str) -> Any:
         if self._gone.exists():
             raise OSError("gone")
-        return [types.Part(text="hi")]
+        return getattr(self._value, name)
 
 
 @pytest.mark.req("HOOK-111", "HOOK-116")
 def test_a_fault_in_applying_an_answer_gives_the_safe_default(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When an answer cannot be applied, the call is made as it is, and stderr says what is wrong."""
-    odd = GenerateContentParameters(model="m", contents=[_Vanishing(project / "gone")])
-    answer = says({"hookSpecificOutput": {"llm_request": {"messages": [{"role": "user", "content": "ho"}]}}})
-    config = config_of(project, "BeforeModel", f"touch gone; {answer}")
-    assert asyncio.run(fire_before_model_hook(config, odd)) == BeforeModelHookResult()
-    assert "because of a fault in hookline: OSError('gone')" in capsys.readouterr().err
+    """When an answer cannot be applied, the call goes on as it is, and stderr says what is wrong."""
+    gone = project / "gone"
+    odd: Any = _Vanishing(RESPONSE, gone)
+    request = GenerateContentParameters(
+        model="m", contents=[_Vanishing(CONTENTS[0], gone)], config=_Vanishing(REQUEST.config, gone)
+    )
+    answer = {
+        "llm_request": {"messages": [{"role": "user", "content": "ho"}]},
+        "llm_response": SYNTHETIC,
+        "toolConfig": {"mode": "ANY"},
+    }
+    command = f"touch gone; {says({'hookSpecificOutput': answer})}"
+    for event, fire, default in (
+        ("BeforeModel", lambda config: fire_before_model_hook(config, request), BeforeModelHookResult()),
+        ("AfterModel", lambda config: fire_after_model_hook(config, request, odd), AfterModelHookResult(response=odd)),
+        (
+            "BeforeToolSelection",
+            lambda config: fire_before_tool_selection_hook(config, request),
+            BeforeToolSelectionHookResult(),
+        ),
+    ):
+        gone.unlink(missing_ok=True)
+        assert asyncio.run(fire(config_of(project, event, command))) == default
+        assert "because of a fault in hookline: OSError('gone')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("trigger", "event", "default"), TRIGGERS)
@@ -253,9 +272,6 @@ def test_a_cancellation_is_not_swallowed(project: Path, trigger: Trigger, event:
             await task
 
     asyncio.run(main())
-
-
-SYNTHETIC = {"candidates": [{"content": {"role": "model", "parts": ["Not today."]}, "finishReason": "STOP"}]}
 
 
 @pytest.mark.req("HOOK-036", "HOOK-135", "HOOK-152", "HOOK-156", "HOOK-179")

@@ -14,7 +14,7 @@ from hookline.contract.events import (
 )
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.messages import Message, MessageBus, MessageBusType
+from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -60,10 +60,13 @@ class HookEventHandler:
         self._event_log = EventLog(log, facts.get_session_id)
         self._observer = observer
         self._refresh = refresh
-        self._bus = bus
-        self._unsubscribe = (
-            bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._mediate) if bus is not None else None
-        )
+        self._unsubscribe: Unsubscribe | None = None
+        if bus is not None:
+
+            async def mediate(message: Message) -> None:
+                await bus.publish(await answer(message, self._fire))
+
+            self._unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, mediate)
 
     async def fire_before_tool_event(
         self, tool_name: str, tool_input: Mapping[str, Any], *, mcp_context: Mapping[str, Any] | None = None
@@ -145,10 +148,6 @@ class HookEventHandler:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
-
-    async def _mediate(self, message: Message) -> None:
-        if self._bus is not None:
-            await self._bus.publish(await answer(message, self._fire))
 
     async def _fire(self, name: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
         started = time.perf_counter()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
 from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.log import HookLogger
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
-    from hookline.config import Config
+    from hookline.system import HookSystem
 
 
 def refusal(before: AggregatedHookResult | None) -> ToolResult | None:
@@ -30,7 +31,7 @@ def rewritten(before: AggregatedHookResult | None, arguments: Mapping[str, Any])
     return dict(arguments if effect is None else effect["tool_input"])
 
 
-def invalid_rewrite(before: AggregatedHookResult | None, fault: str, config: "Config") -> ToolResult:
+def invalid_rewrite(before: AggregatedHookResult | None, fault: str, system: "HookSystem | None") -> ToolResult:
     """The result when a hook made the arguments invalid; the log says which one."""
     culprits = ", ".join(
         result.hook.label
@@ -38,9 +39,8 @@ def invalid_rewrite(before: AggregatedHookResult | None, fault: str, config: "Co
         if result.output is not None and "tool_input" in result.output.hook_specific_output
     )
     said = f"The tool was not run: a hook ({culprits}) rewrote its arguments, and they are not valid: {fault}"
-    system = config.get_hook_system()
-    if system is not None:
-        system.get_log().warn(f"BeforeTool: {said}", kind="advice", event="BeforeTool", hook=culprits)
+    log = HookLogger() if system is None else system.get_log()
+    log.warn(f"BeforeTool: {said}", kind="advice", event="BeforeTool", hook=culprits)
     return ToolResult(llm_content=said, return_display=said, error=said)
 
 

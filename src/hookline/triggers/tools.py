@@ -67,7 +67,7 @@ async def execute_tool_with_hooks(
     arguments = _apply_tool.rewritten(before, tool_input)
     fault = validate(arguments) if validate is not None and arguments != tool_input else None
     if fault is not None:
-        return _apply_tool.invalid_rewrite(before, fault, config)
+        return _apply_tool.invalid_rewrite(before, fault, config.get_hook_system())
     result = await execute_fn(arguments)
     after = await _after(config, tool_name, arguments, result.to_tool_response(), mcp_context)
     return _apply_tool.applied(result, before, after)
