@@ -191,6 +191,16 @@ def test_changed_arguments_add_up(inputs: list[Any], merged: Any) -> None:
             id="requests-add-up",
         ),
         pytest.param(
+            [
+                specific(llm_request={"generationConfig": {"topK": 1}}),
+                specific(llm_request={"contents": [{"role": "user", "parts": [{"text": "redacted"}]}]}),
+            ],
+            specific(
+                llm_request={"config": {"topK": 1}, "messages": [{"role": "user", "content": "redacted"}]},
+            ),
+            id="request-in-the-other-form",
+        ),
+        pytest.param(
             [specific(llm_response={"text": "a", "x": 1}), specific(llm_response={"text": "b"})],
             specific(llm_response={"text": "b"}),
             id="responses-are-replaced",

@@ -1,12 +1,14 @@
 """Four ways in which several answers become one. Each takes the answers in plan order and returns the merged JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput, text_of
+from hookline.translate.hook_format import overlay_llm_request
 
 Outputs = Sequence[DefaultHookOutput]
+_LayOver = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
 
 _MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
@@ -37,7 +39,7 @@ def merge_field_replacement(outputs: Outputs) -> dict[str, Any]:
             # The `allow` of a crashed hook or of plain text is ours, not the hook's: it must not undo a block.
             data.pop("decision", None)
         merged |= data
-        _overlay(specific, output.hook_specific_output, keywise=("llm_request",))
+        _overlay(specific, output.hook_specific_output, {"llm_request": overlay_llm_request})
     merged["hookSpecificOutput"] = specific
     return merged
 
@@ -84,7 +86,7 @@ def _joined(name: str, texts: Sequence[str | None]) -> dict[str, str]:
 def _merge_specific(outputs: Outputs) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for output in outputs:
-        _overlay(merged, output.hook_specific_output, keywise=("tool_input",))
+        _overlay(merged, output.hook_specific_output, {"tool_input": _lay_over})
     merged |= _joined("additionalContext", [output.get_additional_context() for output in outputs])
     if any(output.hook_specific_output.get("clearContext") is True for output in outputs):
         merged["clearContext"] = True
@@ -108,15 +110,19 @@ def _with_surviving_permission(merged: dict[str, Any], outputs: Outputs) -> dict
     return kept | _joined("permissionDecisionReason", [text_of(s.get("permissionDecisionReason")) for s in blocking])
 
 
-def _overlay(target: dict[str, Any], changes: Mapping[str, Any], *, keywise: Sequence[str]) -> None:
-    """Lays changes over the target; the fields named by `keywise` are laid over each other key by key."""
+def _overlay(target: dict[str, Any], changes: Mapping[str, Any], keywise: Mapping[str, _LayOver]) -> None:
+    """Lays changes over the target; objects in the fields named by `keywise` are laid over each other key by key."""
     for key, value in changes.items():
         before = target.get(key)
         if key in keywise and isinstance(before, dict) and value is not None:
             # Something that is not an object cannot be laid over one, and must not cost an earlier hook its change.
-            target[key] = {**before, **value} if isinstance(value, dict) else before
+            target[key] = keywise[key](before, value) if isinstance(value, dict) else before
         else:
             target[key] = value
+
+
+def _lay_over(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**before, **changes}
 
 
 def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
