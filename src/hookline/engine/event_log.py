@@ -101,11 +101,12 @@ class EventLog:
         elif _denies(result):
             self._log.info(f"{text}: deny", kind="hook", **fields)
         else:
-            advice = f" ({result.hook.origin}: {result.hook.location}); the operation goes on without it"
-            if result.output is not None and result.output.is_blocking_decision():
-                advice = f" ({result.hook.origin}: {result.hook.location}); its onError is block"
-            self._log.warn(f"{text}{advice}", kind="hook", **fields)
-        for complaint in result.complaints:
+            place = f"({result.hook.origin}: {result.hook.location})"
+            denies = result.output is not None and result.output.is_blocking_decision()
+            meaning = "its onError is block" if denies else "the operation goes on without it"
+            self._log.warn(f"{text} {place}; {meaning}", kind="hook", **fields)
+        advice = EVENT_TABLE[result.event].advice(result.output) if result.output is not None else None
+        for complaint in (*result.complaints, *([advice] if advice else [])):
             self._log.warn(
                 f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook)
             )

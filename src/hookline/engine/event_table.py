@@ -8,6 +8,7 @@ from typing import Any
 from hookline.contract import inputs
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.engine._advice import Advice, no_advice, on_response_text
 from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, chain_tool_input
 from hookline.engine._effects import (
     Effect,
@@ -50,6 +51,8 @@ class EventRow:
     """How one hook's answer changes what the next one of a sequence is told."""
     effect: Effect = no_effect
     """What the caller goes on with when the answer changes it."""
+    advice: Advice = no_advice
+    """What the author of an answer should be told about it."""
     can_block: bool = False
     replaces_fields: bool = False
     """True where a later hook can undo an earlier hook's block."""
@@ -86,6 +89,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         output=AfterModelHookOutput,
         merge=merge_field_replacement,
         effect=llm_response_effect,
+        advice=on_response_text,
         replaces_fields=True,
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventRow(
