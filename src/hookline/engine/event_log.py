@@ -18,7 +18,6 @@ from hookline.engine.child.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_endi
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.log import HookLogger
 
-
 # A thousand hooks that do not match are the ordinary course of things, and worth one record.
 _TOLD_ONE_BY_ONE = 20
 
