@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hookline.settings.jsonc import PathStep, parse, plain_json, position_of, show_path
+from hookline.settings.jsonc import PathStep, parse, plain_json, position_of, read_path, show_path, span_of
 
 COMMENTED = """\
 // for the team
@@ -78,3 +78,20 @@ def test_long_numbers_do_not_hide_what_follows() -> None:
 def test_paths_are_shown_as_people_write_them(path: tuple[PathStep, ...], shown: str) -> None:
     """Keys with dots, indexes in brackets."""
     assert show_path(path) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [((), None), (("list",), "[1, 2, ]"), (("quote",), '"\\"//\\""'), (("no",), None)]
+)
+def test_a_value_is_found_from_its_start_to_its_end(path: tuple[PathStep, ...], value: str | None) -> None:
+    """The offsets enclose the value as it is written, comments and all."""
+    span = span_of(COMMENTED, path)
+    if path == ():
+        value = COMMENTED[COMMENTED.index("{") : -1]
+    assert (span and COMMENTED[slice(*span)]) == value
+
+
+@pytest.mark.parametrize("path", [("hooks", "BeforeTool", 0, "hooks", 12), ("extensions", 1, "hooks"), ()])
+def test_a_path_that_was_shown_can_be_read(path: tuple[PathStep, ...]) -> None:
+    """A hook's place leads back to its line."""
+    assert read_path(show_path(path)) == path

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n\r]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
+_SHOWN_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
@@ -27,20 +28,38 @@ def plain_json(text: str) -> str:
 
 def position_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
     """Line and column (from 1) of the value at a path, or None when it is not there."""
-    plain = plain_json(text)
-    offset = _skip_space(plain, 0)
-    for step in path:
-        found = _member(plain, offset, step) if isinstance(step, str) else _item(plain, offset, step)
-        if found is None:
-            return None
-        offset = found
+    offset = _offset_of(plain_json(text), path)
+    if offset is None:
+        return None
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def span_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
+    """The offsets at which the value at a path starts and ends, or None when it is not there."""
+    plain = plain_json(text)
+    offset = _offset_of(plain, path)
+    return None if offset is None else (offset, _DECODER.raw_decode(plain, offset)[1])
 
 
 def show_path(path: Sequence[PathStep]) -> str:
     """A path as people write it: `hooks.BeforeTool[0].command`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")
+
+
+def read_path(shown: str) -> tuple[PathStep, ...]:
+    """The path that `show_path` has shown; true for all paths without dots and brackets in a key, such as a hook's."""
+    return tuple(int(index) if index else key for index, key in _SHOWN_STEP.findall(shown))
+
+
+def _offset_of(plain: str, path: Sequence[PathStep]) -> int | None:
+    offset = _skip_space(plain, 0)
+    for step in path:
+        found = _member(plain, offset, step) if isinstance(step, str) else _item(plain, offset, step)
+        if found is None:
+            return None
+        offset = found
+    return offset
 
 
 def _member(text: str, offset: int, key: str) -> int | None:

@@ -1,0 +1,162 @@
+"""Changes a settings file as its owner would: one place in the text, with comments and layout left as they are."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookline.contract.outputs import kind_of
+from hookline.contract.wire import stringify_json
+from hookline.errors import HooklineError
+from hookline.settings import jsonc
+from hookline.settings.files import locked, make_private_directory, write_atomically
+
+_BOM = "\ufeff"
+_NEW_FILE = "{\n}\n"
+
+
+def edit_file(path: Path, change: Callable[[str], str]) -> None:
+    """Replaces the file's text by what `change` makes of it, in one step, while nobody else edits it.
+
+    A missing file is made from an empty object. HooklineError when the file is not JSON or cannot be written.
+    """
+    try:
+        make_private_directory(path.parent)
+        with locked(path):
+            text = path.read_bytes().decode("utf-8") if path.exists() else _NEW_FILE
+            changed = change(text.removeprefix(_BOM))
+            if changed != text.removeprefix(_BOM):
+                mark = _BOM if text.startswith(_BOM) else ""
+                write_atomically(path, (mark + changed).encode())
+    except OSError as error:
+        raise HooklineError(f"{path} could not be changed: {error.strerror}") from error
+    except ValueError as error:
+        raise HooklineError(f"{path} is not JSON ({error}); mend it first") from error
+
+
+def add_to_list(text: str, path: Sequence[str], value: str) -> str:
+    """The text with the value at the end of the list at a path, which is made where it is missing."""
+    known, depth = _deepest(jsonc.parse(text), path)
+    item = stringify_json(value).decode()
+    if depth == len(path):
+        if not isinstance(known, list):
+            raise _not_a_place(path, known, "an array")
+        return text if value in known else _insert(text, path, item)
+    if not isinstance(known, dict):
+        raise _not_a_place(path[:depth], known, "an object")
+    item = f"[{item}]"
+    for key in reversed(path[depth + 1 :]):
+        item = f'{{ "{key}": {item} }}'
+    return _insert(text, path[:depth], f'"{path[depth]}": {item}')
+
+
+def remove_from_list(text: str, path: Sequence[str], value: str) -> str:
+    """The text without the value in the list at a path; the same text when it is not there."""
+    known, depth = _deepest(jsonc.parse(text), path)
+    if depth < len(path):
+        return text
+    if not isinstance(known, list):
+        raise _not_a_place(path, known, "an array")
+    for index in reversed([index for index, item in enumerate(known) if item == value]):
+        text = _remove(text, path, index)
+    return text
+
+
+def _deepest(document: Any, path: Sequence[str]) -> tuple[Any, int]:
+    """The last value on the way that is there, and how many steps lead to it."""
+    value = document
+    for depth, key in enumerate(path):
+        if not isinstance(value, dict) or key not in value:
+            return value, depth
+        value = value[key]
+    return value, len(path)
+
+
+def _not_a_place(path: Sequence[str], value: Any, expected: str) -> HooklineError:
+    return HooklineError(f"{jsonc.show_path(path) or 'it'} is {kind_of(value)}, expected {expected}; mend it first")
+
+
+def _insert(text: str, path: Sequence[str], item: str) -> str:
+    start, end = _span(text, path)
+    last = len(jsonc.plain_json(text)[: end - 1].rstrip())
+    if last == start + 1:
+        return _insert_first(text, start, end, item)
+    comma = _comma_after(text, last)
+    if "\n" in text[last if comma is None else comma : end - 1]:
+        changed = _insert_line(text, last, comma, item)
+        # Where that line ends inside a longer comment, the item would be lost in it.
+        if jsonc.parse(changed) != jsonc.parse(text):
+            return changed
+    if comma is not None:
+        return f"{text[: comma + 1]} {item},{text[comma + 1 :]}"
+    return f"{text[:last]}, {item}{text[last:]}"
+
+
+def _insert_first(text: str, start: int, end: int, item: str) -> str:
+    inside = text[start + 1 : end - 1]
+    if "\n" in inside:
+        item = f"{_newline(text)}{_indent(text, start)}  {item}"
+    elif not inside.strip():
+        return f"{text[: start + 1]}{item}{text[end - 1 :]}"
+    return f"{text[: start + 1]}{item}{text[start + 1 :]}"
+
+
+def _insert_line(text: str, last: int, comma: int | None, item: str) -> str:
+    line_end = text.index("\n", last if comma is None else comma)
+    line_end -= text[line_end - 1] == "\r"
+    rest = text[last:line_end] if comma is not None else f",{text[last:line_end]}"
+    line = f"{_newline(text)}{_indent(text, last - 1)}{item}{',' if comma is not None else ''}"
+    return text[:last] + rest + line + text[line_end:]
+
+
+def _remove(text: str, path: Sequence[str], index: int) -> str:
+    start, end = _span(text, (*path, index))
+    comma = _comma_after(text, end)
+    cut_end = end if comma is None else comma + 1
+    rest = text[cut_end:] if comma is None else text[cut_end:].lstrip(" ")
+    shortened = (text[:start].rstrip(" ") if comma is None else text[:start]) + rest
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", cut_end) + 1
+    if not text[line_start:start].strip() and line_end and not jsonc.plain_json(text)[cut_end:line_end].strip():
+        without_line = text[:line_start] + text[line_end:]
+        # Where that line ends inside a longer comment, the comment's end would be left alone.
+        shortened = without_line if _is_json(without_line) else shortened
+    before = _comma_after(text, _span(text, (*path, index - 1))[1]) if comma is None and index else None
+    return shortened if before is None else shortened[:before] + shortened[before + 1 :]
+
+
+def _span(text: str, path: Sequence[jsonc.PathStep]) -> tuple[int, int]:
+    span = jsonc.span_of(text, path)
+    if span is None:
+        raise HooklineError(f"{jsonc.show_path(path)} could not be found again; change it by hand")
+    return span
+
+
+def _is_json(text: str) -> bool:
+    try:
+        jsonc.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _comma_after(text: str, offset: int) -> int | None:
+    """Where the comma behind a value is, past space and comments, or None."""
+    while offset < len(text):
+        if text[offset].isspace():
+            offset += 1
+        elif text.startswith("//", offset):
+            line_end = text.find("\n", offset)
+            offset = len(text) if line_end < 0 else line_end
+        elif text.startswith("/*", offset):
+            offset = text.index("*/", offset + 2) + 2
+        else:
+            return offset if text[offset] == "," else None
+    return None
+
+
+def _indent(text: str, offset: int) -> str:
+    line = text[text.rfind("\n", 0, offset) + 1 :]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
