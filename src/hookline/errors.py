@@ -5,6 +5,8 @@
     │   ├── HookSystemNotInitializedError     a HookSystem was used before `await system.initialize()`
     │   └── HookRegistryNotInitializedError   the same for a HookRegistry used on its own
     ├── MissingExtraError                     an optional dependency is needed and not installed
+    ├── ModelError                            the model could not be asked, or its answer broke off
+    ├── TurnLimitError                        the agent did not come to an end within its turns
     └── UsageError                            the command line was given something it cannot work with
 
 A failing hook is a result, not an error: see `contract/results.py`.
@@ -42,6 +44,18 @@ class MissingExtraError(HooklineError):
         )
         self.package = package
         self.extra = extra
+
+
+class ModelError(HooklineError):
+    """The model could not be asked, or its answer broke off."""
+
+
+class TurnLimitError(HooklineError):
+    """The agent did not come to an end within its turns."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the agent did not come to an end within {limit} turns; allow it more with --max-turns")
+        self.limit = limit
 
 
 class UsageError(HooklineError):

@@ -40,6 +40,14 @@ class HooksStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookEnded:
+    """One of the running hooks has ended; the others still run."""
+
+    event: str
+    hook: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HooksFinished:
     """The hooks of an event have answered."""
 
@@ -81,6 +89,14 @@ class TurnEnded:
 
 
 AgentEvent = (
-    SessionStarted | ModelText | ToolCallChanged | HooksStarted | HooksFinished | HistoryCompressed | Note | TurnEnded
+    SessionStarted
+    | ModelText
+    | ToolCallChanged
+    | HooksStarted
+    | HookEnded
+    | HooksFinished
+    | HistoryCompressed
+    | Note
+    | TurnEnded
 )
 Listener = Callable[[AgentEvent], None]

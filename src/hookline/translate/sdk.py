@@ -2,14 +2,16 @@
 
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hookline.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import google.genai.types
 
+    Content: TypeAlias = google.genai.types.Content
     GenerateContentResponse: TypeAlias = google.genai.types.GenerateContentResponse
+    Part: TypeAlias = google.genai.types.Part
     ToolConfig: TypeAlias = google.genai.types.ToolConfig
 
 
@@ -21,3 +23,21 @@ def types() -> ModuleType:
     except ImportError as error:
         raise MissingExtraError("google-genai", "genai") from error
     return genai_types
+
+
+@cache
+def errors() -> ModuleType:
+    """The module `google.genai.errors`, loaded on the first call."""
+    try:
+        from google.genai import errors as genai_errors  # noqa: PLC0415 - loading it costs more than a whole hook
+    except ImportError as error:
+        raise MissingExtraError("google-genai", "genai") from error
+    return genai_errors
+
+
+def make_client() -> Any:
+    """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
+    types()
+    from google import genai  # noqa: PLC0415 - loading it costs more than a whole hook
+
+    return genai.Client()

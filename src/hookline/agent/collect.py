@@ -1,0 +1,65 @@
+"""The chunks of a stream → one complete response."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hookline.translate import sdk
+
+if TYPE_CHECKING:
+    from hookline.translate.sdk import GenerateContentResponse, Part
+
+
+def collect(chunks: "Sequence[GenerateContentResponse]") -> "GenerateContentResponse":
+    """One response that says what all chunks say together; of every other field the last value counts."""
+    if not chunks:
+        empty: GenerateContentResponse = sdk.types().GenerateContentResponse(candidates=[])
+        return empty
+    pieces: dict[int, list[Any]] = {}
+    for chunk in chunks:
+        for candidate in chunk.candidates or ():
+            pieces.setdefault(candidate.index or 0, []).append(candidate)
+    candidates = [_candidate(pieces[index]) for index in sorted(pieces)]
+    return chunks[-1].model_copy(update={**_latest(chunks), "candidates": candidates})
+
+
+def _candidate(pieces: Sequence[Any]) -> Any:
+    contents = [piece.content for piece in pieces if piece.content is not None]
+    whole = pieces[-1].model_copy(update=_latest(pieces))
+    if not contents:
+        return whole
+    role = next((content.role for content in contents if content.role), "model")
+    parts = _parts(part for content in contents for part in content.parts or ())
+    return whole.model_copy(update={"content": sdk.types().Content(role=role, parts=parts)})
+
+
+def _parts(parts: "Iterable[Part]") -> "list[Part]":
+    merged: list[Part] = []
+    for part in parts:
+        if _is_bare_text(part) and not part.text:
+            continue
+        last = merged[-1] if merged else None
+        if (
+            last is not None
+            and _is_bare_text(part)
+            and _is_bare_text(last)
+            and bool(last.thought) == bool(part.thought)
+        ):
+            merged[-1] = last.model_copy(update={"text": f"{last.text}{part.text}"})
+        else:
+            merged.append(part)
+    return merged
+
+
+def _is_bare_text(part: "Part") -> bool:
+    # A signed part is sent back to the model exactly as it came.
+    return part.text is not None and set(_latest([part])) <= {"text", "thought"}
+
+
+def _latest(values: Iterable[Any]) -> dict[str, Any]:
+    """Every field that any of the SDK's objects has, with its last value."""
+    return {
+        name: given
+        for value in values
+        for name in type(value).model_fields
+        if (given := getattr(value, name)) is not None
+    }

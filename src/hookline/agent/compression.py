@@ -1,0 +1,60 @@
+"""Making a long history short: where it is cut, and what the model is asked to write in place of its beginning."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hookline.agent.contents import has_responses, user_content
+from hookline.contract.llm import GenerateContentParameters
+from hookline.translate import sdk
+
+if TYPE_CHECKING:
+    from hookline.translate.sdk import Content
+
+NEARLY_FULL = 0.8
+"""The share of the context limit at which a history is compressed."""
+
+_KEPT = 0.3
+_CHARACTERS_PER_TOKEN = 4
+_INSTRUCTION = (
+    "You summarize the conversation of a coding agent so that it can go on from the summary alone. Keep what the user "
+    "asked for, word for word where it matters, every file and command that counts, what was found out, what was "
+    "changed, what failed, and what is still to be done. Write the summary and nothing else."
+)
+_REQUEST = "Summarize our conversation so far."
+_OPENING = "This is a summary of our conversation so far:\n\n"
+_ACKNOWLEDGEMENT = "I have read the summary and go on from there."
+
+
+def cut(history: "Sequence[Content]") -> int | None:
+    """How many contents at the beginning are to be summarized; None when nothing can be.
+
+    The last exchange stays, and a function call stays with its responses.
+    """
+    cuts = [index for index in range(1, len(history)) if not has_responses(history[index])]
+    sizes = [_size(content) for content in history]
+    small_enough = (index for index in cuts if sum(sizes[index:]) <= _KEPT * sum(sizes))
+    return next(small_enough, cuts[-1] if cuts else None)
+
+
+def summary_request(model: str, beginning: "Sequence[Content]") -> GenerateContentParameters:
+    """The request for a summary of these contents."""
+    config = sdk.types().GenerateContentConfig(system_instruction=_INSTRUCTION)
+    return GenerateContentParameters(model=model, contents=[*beginning, user_content([_REQUEST])], config=config)
+
+
+def compressed(summary: str, rest: "Sequence[Content]") -> "list[Content]":
+    """The history that takes the place of the long one."""
+    types = sdk.types()
+    opening = [user_content([_OPENING + summary])]
+    if not rest or rest[0].role == "user":
+        opening.append(types.Content(role="model", parts=[types.Part(text=_ACKNOWLEDGEMENT)]))
+    return [*opening, *rest]
+
+
+def estimate_tokens(history: "Sequence[Content]") -> int:
+    """Roughly how many tokens a history has; the model tells exactly with its next answer."""
+    return sum(map(_size, history)) // _CHARACTERS_PER_TOKEN
+
+
+def _size(content: "Content") -> int:
+    return len(content.model_dump_json(exclude_none=True))

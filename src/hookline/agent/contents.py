@@ -1,0 +1,104 @@
+"""Small questions about the SDK's contents, and their JSON form."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from hookline.agent.tool import CallStatus, ToolCall
+from hookline.translate import sdk
+
+if TYPE_CHECKING:
+    from hookline.translate.sdk import Content, GenerateContentResponse, Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnswer:
+    """What the model is told of one tool call."""
+
+    key: Literal["output", "error"]
+    text: str
+    media: tuple[Mapping[str, Any], ...] = ()
+    """Parts that are not text, such as images, in the SDK's JSON."""
+
+
+def user_content(texts: Iterable[str]) -> "Content":
+    """A message of the user, one part for each text."""
+    types = sdk.types()
+    content: Content = types.Content(role="user", parts=[types.Part(text=text) for text in texts])
+    return content
+
+
+def model_content(response: "GenerateContentResponse") -> "Content | None":
+    """What the model said, to be kept in the history; None when it said nothing."""
+    content = response.candidates[0].content if response.candidates else None
+    return content if content is not None and content.parts else None
+
+
+def spoken_text(response: "GenerateContentResponse") -> str:
+    """The text that the model says to a person: its thoughts are left out."""
+    content = model_content(response)
+    parts = (content.parts or []) if content is not None else []
+    return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
+    """The calls that the model makes; one without an identifier of its own gets one that begins with `new_id`."""
+    parts = (content.parts or []) if content is not None else []
+    calls: dict[str, ToolCall] = {}
+    for number, call in enumerate((part.function_call for part in parts if part.function_call), 1):
+        own_id = f"{new_id}-{number}" if not call.id or call.id in calls else call.id
+        calls[own_id] = ToolCall(id=own_id, name=call.name or "", arguments=call.args or {})
+    return list(calls.values())
+
+
+def has_responses(content: "Content") -> bool:
+    """True when a content answers function calls, and so cannot be parted from the content before it."""
+    return any(part.function_response for part in content.parts or ())
+
+
+def answer_calls(content: "Content", answers: Sequence[ToolAnswer], texts: Iterable[str] = ()) -> "Content":
+    """The user's answer to a content's function calls, in their order, and texts after it."""
+    types = sdk.types()
+    calls = [part.function_call for part in content.parts or () if part.function_call]
+    parts: list[Part] = []
+    for call, answer in zip(calls, answers, strict=True):
+        # With the identifier that the model gave, or none: ours are not for its eyes.
+        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: answer.text})
+        parts += [types.Part(function_response=response), *map(types.Part.model_validate, answer.media)]
+    whole: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=text) for text in texts)])
+    return whole
+
+
+def tool_answer(call: ToolCall) -> ToolAnswer:
+    """What the model is told of a call that has ended."""
+    key: Literal["output", "error"] = "output" if call.status is CallStatus.SUCCESS else "error"
+    given = "It was not run." if call.result is None else call.result.llm_content
+    if isinstance(given, str):
+        return ToolAnswer(key=key, text=given)
+    parts = list(given) if isinstance(given, list | tuple) else [given]
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
+    return ToolAnswer(
+        key=key,
+        text="".join(text for text in texts if isinstance(text, str)),
+        media=tuple(part for part in parts if isinstance(part, dict) and "text" not in part),
+    )
+
+
+def to_json(value: Any) -> dict[str, Any]:
+    """An SDK object as JSON, in the spelling of the wire."""
+    dumped: dict[str, Any] = value.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}
+    )
+    return dumped
+
+
+def content_from_json(value: Any) -> "Content":
+    """A content from its JSON form; ValueError when it is none."""
+    content: Content = sdk.types().Content.model_validate(value)
+    return content
+
+
+def response_from_json(value: Any) -> "GenerateContentResponse":
+    """A response, or a chunk of one, from its JSON form; fields that the SDK does not know are left out."""
+    response: GenerateContentResponse = sdk.types().GenerateContentResponse.model_validate(value, extra="ignore")
+    return response

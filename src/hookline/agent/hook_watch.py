@@ -1,0 +1,47 @@
+"""What hooks are doing, told as events of the agent."""
+
+from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener
+from hookline.contract.hooks import HookEntry
+from hookline.contract.results import AggregatedHookResult, HookExecutionPlan, HookExecutionResult
+
+
+class HookWatch:
+    """The observer that passes on what hooks are doing and what they decided."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def hooks_started(self, plan: HookExecutionPlan, subject: str | None) -> None:  # noqa: ARG002 - the protocol's
+        """Tells which hooks run."""
+        self._listener(HooksStarted(event=plan.event.value, hooks=tuple(hook.label for hook in plan.hooks)))
+
+    def hook_ended(self, hook: HookEntry) -> None:
+        """Tells which one has ended."""
+        self._listener(HookEnded(event=hook.event.value, hook=hook.label))
+
+    def hooks_finished(self, result: AggregatedHookResult, subject: str | None) -> None:
+        """Tells what they decided together, and whose decision it was."""
+        if result.plan is None:
+            return
+        from hookline.engine.interpret import process_common_hook_output_fields  # noqa: PLC0415 - loaded only with hooks
+
+        output = result.final_output
+        should_stop = process_common_hook_output_fields(result).should_stop
+        blocked = output is not None and output.is_blocking_decision()
+        decides = output is not None and (blocked or should_stop)
+        self._listener(
+            HooksFinished(
+                event=result.plan.event.value,
+                subject=subject,
+                blocked=blocked,
+                should_stop=should_stop,
+                reason=output.get_effective_reason() if output is not None and decides else None,
+                decided_by=tuple(one.hook.label for one in result.results if _decides(one)) if decides else (),
+                effect=result.effect,
+            )
+        )
+
+
+def _decides(result: HookExecutionResult) -> bool:
+    output = result.output
+    return output is not None and (output.is_blocking_decision() or output.should_stop_execution())

@@ -1,0 +1,263 @@
+"""The agent: prompt → model → tools → model, until the model is done or a hook stops it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hookline.agent.background import BackgroundHooks
+from hookline.agent.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
+from hookline.agent.contents import (
+    answer_calls,
+    function_calls,
+    model_content,
+    spoken_text,
+    tool_answer,
+    user_content,
+)
+from hookline.agent.events import (
+    HistoryCompressed,
+    Listener,
+    ModelText,
+    Note,
+    SessionStarted,
+    ToolCallChanged,
+    TurnEnded,
+)
+from hookline.agent.model import Model
+from hookline.agent.pipeline import ModelAnswer, call_model
+from hookline.agent.scheduler import Approver, ToolScheduler
+from hookline.agent.tool import ToolCall, ToolContext
+from hookline.agent.toolbox import ToolBox
+from hookline.agent.transcript import Transcript
+from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.contract.llm import GenerateContentParameters
+from hookline.errors import TurnLimitError
+from hookline.translate import sdk
+from hookline.triggers.session import (
+    fire_after_agent_hook,
+    fire_before_agent_hook,
+    fire_pre_compress_hook,
+    fire_session_end_hook,
+    fire_session_start_hook,
+)
+
+if TYPE_CHECKING:
+    from hookline.config import Config
+    from hookline.translate.sdk import Content
+
+DEFAULT_MAX_TURNS = 100
+
+_DRAIN_S = 5.0
+_INSTRUCTION = """\
+You are a coding agent that works in the project directory {project}. Use the tools to look at things and to change \
+them, and say in the end, in a few words, what you found or did. When a tool call is refused, do not try the same \
+again: find another way, or say why you cannot go on."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What has come of one prompt so far."""
+
+    prompt: str
+    model_calls: int = 0
+    response: str = ""
+    """What a person was shown last."""
+    said: str = ""
+    """What the model said last, shown or not."""
+    calls: tuple[ToolCall, ...] = ()
+
+    def ended(self, *, stop_reason: str | None = None, stopped: bool = False) -> TurnEnded:
+        return TurnEnded(
+            response=self.response, stopped=stopped, stop_reason=stop_reason, turns=self.model_calls, calls=self.calls
+        )
+
+
+class Agent:
+    """One session with a model, its tools and its hooks: `start()`, any number of `run()`, `close()`."""
+
+    def __init__(
+        self,
+        *,
+        config: "Config",
+        model: Model,
+        toolbox: ToolBox,
+        approve: Approver | None,
+        transcript: Transcript,
+        listener: Listener,
+        max_turns: int = DEFAULT_MAX_TURNS,
+        history: "Sequence[Content]" = (),
+    ) -> None:
+        """Takes what it works with.
+
+        Args:
+            config: the session's facts and hooks.
+            model: who answers; closed by whoever made it.
+            toolbox: what the model can call.
+            approve: asks a person about a tool call; None approves everything.
+            transcript: where the session is recorded.
+            listener: is told everything that a person or a program may want to know.
+            max_turns: how many model calls one prompt may take.
+            history: the conversation to go on from.
+        """
+        # Loaded before any hook runs: for half a second nobody could watch them.
+        sdk.types()
+        self._config = config
+        self._model = model
+        self._toolbox = toolbox
+        self._transcript = transcript
+        self._listener = listener
+        self._max_turns = max_turns
+        self._history: list[Content] = list(history)
+        self._tokens = estimate_tokens(self._history)
+        self._notes: list[str] = []
+        self._open_calls: dict[str, ToolCall] = {}
+        self._background = BackgroundHooks()
+        self._scheduler = ToolScheduler(
+            config=config,
+            toolbox=toolbox,
+            context=ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ()),
+            approve=approve,
+            on_change=self._call_changed,
+            background=self._background,
+        )
+
+    @property
+    def history(self) -> "tuple[Content, ...]":
+        """The conversation so far."""
+        return tuple(self._history)
+
+    def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
+        """Begins the session, or goes on with it."""
+        session_id = self._config.get_session_id()
+        self._transcript.session(
+            session_id=session_id,
+            project=self._config.get_working_dir(),
+            model=self._model.name,
+            source=source.value,
+        )
+        path = str(self._transcript.path)
+        self._listener(SessionStarted(session_id=session_id, transcript_path=path, model=self._model.name))
+        self._background.spawn(fire_session_start_hook(self._config, source))
+
+    async def run(self, prompt: str) -> TurnEnded:
+        """Answers a prompt; ModelError or TurnLimitError when that fails, and the conversation stays usable then."""
+        self._background.spawn(fire_before_agent_hook(self._config, prompt))
+        self._add("user", user_content([prompt, *self._take_notes()]))
+        turn = _Turn(prompt)
+        try:
+            ended = await self._converse(turn)
+        finally:
+            self._answer_open_calls()
+        self._background.spawn(fire_after_agent_hook(self._config, prompt, turn.said))
+        self._listener(ended)
+        return ended
+
+    async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
+        """Has the model write a summary in place of the beginning of the history; None when there is nothing to do."""
+        end = cut(self._history)
+        if end is None:
+            self._listener(Note(text="There is nothing to compress yet."))
+            return None
+        self._background.spawn(fire_pre_compress_hook(self._config, trigger))
+        before = self._tokens
+        answer = await call_model(self._config, self._model, summary_request(self._model.name, self._history[:end]))
+        if answer.note:
+            self._notes.append(answer.note)
+        summary = spoken_text(answer.response) if answer.response is not None else ""
+        if answer.should_stop or not summary:
+            self._listener(Note(text="The history was not compressed: there is no summary of it."))
+            return answer
+        self._history = compressed(summary, self._history[end:])
+        self._tokens = estimate_tokens(self._history)
+        self._transcript.compression(trigger=trigger.value, history=self._history)
+        self._listener(HistoryCompressed(trigger=trigger.value, before_tokens=before, after_tokens=self._tokens))
+        return answer
+
+    async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
+        """Ends the session; hooks that still run get a bounded time to finish."""
+        self._background.spawn(fire_session_end_hook(self._config, reason))
+        await self._end(reason, _DRAIN_S)
+
+    async def abandon(self) -> None:
+        """Ends the session at once: hooks that still run are ended, and none is started."""
+        await self._end(SessionEndReason.OTHER, 0)
+
+    async def _end(self, reason: SessionEndReason, drain_s: float) -> None:
+        await self._background.drain(drain_s)
+        self._transcript.end(reason.value)
+        if (system := self._config.get_hook_system()) is not None:
+            system.dispose()
+
+    async def _converse(self, turn: _Turn) -> TurnEnded:
+        while turn.model_calls < self._max_turns:
+            if self._tokens >= NEARLY_FULL * self._model.context_limit:
+                summary = await self.compress(PreCompressTrigger.AUTO)
+                if summary is not None and summary.should_stop:
+                    return turn.ended(stopped=True, stop_reason=summary.stop_reason)
+            answer = await call_model(self._config, self._model, self._request(), show=self._show_piece)
+            content = self._take_in(answer, turn)
+            if answer.should_stop:
+                return turn.ended(stopped=True, stop_reason=answer.stop_reason)
+            calls = function_calls(content, os.urandom(4).hex())
+            if not calls:
+                return turn.ended()
+            self._open_calls = {call.id: call for call in calls}
+            done = await self._scheduler.run(calls, allowed=answer.allowed)
+            turn.calls += tuple(done)
+            self._answer_open_calls()
+            stop = next((call.result for call in done if call.result is not None and call.result.should_stop), None)
+            if stop is not None:
+                return turn.ended(stopped=True, stop_reason=stop.stop_reason)
+        raise TurnLimitError(self._max_turns)
+
+    def _request(self) -> GenerateContentParameters:
+        types = sdk.types()
+        tools = [types.Tool(function_declarations=self._toolbox.declarations())] if len(self._toolbox) else None
+        instruction = _INSTRUCTION.format(project=self._config.get_working_dir())
+        config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
+        return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)
+
+    def _take_in(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
+        """Shows and keeps what the model said, and returns it; None when it said nothing."""
+        turn.model_calls += 1
+        if answer.note:
+            self._notes.append(answer.note)
+        if answer.response is None:
+            return None
+        turn.response, turn.said = answer.shown, spoken_text(answer.response)
+        if answer.shown:
+            self._listener(ModelText(text="" if answer.was_streamed else answer.shown))
+        content = model_content(answer.response)
+        if content is not None:
+            self._add("model", content)
+        usage = answer.response.usage_metadata
+        if usage is not None and usage.total_token_count:
+            self._tokens = usage.total_token_count
+        return content
+
+    def _answer_open_calls(self) -> None:
+        """Adds the results of the model's calls to the history, which is not usable without them."""
+        calls, self._open_calls = tuple(self._open_calls.values()), {}
+        if calls:
+            for call in calls:
+                self._transcript.tool_call(call)
+            answers = [tool_answer(call) for call in calls]
+            self._add("tool_results", answer_calls(self._history[-1], answers, self._take_notes()))
+
+    def _add(self, kind: str, content: "Content") -> None:
+        self._history.append(content)
+        self._tokens += estimate_tokens([content])
+        self._transcript.message(kind, content)
+
+    def _take_notes(self) -> list[str]:
+        notes, self._notes = self._notes, []
+        return [f"[System] {note}" for note in notes]
+
+    def _show_piece(self, text: str) -> None:
+        self._listener(ModelText(text=text, is_final=False))
+
+    def _call_changed(self, call: ToolCall) -> None:
+        self._open_calls[call.id] = call
+        self._listener(ToolCallChanged(call=call))

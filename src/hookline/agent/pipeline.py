@@ -1,0 +1,112 @@
+"""One model call between its hooks: tool selection, before, the stream, after."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hookline.agent.collect import collect
+from hookline.agent.contents import spoken_text
+from hookline.agent.model import Model
+from hookline.agent.tool_choice import allowed_tools, sendable
+from hookline.contract.events import HookEventName
+from hookline.contract.llm import GenerateContentParameters
+from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
+from hookline.triggers.results import BeforeModelHookResult, BeforeToolSelectionHookResult
+
+if TYPE_CHECKING:
+    from hookline.config import Config
+    from hookline.translate.sdk import GenerateContentResponse
+
+Show = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """What came of one model call, with everything that hooks answered applied."""
+
+    response: "GenerateContentResponse | None" = None
+    """What to go on with; None when a hook ended it before there was anything."""
+    shown: str = ""
+    """The text that a person was shown, or is to be shown now."""
+    was_streamed: bool = False
+    """True when the text was shown while it came."""
+    allowed: frozenset[str] | None = None
+    """The tools that the model may call; None when any."""
+    note: str | None = None
+    """What a hook wants the model to be told with its next message."""
+    should_stop: bool = False
+    stop_reason: str | None = None
+
+
+async def call_model(
+    config: "Config", model: Model, request: GenerateContentParameters, *, show: Show = lambda _: None
+) -> ModelAnswer:
+    """Makes one call, unless a hook blocks it; `show` gets the text as it comes, where no hook is to see it first.
+
+    ModelError when the model fails: AfterModel hooks are then not asked, because there is no complete response.
+    """
+    if _has_tools(request):
+        selection = await fire_before_tool_selection_hook(config, request)
+        if selection.should_stop:
+            return ModelAnswer(should_stop=True, stop_reason=selection.stop_reason)
+        request = _select(request, selection)
+    before = await fire_before_model_hook(config, request)
+    if before.blocked:
+        return _blocked(before)
+    request = before.modified_request or request
+    streams = not _is_held(config)
+    chunks: list[GenerateContentResponse] = []
+    async with aclosing(model.stream(sendable(request))) as stream:
+        async for chunk in stream:
+            chunks.append(chunk)
+            if streams and (text := spoken_text(chunk)):
+                show(text)
+    response = collect(chunks)
+    after = await fire_after_model_hook(config, request, response)
+    # What was shown cannot be taken back.
+    shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
+    return ModelAnswer(
+        response=after.response,
+        shown=shown,
+        was_streamed=streams,
+        allowed=allowed_tools(request),
+        note=after.system_message,
+        should_stop=after.should_stop,
+        stop_reason=after.stop_reason,
+    )
+
+
+def _has_tools(request: GenerateContentParameters) -> bool:
+    return bool(request.config is not None and request.config.tools)
+
+
+def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:
+    if selection.tool_config is not None:
+        config = request.config.model_copy(update={"tool_config": selection.tool_config})
+        request = replace(request, config=config)
+    if selection.system_message:
+        from hookline.translate.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        request = append_system_note(request, selection.system_message)
+    return request
+
+
+def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
+    from hookline.translate.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
+
+    response = before.synthetic_response or empty_response()
+    return ModelAnswer(
+        response=response,
+        shown="" if before.suppress_output else spoken_text(response),
+        should_stop=before.should_stop,
+        stop_reason=before.stop_reason,
+    )
+
+
+def _is_held(config: "Config") -> bool:
+    """True when the answer is shown only after AfterModel hooks have spoken."""
+    system = config.get_hook_system()
+    if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
+        return False
+    return bool(system.explain(HookEventName.AFTER_MODEL).hooks)

@@ -1,0 +1,128 @@
+"""A model that repeats what was recorded, and the recorder. No key, no network."""
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hookline.agent.contents import response_from_json, to_json
+from hookline.agent.model import GEMINI_CONTEXT_LIMIT, Model
+from hookline.contract.llm import GenerateContentParameters
+from hookline.errors import ModelError
+
+if TYPE_CHECKING:
+    from hookline.translate.sdk import GenerateContentResponse
+
+_METHODS = ("generateContentStream", "generateContent")
+_PLACE = "{{CWD}}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    place: str
+    chunks: list[Any]
+
+
+class ReplayModel:
+    """Answers each call with the next line of a JSON Lines file: `{"method": …, "response": [chunk, …]}`."""
+
+    name = "replay"
+    context_limit = GEMINI_CONTEXT_LIMIT
+
+    def __init__(self, file: Path, *, project_dir: str) -> None:
+        self._file = file
+        self._lines = [
+            _read_line(text, f"{file}:{number}", project_dir)
+            for number, text in enumerate(_read(file).splitlines(), 1)
+            if text.strip()
+        ]
+        self._calls = 0
+
+    async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":  # noqa: ARG002 - the same answer, whatever is asked
+        """The chunks of the next line; ModelError when there is none left."""
+        self._calls += 1
+        if self._calls > len(self._lines):
+            raise ModelError(
+                f"{self._file} has {len(self._lines)} lines, and this is model call {self._calls};"
+                " add a line with the response to it"
+            )
+        line = self._lines[self._calls - 1]
+        for number, chunk in enumerate(line.chunks, 1):
+            try:
+                response = response_from_json(chunk)
+            except ValueError as error:
+                raise ModelError(f"{line.place}: chunk {number} is no response of Gemini: {error}") from error
+            yield response
+
+    async def aclose(self) -> None:
+        """Holds nothing."""
+
+
+class Recorder:
+    """A model whose complete answers are also written to a file that `ReplayModel` can read."""
+
+    def __init__(self, model: Model, file: Path, *, project_dir: str) -> None:
+        self._model = model
+        self._file = file
+        self._project_dir = project_dir
+        self.name = model.name
+        self.context_limit = model.context_limit
+        try:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise ModelError(f"cannot record to {file}: {error.strerror}") from error
+
+    async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
+        """The model's chunks; a line is written when the last one has come."""
+        chunks = []
+        async with aclosing(self._model.stream(request)) as answer:
+            async for chunk in answer:
+                chunks.append(to_json(chunk))
+                yield chunk
+        line = {"method": _METHODS[0], "response": _replace(chunks, self._project_dir, _PLACE)}
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    async def aclose(self) -> None:
+        """Closes the model."""
+        await self._model.aclose()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ModelError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{file} is not UTF-8: {error}") from error
+
+
+def _read_line(text: str, place: str, project_dir: str) -> _Line:
+    try:
+        line = json.loads(text)
+    except ValueError as error:
+        raise ModelError(f"{place} is not JSON: {error}") from error
+    if not isinstance(line, dict) or line.get("method") not in _METHODS:
+        raise ModelError(f'{place}: expected an object with "method": "{_METHODS[0]}"')
+    chunks = line.get("response")
+    if isinstance(chunks, dict):
+        chunks = [chunks]
+    if not isinstance(chunks, list) or not chunks:
+        raise ModelError(f'{place}: expected "response" to be an array with the chunks of the response')
+    return _Line(place, _replace(chunks, _PLACE, project_dir))
+
+
+def _replace(value: Any, old: str, new: str) -> Any:
+    """The JSON value with one text in place of another in every string, keys excepted."""
+    match value:
+        case str():
+            return value.replace(old, new)
+        case list():
+            return [_replace(item, old, new) for item in value]
+        case dict():
+            return {key: _replace(item, old, new) for key, item in value.items()}
+        case _:
+            return value

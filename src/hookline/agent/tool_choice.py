@@ -1,0 +1,52 @@
+"""Which tools the model may call: what the request says about it, and how that can be sent."""
+
+from dataclasses import replace
+from typing import Any
+
+from hookline.contract.llm import GenerateContentParameters
+from hookline.translate import sdk
+
+
+def allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
+    """The names of the tools that may be called; None when the request restricts nothing."""
+    calling = _calling(request)
+    if calling is None:
+        return None
+    if _mode(calling) == "NONE":
+        return frozenset()
+    return None if calling.allowed_function_names is None else frozenset(calling.allowed_function_names)
+
+
+def sendable(request: GenerateContentParameters) -> GenerateContentParameters:
+    """The request as the API takes it: a list of names only with ANY or VALIDATED, and only of declared tools."""
+    calling = _calling(request)
+    if calling is None or calling.allowed_function_names is None:
+        return request
+    declared = _declared(request)
+    names = [name for name in calling.allowed_function_names if name in declared]
+    mode = _mode(calling)
+    if mode == "NONE" or not names:
+        changes: dict[str, Any] = {"mode": _member("NONE"), "allowed_function_names": None}
+    else:
+        changes = {"mode": _member("ANY" if mode == "ANY" else "VALIDATED"), "allowed_function_names": names}
+    tool_config = request.config.tool_config.model_copy(
+        update={"function_calling_config": calling.model_copy(update=changes)}
+    )
+    return replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
+
+
+def _calling(request: GenerateContentParameters) -> Any:
+    tool_config = None if request.config is None else request.config.tool_config
+    return None if tool_config is None else tool_config.function_calling_config
+
+
+def _mode(calling: Any) -> str | None:
+    return None if calling.mode is None else str(calling.mode.value)
+
+
+def _member(mode: str) -> Any:
+    return sdk.types().FunctionCallingConfigMode[mode]
+
+
+def _declared(request: GenerateContentParameters) -> set[str]:
+    return {declaration.name for tool in request.config.tools or () for declaration in tool.function_declarations or ()}
