@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hookline.engine.child._quoting import PROJECT_VARIABLE, quote_project_variables
-from hookline.engine.child.environment import as_bash_hands_on, prepare
+from hookline.engine.child.environment import prepare
 
 
 class Invocation(NamedTuple):
@@ -135,7 +135,7 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocat
     _, words, argv = _analyse(command)
     if words is None:
         return None
-    prepared = prepare(env)
+    prepared = prepare(env, cwd)
     if prepared.needs_bash:
         return None
     if argv is None:
@@ -145,13 +145,13 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocat
     executable = _executable(argv[0], cwd, env)
     if executable is None:
         return None
-    return Invocation(executable, argv, as_bash_hands_on(prepared, env, cwd, executable))
+    return Invocation(executable, argv, (*prepared.handed_on, os.fsencode(f"_={executable}")))
 
 
-def shell_invocation(command: str, env: Mapping[str, str]) -> Invocation:
+def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
     path, name = _shell()
-    return Invocation(path, (name, "-c", _analyse(command).shell_text), prepare(env).encoded)
+    return Invocation(path, (name, "-c", _analyse(command).shell_text), prepare(env, cwd).encoded)
 
 
 @lru_cache(maxsize=256)

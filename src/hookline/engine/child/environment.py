@@ -25,8 +25,7 @@ _BASH_REWRITES = frozenset(
         "POSIXLY_CORRECT",
     ]
 )
-_BASH_SETS = frozenset(("PWD", "OLDPWD", "SHLVL", "_"))
-_BASH_DROPS = frozenset(("PS1", "PS2"))
+_BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
 
@@ -36,66 +35,37 @@ class Environment(NamedTuple):
     encoded: tuple[bytes, ...]
     needs_bash: bool
     handed_on: tuple[bytes, ...]
-    """What bash hands on unchanged."""
-    shell_level: bytes
+    """What a program started by bash sees, but for `_`, which is the program's own path."""
 
 
-def prepare(env: Mapping[str, str]) -> Environment:
-    """The environment encoded, from a small cache: events in a row mostly have the same one."""
-    return _prepare(tuple(env.items()))
+def prepare(env: Mapping[str, str], cwd: str) -> Environment:
+    """The environment encoded, from a small cache: events in a row mostly have the same one.
+
+    PWD names the directory that the child runs in, as after a `cd` in a shell; OLDPWD, which is about another shell, is
+    left out.
+    """
+    return _prepare(tuple(env.items()), cwd)
 
 
 @lru_cache(maxsize=8)
-def _prepare(items: tuple[tuple[str, str], ...]) -> Environment:
-    encoded: list[bytes] = []
-    handed_on: list[bytes] = []
-    needs_bash, level = False, "0"
+def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
+    encoded = [os.fsencode(f"PWD={cwd}")] if cwd.startswith("/") else []
+    handed_on = list(encoded)
+    needs_bash, level = not encoded, "0"
     for name, value in items:
         if not name or "=" in name:
             raise ValueError(f"{name!r} is no name for an environment variable")
+        if name in {"PWD", "OLDPWD"}:
+            continue
         entry = os.fsencode(f"{name}={value}")
         encoded.append(entry)
-        if name not in _BASH_SETS and name not in _BASH_DROPS:
+        if name not in _BASH_SETS_OR_DROPS:
             handed_on.append(entry)
         if name == "SHLVL":
             level = value
         needs_bash = needs_bash or name in _BASH_REWRITES or name.startswith("BASH")
-    if not (level.isascii() and level.isdecimal() and int(level) <= _HIGHEST_SHELL_LEVEL):
+    if level.isascii() and level.isdecimal() and int(level) <= _HIGHEST_SHELL_LEVEL:
+        handed_on.append(f"SHLVL={int(level)}".encode())
+    else:
         needs_bash = True
-    return Environment(
-        tuple(encoded), needs_bash, tuple(handed_on), f"SHLVL={int(level) if not needs_bash else 0}".encode()
-    )
-
-
-def as_bash_hands_on(prepared: Environment, env: Mapping[str, str], cwd: str, executable: str) -> tuple[bytes, ...]:
-    """The variables that a program started by bash in this directory would see."""
-    own = [prepared.shell_level, os.fsencode(f"_={executable}"), os.fsencode(f"PWD={_working_directory(env, cwd)}")]
-    if (previous := env.get("OLDPWD")) and os.path.isdir(previous):  # noqa: PTH112 - Path costs more than the look
-        own.append(b"OLDPWD=" + os.fsencode(previous))
-    return (*prepared.handed_on, *own)
-
-
-def _working_directory(env: Mapping[str, str], cwd: str) -> str:
-    """The name that bash gives the directory: the inherited one if it is true, else the physical one."""
-    inherited = env.get("PWD", "")
-    if inherited == cwd:
-        return cwd
-    try:
-        status = os.stat(cwd)  # noqa: PTH116 - Path costs more than the look
-    except OSError:
-        return cwd  # the spawn says what is wrong with it
-    if inherited.startswith("/") and _is(inherited, status):
-        return inherited
-    return _physical(cwd, status.st_dev, status.st_ino)
-
-
-@lru_cache(maxsize=8)
-def _physical(cwd: str, device: int, inode: int) -> str:  # noqa: ARG001 - another directory has another name
-    return os.path.realpath(cwd)
-
-
-def _is(path: str, status: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), status)  # noqa: PTH116 - Path costs more than the look
-    except OSError:
-        return False
+    return Environment(tuple(encoded), needs_bash, tuple(handed_on))

@@ -12,7 +12,7 @@ from hookline.engine.child.feeding import SharedInputs
 from hookline.engine.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.engine.child.running import RunningChild
 from hookline.engine.child.slots import SLOTS
-from hookline.engine.child.watch import Watcher, open_watcher
+from hookline.engine.child.watch import watcher_for
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
@@ -44,7 +44,8 @@ async def run_children(jobs: Sequence[ChildJob], *, limits: ChildLimits = _DEFAU
             if index:
                 # Others on this loop get their turn between two spawns.
                 await asyncio.sleep(0)
-            await batch.start(index, job)
+            if not batch.starts_at_once(index, job):
+                await batch.start(index, job)
         return await batch.outcomes()
     except asyncio.CancelledError:
         await batch.stop()
@@ -64,7 +65,7 @@ class _Batch:
         self.count = len(jobs)
         self.inputs = SharedInputs(job.stdin for job in jobs) if self.count > 1 else None
         self._loop = asyncio.get_running_loop()
-        self._watcher: Watcher | None = None
+        self.watcher = watcher_for(self._loop)
         self._outcomes: list[ChildOutcome | None] = [None] * len(jobs)
         self._running: set[RunningChild] = set()
         self._idle: asyncio.Future[None] | None = None
@@ -73,37 +74,37 @@ class _Batch:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = _NEVER
 
-    @property
-    def watcher(self) -> Watcher:
-        """Made when the first child runs already, so that its making costs no time."""
-        if self._watcher is None:
-            self._watcher = open_watcher(self._loop, is_for_many=self.count > 1)
-        return self._watcher
-
-    async def start(self, index: int, job: ChildJob) -> None:
-        """Starts a job when there is room for it; what can't be started gets its outcome at once."""
+    def starts_at_once(self, index: int, job: ChildJob) -> bool:
+        """Starts a job without waiting, as is usual; False if it has to wait."""
         if job.timeout_ms <= 0:
             self._outcomes[index] = _not_started(timed_out=True)
-            return
+            return True
+        return SLOTS.try_take(min(_SURELY_AFFORDABLE, self.limits.max_concurrent)) and self._is_settled(index, job)
+
+    async def start(self, index: int, job: ChildJob) -> None:
+        """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
         pauses = 0
         while True:
-            if not SLOTS.try_take(min(_SURELY_AFFORDABLE, self.limits.max_concurrent)):
-                await SLOTS.take(_most_at_once(self.limits.max_concurrent))
-            child = RunningChild(self, index, job)
-            self._running.add(child)
-            try:
-                child.start()
-            except (OSError, ValueError) as error:
-                self._running.remove(child)
-                SLOTS.give_back()
-                if getattr(error, "errno", None) not in _SHORTAGES or pauses >= _PAUSES_ALONE:
-                    self._outcomes[index] = _not_started(error=_refusal(error, job))
-                    return
-            else:
+            await SLOTS.take(_most_at_once(self.limits.max_concurrent))
+            if self._is_settled(index, job, is_last=pauses >= _PAUSES_ALONE):
                 return
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While others run, the shortage may end with them.
             pauses = 0 if SLOTS.taken else pauses + 1
+
+    def _is_settled(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
+        """Tries to start a job in the slot just taken; False if it is worth trying again."""
+        child = RunningChild(self, index, job)
+        self._running.add(child)
+        try:
+            child.start()
+        except (OSError, ValueError) as error:
+            self._running.remove(child)
+            SLOTS.give_back()
+            if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
+                return False
+            self._outcomes[index] = _not_started(error=_refusal(error, job))
+        return True
 
     async def outcomes(self) -> list[ChildOutcome]:
         """All outcomes, when the last child has ended."""
@@ -128,8 +129,6 @@ class _Batch:
             child.abandon()
         if self._alarm:
             self._alarm.cancel()
-        if self._watcher:
-            self._watcher.close()
         self._timers.clear()
         if self.inputs:
             self.inputs.close()

@@ -34,10 +34,7 @@ class Surroundings(Protocol):
     limits: ChildLimits
     inputs: SharedInputs | None
     count: int
-
-    @property
-    def watcher(self) -> Watcher:
-        """What tells that something happened to a child."""
+    watcher: Watcher
 
     def call_at(self, when: float, action: Callable[[], None]) -> None:
         """Calls the action at that monotonic time, if the batch still exists."""
@@ -150,6 +147,7 @@ class RunningChild:
             if self._terminated_at is None:
                 self._terminated_at = time.monotonic()
                 _terminate_group(self._pid)
+            self._batch.watcher.forget_end(self._pid)
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=True)
             self._has_ended = True
         self._stop_feeding()
@@ -279,7 +277,7 @@ def _spawn(job: ChildJob, stdio: Stdio) -> int:
             return spawn(direct, job.cwd, stdio)
         except ExecError:
             pass  # bash knows what to do with it, or how to say what is wrong
-    return spawn(shell_invocation(job.command, job.env), job.cwd, stdio)
+    return spawn(shell_invocation(job.command, job.cwd, job.env), job.cwd, stdio)
 
 
 def _terminate_group(group: int) -> None:

@@ -5,19 +5,21 @@ import contextlib
 import os
 import select
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
-from weakref import WeakMethod
 
 from hookline.engine.child.facilities import facilities
 
 # The status as waitpid gives it, or None where the child is still to be waited for.
 Ended = Callable[[int | None], None]
 
+_ATTRIBUTE = "_hookline_child_watcher"
+
 
 class Watcher(Protocol):
-    """Calls back on the loop's thread until it is closed."""
+    """Calls back on the loop's thread."""
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:
         """Calls `ready` while there is something to read, or the end."""
@@ -31,33 +33,37 @@ class Watcher(Protocol):
     def ends(self, pid: int, ended: Ended) -> None:
         """Calls `ended` once, when the child has ended."""
 
-    def close(self) -> None:
-        """Stops watching everything."""
+    def forget_end(self, pid: int) -> None:
+        """Stops watching for the end of a child."""
 
 
-def open_watcher(loop: asyncio.AbstractEventLoop, *, is_for_many: bool) -> Watcher:
-    """A watcher for this loop, made of what the system has."""
-    if is_for_many and facilities().has_pidfd:
-        with contextlib.suppress(OSError):  # no descriptor left for it
-            return EpollWatcher(loop)
-    return LoopWatcher(loop)
+def watcher_for(loop: asyncio.AbstractEventLoop) -> Watcher:
+    """The watcher of this loop, made of what the system has."""
+    if not facilities().has_pidfd:
+        return LoopWatcher(loop)
+    watcher: EpollWatcher | None = getattr(loop, _ATTRIBUTE, None)
+    if watcher is None:
+        try:
+            watcher = EpollWatcher(loop)
+        except OSError:  # no descriptor left for it
+            return LoopWatcher(loop)
+        # The loop owns it, so that both go together, with everything that still hangs on them.
+        setattr(loop, _ATTRIBUTE, watcher)
+    return watcher
 
 
 class LoopWatcher:
-    """Uses the loop's own readers and writers, the cheapest way for one child."""
+    """Uses the loop's own readers and writers, and threads that wait."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._reading: set[int] = set()
-        self._writing: set[int] = set()
-        self._pidfds: set[int] = set()
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
         self._reading.add(fd)
         self._loop.add_reader(fd, ready)
 
     def writes(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
-        self._writing.add(fd)
         self._loop.add_writer(fd, ready)
 
     def forget(self, fd: int) -> None:  # noqa: D102 - see the protocol
@@ -65,45 +71,25 @@ class LoopWatcher:
             if fd in self._reading:
                 self._reading.discard(fd)
                 self._loop.remove_reader(fd)
-            if fd in self._writing:
-                self._writing.discard(fd)
+            else:
                 self._loop.remove_writer(fd)
 
     def ends(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
-        if not facilities().has_pidfd:
-            _wait_in_thread(self._loop, pid, ended)
-            return
-        try:
-            pidfd = os.pidfd_open(pid)
-        except ProcessLookupError:  # gone and reaped already, by somebody else
-            self._loop.call_soon(ended, None)
-        except OSError:  # no descriptor left for it; a thread needs none
-            _wait_in_thread(self._loop, pid, ended)
-        else:
-            self._pidfds.add(pidfd)
-            self.reads(pidfd, partial(self._pidfd_ready, pidfd, ended))
+        _wait_in_thread(self._loop, pid, ended)
 
-    def close(self) -> None:  # noqa: D102 - see the protocol
-        for fd in (*self._reading, *self._writing):
-            self.forget(fd)
-        for pidfd in self._pidfds:
-            os.close(pidfd)
-        self._pidfds.clear()
-
-    def _pidfd_ready(self, pidfd: int, ended: Ended) -> None:
-        self.forget(pidfd)
-        self._pidfds.discard(pidfd)
-        os.close(pidfd)
-        ended(None)
+    def forget_end(self, pid: int) -> None:  # noqa: D102 - see the protocol
+        # The thread ends with the child; it holds nothing.
+        pass
 
 
-class EpollWatcher(LoopWatcher):
-    """One epoll for all children of a batch, itself a single descriptor of the loop."""
+class EpollWatcher:
+    """One epoll for all children of a loop, itself a single descriptor of that loop; their ends come by pidfd."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
+        self._loop = weakref.ref(loop)
         self._epoll = select.epoll()
         self._ready: dict[int, Callable[[], None]] = {}
+        self._pidfds: dict[int, int] = {}
         loop.add_reader(self._epoll.fileno(), self._turn)
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
@@ -118,12 +104,25 @@ class EpollWatcher(LoopWatcher):
         if self._ready.pop(fd, None):
             self._epoll.unregister(fd)
 
-    def close(self) -> None:  # noqa: D102 - see the protocol
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.remove_reader(self._epoll.fileno())
-        self._ready.clear()
-        super().close()
-        self._epoll.close()
+    def ends(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:  # no descriptor left for it, or gone and reaped already, by somebody else
+            if loop := self._loop():
+                _wait_in_thread(loop, pid, ended)
+            return
+        self._pidfds[pid] = pidfd
+        self.reads(pidfd, partial(self._child_ended, pid, ended))
+
+    def forget_end(self, pid: int) -> None:  # noqa: D102 - see the protocol
+        pidfd = self._pidfds.pop(pid, None)
+        if pidfd is not None:
+            self.forget(pidfd)
+            os.close(pidfd)
+
+    def _child_ended(self, pid: int, ended: Ended) -> None:
+        self.forget_end(pid)
+        ended(None)
 
     def _turn(self) -> None:
         for fd, _ in self._epoll.poll(0):
@@ -135,7 +134,7 @@ class EpollWatcher(LoopWatcher):
 def _wait_in_thread(loop: asyncio.AbstractEventLoop, pid: int, ended: Ended) -> None:
     """Calls `ended`, a method, on the loop's thread when the child has ended."""
     # Waiting must not keep alive what a closed loop left behind: its end ends the hook.
-    reference = WeakMethod(ended)
+    reference = weakref.WeakMethod(ended)
 
     def wait() -> None:
         status = _wait(pid)
