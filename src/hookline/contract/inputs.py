@@ -1,7 +1,9 @@
 """What hooks are told: one JSON object with the session's facts first and then the event's own fields."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict, TypeGuard
+from typing import Annotated, Any, NamedTuple, NotRequired, Protocol, TypedDict, TypeGuard
+
+from msgspec import Meta
 
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import GenerateContentParameters, LLMRequest, LLMResponse
@@ -24,76 +26,80 @@ class SessionFacts(Protocol):
 class HookInput(TypedDict):
     """The fields that every hook gets."""
 
-    session_id: str
-    cwd: str
-    timestamp: str
-    hook_event_name: str
-    transcript_path: str
+    session_id: Annotated[str, Meta(description="The session's identifier.")]
+    cwd: Annotated[str, Meta(description="The project's directory, in which the hook runs.")]
+    timestamp: Annotated[str, Meta(description="When the event happened.", examples=["2025-02-18T16:30:00.000Z"])]
+    hook_event_name: Annotated[str, Meta(description="The event.")]
+    transcript_path: Annotated[str, Meta(description="The session's transcript, or an empty string.")]
 
 
 class BeforeToolFields(TypedDict):
     """The fields of BeforeTool."""
 
-    tool_name: str
-    tool_input: dict[str, Any]
-    mcp_context: NotRequired[dict[str, Any]]
+    tool_name: Annotated[str, Meta(description="The tool that is called.")]
+    tool_input: Annotated[dict[str, Any], Meta(description="The arguments that the tool is called with.")]
+    mcp_context: NotRequired[
+        Annotated[dict[str, Any], Meta(description="Which server the tool is from; for tools of an MCP server only.")]
+    ]
 
 
 class AfterToolFields(BeforeToolFields):
     """The fields of AfterTool."""
 
-    tool_response: dict[str, Any]
+    tool_response: Annotated[
+        dict[str, Any], Meta(description="What the tool gave: llmContent, returnDisplay, metadata and maybe error.")
+    ]
 
 
 class BeforeModelFields(TypedDict):
     """The field of BeforeModel and BeforeToolSelection."""
 
-    llm_request: LLMRequest
+    llm_request: Annotated[LLMRequest, Meta(description="The request to the model, text only.")]
 
 
 class AfterModelFields(BeforeModelFields):
     """The fields of AfterModel."""
 
-    llm_response: LLMResponse
+    llm_response: Annotated[LLMResponse, Meta(description="The model's complete response, text only.")]
 
 
 class BeforeAgentFields(TypedDict):
     """The field of BeforeAgent."""
 
-    prompt: str
+    prompt: Annotated[str, Meta(description="What the agent was asked.")]
 
 
 class AfterAgentFields(BeforeAgentFields):
     """The fields of AfterAgent."""
 
-    prompt_response: str
-    stop_hook_active: bool
+    prompt_response: Annotated[str, Meta(description="What the agent answered in the end.")]
+    stop_hook_active: Annotated[bool, Meta(description="True when a hook made the agent go on before.")]
 
 
 class SessionStartFields(TypedDict):
     """The field of SessionStart."""
 
-    source: SessionStartSource
+    source: Annotated[SessionStartSource, Meta(description="How the session came to be.")]
 
 
 class SessionEndFields(TypedDict):
     """The field of SessionEnd."""
 
-    reason: SessionEndReason
+    reason: Annotated[SessionEndReason, Meta(description="Why the session ended.")]
 
 
 class PreCompressFields(TypedDict):
     """The field of PreCompress."""
 
-    trigger: PreCompressTrigger
+    trigger: Annotated[PreCompressTrigger, Meta(description="Who asked for it.")]
 
 
 class NotificationFields(TypedDict):
     """The fields of Notification."""
 
-    notification_type: str
-    message: str
-    details: dict[str, Any]
+    notification_type: Annotated[str, Meta(description="What it is about.", examples=["ToolPermission"])]
+    message: Annotated[str, Meta(description="What the user is told.")]
+    details: Annotated[dict[str, Any], Meta(description="What belongs to this type of notification.")]
 
 
 class BeforeToolInput(HookInput, BeforeToolFields):

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from hookline.contract.events import HookEventName
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, OnError
+from hookline.contract.schema import json_schema
 
 Milliseconds = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
@@ -53,14 +53,45 @@ class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
     ] = False
 
 
+Groups = list[HookGroupSettings] | None
+
+
+class HooksByEvent(msgspec.Struct, kw_only=True, rename="pascal", forbid_unknown_fields=True):
+    """Groups of hooks for each event."""
+
+    before_tool: Annotated[Groups, Meta(description="Before a tool runs: can block it or change its input.")] = None
+    after_tool: Annotated[
+        Groups, Meta(description="After a tool ran: can add context for the model and hide its output from the user.")
+    ] = None
+    before_model: Annotated[
+        Groups, Meta(description="Before the model is called: can change the request or answer in its place.")
+    ] = None
+    after_model: Annotated[Groups, Meta(description="After the model answered: can change or hide the answer.")] = None
+    before_tool_selection: Annotated[
+        Groups, Meta(description="Before the model chooses a tool: can restrict what it may call.")
+    ] = None
+    before_agent: Annotated[Groups, Meta(description="When a prompt is given to the agent.")] = None
+    after_agent: Annotated[Groups, Meta(description="When the agent has dealt with a prompt.")] = None
+    session_start: Annotated[
+        Groups, Meta(description="When a session begins; matchers: startup, resume, clear, compress.")
+    ] = None
+    session_end: Annotated[
+        Groups, Meta(description="When a session ends; matchers: exit, clear, logout, prompt_input_exit, other.")
+    ] = None
+    pre_compress: Annotated[Groups, Meta(description="Before the history is compressed; matchers: manual, auto.")] = (
+        None
+    )
+    notification: Annotated[
+        Groups, Meta(description="When the user is asked for something; matcher: ToolPermission.")
+    ] = None
+
+
 class ExtensionSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """Hooks that an extension brings."""
 
     name: Annotated[str, Meta(description="The extension's name.")]
     is_active: Annotated[bool, Meta(description="false leaves its hooks out.")] = True
-    hooks: Annotated[
-        dict[HookEventName, list[HookGroupSettings]] | None, Meta(description="As in the file's own `hooks`.")
-    ] = None
+    hooks: Annotated[HooksByEvent | None, Meta(description="As in the file's own `hooks`.")] = None
 
 
 class LogSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
@@ -120,18 +151,12 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
     enable_hooks: Annotated[
         bool | None, Meta(description="true switches the hook system on; it is off by default.")
     ] = None
-    hooks: Annotated[
-        dict[HookEventName, list[HookGroupSettings]] | None, Meta(description="Groups of hooks for each event.")
-    ] = None
+    hooks: Annotated[HooksByEvent | None, Meta(description="Groups of hooks for each event.")] = None
     hooks_config: Annotated[HooksConfigSettings | None, Meta(description="Options of the hook system.")] = None
     extensions: Annotated[list[ExtensionSettings] | None, Meta(description="Extensions that bring hooks.")] = None
-    tools: ToolsSettings | None = None
+    tools: Annotated[ToolsSettings | None, Meta(description="The older home of enableHooks.")] = None
 
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of a settings file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "hookline settings",
-        **msgspec.json.schema(SettingsFile),
-    }
+    return json_schema(SettingsFile, "hookline settings")

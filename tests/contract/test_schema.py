@@ -1,0 +1,81 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from hookline.contract import inputs
+from hookline.contract.events import HookEventName
+from hookline.contract.outputs import decode_stdout
+from hookline.contract.schema import HookAnswer, HookSpecificAnswer, input_schema, output_schema
+from hookline.contract.wire import stringify_json
+
+WHOLE: dict[str, Any] = {
+    "decision": "deny",
+    "reason": "r",
+    "continue": False,
+    "stopReason": "s",
+    "suppressOutput": True,
+    "systemMessage": "m",
+    "hookSpecificOutput": {
+        "hookEventName": "BeforeTool",
+        "tool_input": {},
+        "additionalContext": "c",
+        "llm_request": {"messages": [{"role": "user", "content": "hi"}]},
+        "llm_response": {"text": "hi"},
+        "toolConfig": {"mode": "NONE"},
+        "permissionDecision": "ask",
+        "permissionDecisionReason": "p",
+        "clearContext": False,
+    },
+}
+
+
+def described(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = schema["$defs"][name]["properties"]
+    assert all(field.get("description") for field in properties.values())
+    return properties
+
+
+@pytest.mark.parametrize("event", HookEventName)
+def test_inputs_are_described(event: HookEventName) -> None:
+    """The schema of an input has a sentence for each field, knows which are always there, and its event."""
+    told = getattr(inputs, f"{event}Input")
+    schema = input_schema(event, told)
+    assert schema["title"] == f"{event} hook input"
+    assert described(schema, told.__name__).keys() == told.__annotations__.keys()
+    assert set(schema["$defs"][told.__name__]["required"]) == told.__required_keys__
+    assert schema["$defs"][told.__name__]["properties"]["hook_event_name"]["const"] == event.value
+
+
+@pytest.mark.req("HOOK-157")
+def test_the_answer_is_described_with_all_that_is_read() -> None:
+    """The schema of an answer has every field that is read, in both places, and nothing that is complained of."""
+    schema = output_schema()
+    assert described(schema, "HookAnswer").keys() == WHOLE.keys()
+    assert described(schema, "HookSpecificAnswer").keys() == WHOLE["hookSpecificOutput"].keys()
+    assert decode_stdout(stringify_json(WHOLE).decode()).complaints == ()
+    msgspec.convert(WHOLE, HookAnswer)
+
+
+@pytest.mark.req("HOOK-157")
+@pytest.mark.parametrize("place", [None, "hookSpecificOutput"])
+def test_what_the_type_refuses_is_complained_of(place: str | None) -> None:
+    """The decoder's complaints and the schema agree about every field's type; null is fine in both."""
+    fields = WHOLE[place] if place else WHOLE
+    for name in fields.keys() - {"hookEventName"}:
+        for value, good in (([], False), (None, True)):
+            answer: dict[str, Any] = {place: {name: value}} if place else {name: value}
+            complaints = decode_stdout(stringify_json(answer).decode()).complaints
+            assert (complaints == ()) is good, name
+            try:
+                msgspec.convert(answer, HookAnswer)
+            except msgspec.ValidationError:
+                assert not good, name
+            else:
+                assert good, name
+
+
+def test_the_specific_answer_has_no_required_field() -> None:
+    """Every field of an answer can be left out."""
+    assert HookSpecificAnswer.__required_keys__ == frozenset()
+    assert msgspec.convert({}, HookAnswer) == HookAnswer()

@@ -1,0 +1,103 @@
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource
+from hookline.settings.decode import decode_hooks
+from hookline.settings.jsonc import parse
+from hookline.settings.load import Layer
+from hookline.settings.merge import hooks_enabled
+from hookline.settings.schema import HooksByEvent, SettingsFile, settings_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+FENCE = re.compile(r"^```jsonc?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+OURS = {"hooks", "hooksConfig", "enableHooks", "extensions"}
+HOOK = {"type": "command", "command": "x"}
+
+
+def examples() -> Iterator[Any]:
+    for page in PAGES:
+        for number, text in enumerate(FENCE.findall(page.read_text(encoding="utf-8")), start=1):
+            if OURS & {*re.findall(r'^ *"(\w+)":', text, re.MULTILINE)}:
+                yield pytest.param(text, id=f"{page.relative_to(ROOT)}-{number}")
+
+
+def problems(values: dict[str, Any]) -> list[str]:
+    layers = [Layer(source=ConfigSource.USER, origin="example", values=values)]
+    return [str(problem) for problem in (*decode_hooks(layers).problems, *hooks_enabled(layers)[1])]
+
+
+@pytest.mark.req("HOOK-080")
+@pytest.mark.parametrize("text", list(examples()))
+def test_the_settings_in_the_docs_are_good(text: str) -> None:
+    """What the pages show is accepted by the schema's types, and read without a complaint."""
+    values = parse(text)
+    msgspec.convert(values, SettingsFile)
+    assert problems(values) == []
+
+
+def test_there_are_examples_in_the_docs() -> None:
+    """The test above looks at something: the README and the page for configurators each show a file."""
+    found = {str(example.id).rpartition("-")[0] for example in examples()}
+    assert {"README.md", "docs/configuration.md"} <= found
+
+
+@pytest.mark.req("HOOK-081")
+def test_every_event_is_in_the_schema() -> None:
+    """Editors complete the eleven events, and mark any other name."""
+    names = [field.encode_name for field in msgspec.structs.fields(HooksByEvent)]
+    assert sorted(names) == sorted(HookEventName)
+    assert settings_schema()["$defs"]["HooksByEvent"]["additionalProperties"] is False
+
+
+def test_every_field_is_described() -> None:
+    """An editor has a sentence for everything that can be written."""
+    bare = [
+        f"{name}.{field}"
+        for name, definition in settings_schema()["$defs"].items()
+        for field, schema in definition.get("properties", {}).items()
+        if not schema.get("description")
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("values", "good"),
+    [
+        ({}, True),
+        ({"theme": "dark", "enableHooks": None, "hooks": None}, True),
+        ({"hooks": {"BeforeTool": [{"hooks": [HOOK], "matcher": "x", "sequential": True}], "AfterTool": None}}, True),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "timeout": 5, "onError": "block", "env": {"A": "b"}}]}]}}, True),
+        ({"extensions": [{"name": "e", "isActive": False, "hooks": {"BeforeTool": [{"hooks": [HOOK]}]}}]}, True),
+        ({"hooksConfig": {"disabled": ["x"], "outputLimit": 1, "log": {"path": "/x"}}}, True),
+        ({"enableHooks": "yes"}, False),
+        ({"hooks": []}, False),
+        ({"hooks": {"PreToolUse": []}}, False),
+        ({"hooks": {"BeforeTool": {"hooks": [HOOK]}}}, False),
+        ({"hooks": {"BeforeTool": [HOOK]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [HOOK], "matcher": 5}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [{"type": "other", "command": "x"}]}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "timeout": -1}]}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "timeout": "5"}]}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "onError": "deny"}]}]}}, False),
+        ({"extensions": {}}, False),
+        ({"extensions": [{"name": "e", "isActive": "no"}]}, False),
+        ({"hooksConfig": {"outputLimit": 0}}, False),
+        ({"hooksConfig": {"disabled": "x"}}, False),
+    ],
+)
+def test_types_and_reader_agree(values: dict[str, Any], good: bool) -> None:
+    """What an editor marks by the schema is what the reader complains of, and the other way round."""
+    assert (problems(values) == []) is good
+    try:
+        msgspec.convert(values, SettingsFile)
+    except msgspec.ValidationError:
+        assert not good
+    else:
+        assert good
