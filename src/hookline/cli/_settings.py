@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from hookline.config import Config
 from hookline.errors import UsageError
@@ -20,19 +21,25 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_config(given: argparse.Namespace, *sinks: LogSink) -> Config:
-    """The configuration that the command's options ask for."""
-    for file in given.settings or ():
-        if not Path(file).is_file():
-            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
-    config = Config(
-        given.project,
-        session_id=getattr(given, "session_id", None),
-        settings_files=given.settings,
-        log_sinks=sinks,
-    )
+def make_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Config:
+    """The configuration that the command's options ask for, with its problems told on stderr."""
+    config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
     for problem in config.get_problems():
         print(f"hookline: {problem}", file=sys.stderr)
     if given.settings and any(problem.is_error for problem in config.get_problems()):
         raise UsageError("a settings file that you named cannot be used")
     return config
+
+
+def read_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Config:
+    """The same without a word about its problems; `facts` are what else `Config` takes."""
+    for file in given.settings or ():
+        if not Path(file).is_file():
+            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
+    return Config(given.project, settings_files=given.settings, log_sinks=sinks, **facts)
+
+
+def require_project(given: argparse.Namespace) -> None:
+    """Complains when the project is not a directory."""
+    if not Path(given.project).is_dir():
+        raise UsageError(f"{given.project} is not a directory; give --project the project's directory")

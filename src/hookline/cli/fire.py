@@ -2,12 +2,12 @@
 
 import argparse
 import asyncio
-import difflib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hookline.cli._events import event_of
 from hookline.cli._settings import add_settings_options, make_config
 from hookline.cli._show_fire import show_fire
 from hookline.config import Config
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fires the event and prints what came of it; the exit code is 2 when the merged answer blocks."""
-    event = _event(given.event)
+    event = event_of(given.event)
     fields = _fields(given.input)
     memory = MemorySink()
     config = make_config(given, memory)
@@ -74,15 +74,6 @@ async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any])
         return await system.get_event_handler().fire_event(event, fields)
     finally:
         system.dispose()
-
-
-def _event(name: str) -> HookEventName:
-    names = [event.value for event in HookEventName]
-    if name in names:
-        return HookEventName(name)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}?" if close else f"the events are {', '.join(names)}"
-    raise UsageError(f"{name} is not an event; {advice}")
 
 
 def _fields(given: str) -> Mapping[str, Any]:

@@ -10,7 +10,13 @@ from hookline.errors import HooklineError
 
 # Each command is a module of this folder with `configure(parser)` and `run(given)`.
 COMMANDS: Mapping[str, str] = {
+    "init": "write a commented settings file and a first hook",
+    "check": "find what is wrong with the settings, or surely not meant",
+    "agent": "run the coding agent whose every step goes through the hooks",
     "fire": "fire one event by hand and show what the hooks answer",
+    "doctor": "find out whether hooks run here, and if not, why",
+    "schema": "print the JSON Schema of settings, inputs or outputs",
+    "completion": "print a script that lets your shell complete all this",
 }
 
 
@@ -42,11 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 1
     given = parser.parse_args(words[:1])
-    command = cast("Command", import_module(f"hookline.cli.{given.command}"))
-    own_parser = Parser(
-        prog=f"hookline {given.command}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    command.configure(own_parser)
+    command, own_parser = load_command(given.command)
     try:
         return command.run(own_parser.parse_args(words[1:]))
     except HooklineError as error:
@@ -58,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; there is nobody left to tell.
         sys.stderr.close()
         return 1
+
+
+def load_command(name: str) -> tuple[Command, Parser]:
+    """The command of this name, with the parser of its options."""
+    command = cast("Command", import_module(f"hookline.cli.{name}"))
+    parser = Parser(prog=f"hookline {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    command.configure(parser)
+    return command, parser
 
 
 def _top_parser() -> argparse.ArgumentParser:

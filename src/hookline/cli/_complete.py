@@ -1,0 +1,90 @@
+"""Which words fit in a command line, read from the commands' own parsers."""
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from hookline.cli.main import COMMANDS, load_command
+from hookline.contract.events import HookEventName
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """The words that can stand in place of the last of these, which follow `hookline`; none where a file is wanted."""
+    # Bash takes `--project=here` apart.
+    *before, current = [word for word in words[:-1] if word != "="] + [
+        word.strip("='\"") for word in words[-1:] or [""]
+    ]
+    if not before:
+        fitting: Iterable[str] = (*COMMANDS, "--help", "--version")
+    elif before[0] in COMMANDS:
+        fitting = _fitting(load_command(before[0])[1], before[1:], current, before)
+    else:
+        fitting = ()
+    return [word for word in fitting if word.startswith(current.replace("\\", ""))]
+
+
+def _fitting(
+    parser: argparse.ArgumentParser, before: Sequence[str], current: str, line: Sequence[str]
+) -> Iterable[str]:
+    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001 - not told otherwise
+    options = {name: action for action in actions for name in action.option_strings}
+    places = [action for action in actions if not action.option_strings]
+    waiting: argparse.Action | None = None
+    for index, word in enumerate(before):
+        if waiting is not None:
+            waiting = None
+        elif word.partition("=")[0] in options and "=" in word:
+            continue
+        elif word in options:
+            waiting = options[word] if options[word].nargs != 0 else None
+        elif places:
+            if isinstance(places[0].choices, Mapping) and word in places[0].choices:
+                return _fitting(places[0].choices[word], before[index + 1 :], current, line)
+            if places[0].nargs not in ("*", "+"):
+                places.pop(0)
+    if waiting is not None:
+        return _values(waiting, line)
+    if current.startswith("-") or not places:
+        return options
+    return _values(places[0], line)
+
+
+def _values(action: argparse.Action, line: Sequence[str]) -> Iterable[str]:
+    if action.choices is not None:
+        return [str(choice) for choice in action.choices]
+    for name in (action.dest, str(action.metavar)):
+        if name in _KINDS:
+            return _KINDS[name](line)
+    return ()
+
+
+def _events(_: Sequence[str]) -> Iterable[str]:
+    return [event.value for event in HookEventName]
+
+
+def _tools(_: Sequence[str]) -> Iterable[str]:
+    from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - a person waits for the next word
+
+    return KNOWN_TOOLS
+
+
+def _hooks(line: Sequence[str]) -> Iterable[str]:
+    from hookline.cli.lint.setup import read_setup  # noqa: PLC0415 - the same
+    from hookline.config import Config  # noqa: PLC0415 - the same
+
+    given = dict(pairwise(line))
+    files = [given["--settings"]] if "--settings" in given else None
+    setup = read_setup(Config(given.get("--project", "."), settings_files=files))
+    return dict.fromkeys(hook.label for hook in setup.hooks)
+
+
+# By the name that an argument has in the program, or else to its readers.
+_KINDS: Mapping[str, Callable[[Sequence[str]], Iterable[str]]] = {
+    "event": _events,
+    "tool": _tools,
+    "hook": _hooks,
+    "EVENT": _events,
+    "TOOL": _tools,
+    "HOOK": _hooks,
+    "NAME": _hooks,
+}

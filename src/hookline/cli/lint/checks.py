@@ -1,0 +1,169 @@
+"""The checks of settings that nothing has to be run for: one row each."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import msgspec
+
+from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.matchers import (
+    matcher_no_tool,
+    matcher_no_trigger,
+    matcher_not_asked,
+    matcher_wildcard,
+    subjects_of,
+)
+from hookline.cli.lint.programs import program_fault
+from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.settings.decode import decode_options
+from hookline.settings.fingerprint import fingerprint
+from hookline.settings.load import Layer, Problem
+from hookline.settings.schema import HookGroupSettings, HookSettings
+
+_SECOND_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing to look for."""
+
+    rule: str
+    about: str
+    """What it finds, in a few words."""
+    find: Callable[[Setup], Iterable[Problem]]
+
+
+def run_checks(setup: Setup) -> Iterator[Finding]:
+    """Everything that is wrong with a setup, in the order of the checks."""
+    for check in CHECKS:
+        for problem in dict.fromkeys(check.find(setup)):
+            yield Finding(rule=check.rule, problem=problem)
+
+
+def _settings(setup: Setup) -> Iterable[Problem]:
+    return setup.problems
+
+
+def _not_enabled(setup: Setup) -> Iterator[Problem]:
+    if setup.is_enabled or not setup.active():
+        return
+    # Where somebody says no, that is the place to look at; else the first file with hooks.
+    layer = next((layer for layer in setup.layers if layer.values.get("enableHooks") is False), None)
+    if layer is not None:
+        said = 'is false, so no hook runs; write "enableHooks": true to switch them on'
+        yield layer.problem(("enableHooks",), said)
+    else:
+        layer, _ = setup.place(setup.active()[0])
+        yield layer.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+
+
+def _unknown_key(setup: Setup) -> Iterator[Problem]:
+    told = {(problem.origin, problem.path) for problem in setup.problems}
+    for hook in setup.hooks:
+        layer, path = setup.place(hook)
+        for place, struct, what in ((path, HookSettings, "hook"), (path[:-2], HookGroupSettings, "group")):
+            for problem in _unknown_keys(layer, place, struct, what):
+                if (problem.origin, problem.path) not in told:
+                    yield problem
+
+
+def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what: str) -> Iterator[Problem]:
+    known = [field.encode_name for field in msgspec.structs.fields(struct)]
+    for key in value_at(layer, place):
+        if key not in known:
+            said = f"is not an option of a {what} and is ignored; the options are {', '.join(known)}"
+            yield layer.problem((*place, str(key)), said)
+
+
+def _misplaced_key(setup: Setup) -> Iterator[Problem]:
+    ours = ("enableHooks", "hooks", "hooksConfig")
+    for layer in setup.layers:
+        for key in layer.values:
+            meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)
+            if key in set(HookEventName):
+                yield layer.problem((key,), f'is ignored here; put it inside "hooks": {{"{key}": …}}')
+            elif meant and key not in ours:
+                yield layer.problem((key,), f"is ignored; did you mean {meant[0]}?")
+
+
+def _disabled_name(setup: Setup) -> Iterator[Problem]:
+    labels = [hook.label for hook in setup.hooks]
+    for layer in setup.layers:
+        names = decode_options((replace(layer, is_guest=False),)).disabled
+        for index, name in enumerate(names):
+            if name not in labels:
+                meant = difflib.get_close_matches(name, labels, n=1)
+                advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
+                yield layer.problem(("hooksConfig", "disabled", index), f"names {name!r}, which no hook has; {advice}")
+
+
+def _timeout(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        if hook.timeout_ms == 0:
+            yield setup.at(hook, "is 0, so the hook is ended before it starts; give it some milliseconds", "timeout")
+        elif hook.timeout_ms < _SECOND_MS:
+            given, meant = f"{hook.timeout_ms:g}", f"{hook.timeout_ms * _SECOND_MS:.0f}"
+            yield setup.at(hook, f"is {given} milliseconds; if you mean seconds, write {meant}", "timeout")
+
+
+def _program(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        if fault := program_fault(hook, setup.project_dir, setup.environ):
+            yield setup.at(hook, fault, "command")
+
+
+def _duplicate(setup: Setup) -> Iterator[Problem]:
+    for event in HookEventName:
+        plans = [setup.planner.explain(event, subject) for subject in subjects_of(event, setup)]
+        running = {id(hook) for plan in plans for hook in plan.hooks}
+        for skip in (skip for plan in plans for skip in plan.skipped):
+            if skip.reason.startswith("duplicate") and id(skip.hook) not in running:
+                said = f"never runs ({skip.reason}); remove one of the two"
+                yield setup.at(skip.hook, said)
+
+
+def _erased_block(setup: Setup) -> Iterator[Problem]:
+    for event in (event for event, row in EVENT_TABLE.items() if row.replaces_fields and row.can_block):
+        hooks = setup.active(event)
+        if any(hook.sequential for hook in hooks):
+            continue  # a block ends the chain
+        for earlier, later in pairwise(hooks):
+            if earlier.command != later.command and _may_decide(later, setup.project_dir):
+                said = (
+                    f"answers after {earlier.label}, and on {event} a later answer replaces an earlier one, so it can "
+                    'erase a block; add "sequential": true to the group, or let it print no decision'
+                )
+                yield setup.at(later, said, "command")
+
+
+def _may_decide(hook: HookEntry, project_dir: str) -> bool:
+    """Whether a hook's command or scripts speak of decisions; what cannot be read may do so."""
+    texts = [(hook.command or "").encode()]
+    for file in fingerprint(hook, project_dir).files:
+        try:
+            texts.append(file.read_bytes())
+        except OSError:
+            return True
+    return any(word in text for text in texts for word in (b"decision", b"continue"))
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("settings", "settings that cannot be used, or not as they are", _settings),
+    Check("not-enabled", "hooks are configured and not enabled", _not_enabled),
+    Check("misplaced-key", "a key that is misspelt or stands at the wrong level", _misplaced_key),
+    Check("unknown-key", "a key of a hook or a group that means nothing", _unknown_key),
+    Check("disabled-name", "hooksConfig.disabled names a hook that is not there", _disabled_name),
+    Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard),
+    Check("matcher-no-tool", "a matcher that matches no known tool", matcher_no_tool),
+    Check("matcher-no-trigger", "a matcher that equals no source, reason, trigger or type", matcher_no_trigger),
+    Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
+    Check("timeout", "a timeout that was meant in seconds", _timeout),
+    Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("duplicate", "a hook that never runs because another has the same command", _duplicate),
+    Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block),
+)

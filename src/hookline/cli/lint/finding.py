@@ -1,0 +1,34 @@
+from dataclasses import dataclass
+from typing import Any
+
+from hookline.settings.load import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that a check found, and which check it was."""
+
+    rule: str
+    problem: Problem
+
+    @property
+    def level(self) -> str:
+        """`error` for what does not work at all, `warning` for what is surely not meant."""
+        return "error" if self.problem.is_error else "warning"
+
+    @property
+    def text(self) -> str:
+        """What is wrong and what to do, without the place."""
+        return f"{self.problem.path} {self.problem.message}".strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as `hookline check --json` shows it."""
+        return {
+            "file": self.problem.origin,
+            "line": self.problem.line,
+            "column": self.problem.column,
+            "path": self.problem.path,
+            "level": self.level,
+            "rule": self.rule,
+            "message": self.problem.message,
+        }

@@ -1,0 +1,66 @@
+"""What hooks are told in a dry run: ordinary calls, and some that a guard would refuse."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hookline.cli.lint.matchers import subjects_of
+from hookline.cli.lint.matching import TRIGGERS
+from hookline.cli.lint.setup import Setup
+from hookline.contract.events import HookEventName
+
+Fields = Mapping[str, Any]
+
+_CALLS: Mapping[str, tuple[Fields, ...]] = {
+    "read_file": ({"file_path": "notes.txt"}, {"file_path": ".env"}),
+    "write_file": (
+        {"file_path": "notes.txt", "content": "hello\n"},
+        {"file_path": ".env", "content": "API_KEY=sk-0000000000000000\nPASSWORD=secret\n"},
+    ),
+    "replace": ({"file_path": "notes.txt", "old_string": "hello", "new_string": "goodbye"},),
+    "list_directory": ({"path": "."},),
+    "glob": ({"pattern": "**/*.py"},),
+    "search_file_content": ({"pattern": "hello"},),
+    "run_shell_command": ({"command": "ls"}, {"command": "rm -rf / --no-preserve-root"}),
+}
+_REQUEST = {
+    "model": "sample-model",
+    "messages": [{"role": "user", "content": "What is in notes.txt? My password is secret."}],
+    "config": {"temperature": 0},
+}
+_RESPONSE = {
+    "text": "It says hello.",
+    "candidates": [{"content": {"role": "model", "parts": ["It says hello."]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"totalTokenCount": 12},
+}
+_OTHERS: Mapping[HookEventName, Fields] = {
+    HookEventName.BEFORE_MODEL: {"llm_request": _REQUEST},
+    HookEventName.AFTER_MODEL: {"llm_request": _REQUEST, "llm_response": _RESPONSE},
+    HookEventName.BEFORE_TOOL_SELECTION: {"llm_request": _REQUEST},
+    HookEventName.BEFORE_AGENT: {"prompt": "What is in notes.txt?"},
+    HookEventName.AFTER_AGENT: {
+        "prompt": "What is in notes.txt?",
+        "prompt_response": "It says hello.",
+        "stop_hook_active": False,
+    },
+}
+_TRIGGER_FIELDS: Mapping[HookEventName, tuple[str, Fields]] = {
+    HookEventName.SESSION_START: ("source", {}),
+    HookEventName.SESSION_END: ("reason", {}),
+    HookEventName.PRE_COMPRESS: ("trigger", {}),
+    HookEventName.NOTIFICATION: ("notification_type", {"message": "May ls be run?", "details": {"type": "exec"}}),
+}
+
+
+def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
+    """The inputs to try on the hooks of an event, each with what it is about."""
+    if event in _OTHERS:
+        yield event.value, _OTHERS[event]
+    elif event in _TRIGGER_FIELDS:
+        name, more = _TRIGGER_FIELDS[event]
+        yield from ((trigger, {name: trigger, **more}) for trigger in TRIGGERS[event])
+    else:
+        response = {"llmContent": "hello", "returnDisplay": "hello"}
+        told: Fields = {"tool_response": response} if event is HookEventName.AFTER_TOOL else {}
+        for tool in map(str, subjects_of(event, setup)):
+            for arguments in _CALLS.get(tool, ({},)):
+                yield tool, {"tool_name": tool, "tool_input": arguments, **told}

@@ -1,0 +1,102 @@
+"""What the checks look at: the configured hooks, where they stand, and the project that they would run in."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
+from hookline.engine.planner import HookPlanner
+from hookline.engine.registry import HookRegistry
+from hookline.log import HookLogger
+from hookline.settings.jsonc import PathStep
+from hookline.settings.load import Layer, Problem
+
+# The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
+KNOWN_TOOLS = (
+    "read_file",
+    "write_file",
+    "replace",
+    "list_directory",
+    "glob",
+    "search_file_content",
+    "run_shell_command",
+)
+
+Path = tuple[PathStep, ...]
+
+_STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The settings of a project as the engine reads them."""
+
+    layers: Sequence[Layer]
+    problems: tuple[Problem, ...]
+    """What the engine itself finds wrong with them."""
+    hooks: tuple[HookEntry, ...]
+    """Every usable hook, in the order of planning, disabled ones included."""
+    planner: HookPlanner
+    is_enabled: bool
+    tools: tuple[str, ...]
+    project_dir: str
+    environ: Mapping[str, str]
+
+    def active(self, *events: HookEventName) -> list[HookEntry]:
+        """The hooks of these events (of all, if none is named) that nobody switched off."""
+        return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
+
+    def at(self, hook: HookEntry, message: str, *below: PathStep) -> Problem:
+        """A problem of a hook, at the place of one of its keys if that is named and there."""
+        layer, path = self.place(hook)
+        return layer.problem((*path, *below) if has_value(layer, (*path, *below)) else path, message)
+
+    def at_matcher(self, hook: HookEntry, message: str) -> Problem:
+        """A problem of the matcher that a hook shares with its group."""
+        layer, path = self.place(hook)
+        return layer.problem((*path[:-2], "matcher"), message)
+
+    def place(self, hook: HookEntry) -> tuple[Layer, Path]:
+        """The layer that configures a hook, and the path of the hook in it."""
+        layer = next(layer for layer in self.layers if hook.origin in (layer.origin, _extension_of(hook, layer)))
+        return layer, tuple(int(index) if index else name for name, index in _STEP.findall(hook.location))
+
+
+def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
+    """The setup of a configuration, whether or not it enables hooks."""
+    registry = HookRegistry(config.get_layers, HookLogger(()))
+    registry.initialize()
+    return Setup(
+        layers=config.get_layers(),
+        problems=tuple(dict.fromkeys((*config.get_problems(), *registry.get_problems()))),
+        hooks=registry.get_all_hooks(),
+        planner=HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        is_enabled=config.get_enable_hooks(),
+        tools=(*KNOWN_TOOLS, *tools),
+        project_dir=config.get_working_dir(),
+        environ=config.get_environ(),
+    )
+
+
+def value_at(layer: Layer, path: Path) -> Any:
+    """The raw value at a path of a layer; KeyError, IndexError or TypeError when there is none."""
+    value: Any = layer.values
+    for step in path:
+        value = value[step]
+    return value
+
+
+def has_value(layer: Layer, path: Path) -> bool:
+    """Whether a layer has something at a path."""
+    try:
+        value_at(layer, path)
+    except (KeyError, IndexError, TypeError):
+        return False
+    return True
+
+
+def _extension_of(hook: HookEntry, layer: Layer) -> str | None:
+    return hook.origin if hook.origin.endswith(f"({layer.origin})") else None
