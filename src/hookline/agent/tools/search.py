@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,11 @@ SECONDS = 15.0
 _MERCY_S = 3.0
 
 
-async def _glob(arguments: Arguments, context: ToolContext) -> ToolResult:
+async def _glob(arguments: Arguments, context: ToolContext, *, seconds: float = SECONDS) -> ToolResult:
     pattern = arguments["pattern"]
     if pattern.startswith("/") or ".." in pattern.split("/"):
         return failure("pattern must not lead out of the directory; give the directory as path.")
-    answer = await _seek("glob", arguments, context, MAX_PATHS)
+    answer = await _seek("glob", arguments, context, MAX_PATHS, seconds)
     if isinstance(answer, ToolResult):
         return answer
     root = locate(arguments.get("path") or ".", context)
@@ -41,8 +42,8 @@ async def _glob(arguments: Arguments, context: ToolContext) -> ToolResult:
     return ToolResult(llm_content="\n".join([said, *names]), return_display=said)
 
 
-async def _search(arguments: Arguments, context: ToolContext) -> ToolResult:
-    answer = await _seek("search", arguments, context, MAX_MATCHES)
+async def _search(arguments: Arguments, context: ToolContext, *, seconds: float) -> ToolResult:
+    answer = await _seek("search", arguments, context, MAX_MATCHES, seconds)
     if isinstance(answer, ToolResult):
         return answer
     root = locate(arguments.get("path") or ".", context)
@@ -59,7 +60,9 @@ async def _search(arguments: Arguments, context: ToolContext) -> ToolResult:
     return ToolResult(llm_content="\n".join([said, *lines]), return_display=said)
 
 
-async def _seek(kind: str, arguments: Arguments, context: ToolContext, limit: int) -> dict[str, Any] | ToolResult:
+async def _seek(
+    kind: str, arguments: Arguments, context: ToolContext, limit: int, seconds: float
+) -> dict[str, Any] | ToolResult:
     """What the seeker answers, or why there is no answer."""
     root = locate(arguments.get("path") or ".", context)
     if not root.exists():
@@ -74,17 +77,17 @@ async def _seek(kind: str, arguments: Arguments, context: ToolContext, limit: in
         "include": arguments.get("include"),
         "case_sensitive": arguments.get("case_sensitive") is not False,
         "limit": limit,
-        "seconds": SECONDS,
+        "seconds": seconds,
     }
     outcome = await run_child(
         shlex.join([sys.executable, "-I", "-S", str(Path(_seeker.__file__))]),
         stdin=json.dumps(job).encode(),
         directory=context.project,
         context=context,
-        timeout_ms=(SECONDS + _MERCY_S) * 1000,
+        timeout_ms=(seconds + _MERCY_S) * 1000,
     )
     if outcome.timed_out:
-        return failure(f"The search took longer than {SECONDS:.0f} seconds; simplify the pattern, or narrow the path.")
+        return failure(f"The search took longer than {seconds:g} seconds; simplify the pattern, or narrow the path.")
     try:
         answer: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
@@ -100,7 +103,7 @@ def _stopped(answer: dict[str, Any], narrower: str) -> str:
         case "limit":
             return f", and there are more: narrow {narrower}"
         case "time":
-            return f" in {SECONDS:.0f} seconds, without having looked everywhere: narrow {narrower}"
+            return f" in the time for it, without having looked everywhere: narrow {narrower}"
         case _:
             return ""
 
@@ -128,20 +131,25 @@ GLOB = BuiltInTool(
     run=_glob,
 )
 
-SEARCH_FILE_CONTENT = BuiltInTool(
-    name="search_file_content",
-    description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
-    parameters=parameters(
-        ("pattern",),
-        pattern=string("A regular expression in Python's dialect, compared with each line.", minLength=1),
-        path=string("The directory or the file to look in; the project's directory if not given."),
-        include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
-        case_sensitive=_CASE,
-    ),
-    is_read_only=True,
-    aliases=DIRECTORY_ALIASES,
-    approval=reading("path", "search"),
-    run=_search,
-)
 
+def search_file_content(*, seconds: float = SECONDS) -> BuiltInTool:
+    """The tool that looks into files, giving up after so many seconds."""
+    return BuiltInTool(
+        name="search_file_content",
+        description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
+        parameters=parameters(
+            ("pattern",),
+            pattern=string("A regular expression in Python's dialect, compared with each line.", minLength=1),
+            path=string("The directory or the file to look in; the project's directory if not given."),
+            include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
+            case_sensitive=_CASE,
+        ),
+        is_read_only=True,
+        aliases=DIRECTORY_ALIASES,
+        approval=reading("path", "search"),
+        run=partial(_search, seconds=seconds),
+    )
+
+
+SEARCH_FILE_CONTENT = search_file_content()
 SEARCH_TOOLS = (GLOB, SEARCH_FILE_CONTENT)
