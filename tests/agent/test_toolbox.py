@@ -51,7 +51,7 @@ def test_what_a_model_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize("found", default_toolbox(), ids=lambda found: found.name)
+@pytest.mark.parametrize("found", list(default_toolbox()), ids=lambda found: found.name)
 def test_every_argument_is_described(found: Tool) -> None:
     """A model knows of an argument what the schema says about it."""
     assert found.description
