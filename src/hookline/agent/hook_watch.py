@@ -2,7 +2,8 @@
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import AggregatedHookResult, HookExecutionPlan, HookExecutionResult
+from hookline.contract.outputs import DefaultHookOutput
+from hookline.contract.results import AggregatedHookResult, HookExecutionPlan
 
 
 class HookWatch:
@@ -23,25 +24,31 @@ class HookWatch:
         """Tells what they decided together, and whose decision it was."""
         if result.plan is None:
             return
-        from hookline.engine.interpret import process_common_hook_output_fields  # noqa: PLC0415 - loaded only with hooks
+        from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
+        from hookline.engine.interpret import process_common_hook_output_fields  # noqa: PLC0415 - the same
 
+        event = result.plan.event
         output = result.final_output
         should_stop = process_common_hook_output_fields(result).should_stop
         blocked = output is not None and output.is_blocking_decision()
+        deciders = [
+            one.hook.label
+            for one in result.results
+            if one.output is not None and _decides(EVENT_TABLE[event].output(one.output.to_dict()))
+        ]
         decides = output is not None and (blocked or should_stop)
         self._listener(
             HooksFinished(
-                event=result.plan.event.value,
+                event=event.value,
                 subject=subject,
                 blocked=blocked,
                 should_stop=should_stop,
                 reason=output.get_effective_reason() if output is not None and decides else None,
-                decided_by=tuple(one.hook.label for one in result.results if _decides(one)) if decides else (),
+                decided_by=tuple(deciders) if decides else (),
                 effect=result.effect,
             )
         )
 
 
-def _decides(result: HookExecutionResult) -> bool:
-    output = result.output
-    return output is not None and (output.is_blocking_decision() or output.should_stop_execution())
+def _decides(output: DefaultHookOutput) -> bool:
+    return output.is_blocking_decision() or output.should_stop_execution()

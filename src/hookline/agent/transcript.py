@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.contents import content_from_json, to_json
+from hookline.agent.contents import content_from_json, function_calls, to_json
 from hookline.agent.tool import ToolCall
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
@@ -100,6 +100,9 @@ def read_history(path: Path) -> "list[Content]":
             history = [content_from_json(content) for content in record["history"]]
         elif kind == "session" and record.get("source") != "resume":
             history = []
+    if history and function_calls(history[-1], "open"):
+        # A program that was killed while its tools ran; the model takes no calls without their results.
+        history.pop()
     return history
 
 
