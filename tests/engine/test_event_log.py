@@ -302,3 +302,17 @@ def test_complaints_reach_the_author(project: Path) -> None:
             "decision 'maybe' is not one of block, deny, allow, approve, ask; nothing was decided",
         )
     ]
+
+
+def test_a_block_in_the_compatibility_field_is_logged_as_a_deny(project: Path) -> None:
+    """Whichever way a hook has said no, its record says so."""
+    answer = {"hookSpecificOutput": {"permissionDecision": "block"}}
+    (record,) = of_kind(log_of(project, "BeforeTool", says(answer)), "hook")
+    assert record.fields["decision"] == "deny"
+
+
+def test_a_hooks_own_environment_is_logged(project: Path) -> None:
+    """What a hook is given besides stdin stands in its record."""
+    hook = {"type": "command", "command": "true", "env": {"LEVEL": "high"}}
+    (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
+    assert record.fields["env"] == {"LEVEL": "high"}

@@ -88,7 +88,9 @@ class EventLog:
             "signal": result.signal,
             "timedOut": result.timed_out,
             "truncated": result.truncated,
-            "decision": result.output and result.output.decision,
+            "decision": _decision(result),
+            # What every hook gets added is in its stdin as well; this is its own.
+            **({"env": dict(result.hook.env)} if result.hook.env else {}),
             "stdin": result.stdin,
             "stdout": result.stdout,
             "stderr": result.stderr,
@@ -160,6 +162,15 @@ def _health(result: AggregatedHookResult) -> str:
 
 def _denies(result: HookExecutionResult) -> bool:
     return result.exit_code == EXIT_CODE_BLOCKING_ERROR and result.error is None
+
+
+def _decision(result: HookExecutionResult) -> str | None:
+    """What the hook decided, also where it said so in the event's own field."""
+    output = result.output
+    if output is None:
+        return None
+    is_block = EVENT_TABLE[result.event].output(output.to_dict()).is_blocking_decision()
+    return "deny" if is_block and not output.is_blocking_decision() else output.decision
 
 
 def _blocks(result: AggregatedHookResult) -> bool:

@@ -1,0 +1,83 @@
+"""Records → numbers: how often each hook ran, how it ended and how long it took."""
+
+import bisect
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from hookline.log.reader import LogEntry
+
+HookKey = tuple[str, str, str]
+"""A hook in the log: its event, what people call it, and the file that configures it."""
+
+_STEPS = tuple(digit * 10.0**power for power in range(-1, 7) for digit in (1, 2, 5))
+
+
+class Durations:
+    """Times in milliseconds, kept to three digits, so that a million of them need no more room than a thousand."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[float] = Counter()
+        self.maximum = 0.0
+
+    def add(self, milliseconds: float) -> None:
+        """Counts one more."""
+        self._counts[float(f"{milliseconds:.3g}")] += 1
+        self.maximum = max(self.maximum, milliseconds)
+
+    def quantile(self, part: float) -> float | None:
+        """The time that this part of the runs stayed within (0.5 is the median), or None when there are none."""
+        wanted = part * self._counts.total()
+        passed = 0
+        for value in sorted(self._counts):
+            passed += self._counts[value]
+            if passed >= wanted:
+                return min(value, self.maximum)
+        return None
+
+    def histogram(self) -> list[tuple[float, float, int]]:
+        """From, below, and how many: steps of 1, 2 and 5, from the first to the last that are needed."""
+        bins: Counter[int] = Counter()
+        for value, count in self._counts.items():
+            bins[bisect.bisect_right(_STEPS, value)] += count
+        if not bins:
+            return []
+        edges = [0.0, *_STEPS, float("inf")]
+        spans = list(pairwise(edges))
+        return [(*spans[index], bins[index]) for index in range(min(bins), max(bins) + 1)]
+
+
+@dataclass(slots=True)
+class HookStatistics:
+    """What the log knows about one hook."""
+
+    runs: int = 0
+    blocks: int = 0
+    failures: int = 0
+    timeouts: int = 0
+    last_run: str | None = None
+    durations: Durations = field(default_factory=Durations)
+
+    def add(self, entry: LogEntry) -> None:
+        """Counts one run."""
+        self.runs += 1
+        self.blocks += entry.is_block
+        self.failures += entry.is_failure
+        self.timeouts += bool(entry.timed_out)
+        self.last_run = max(self.last_run or "", entry.time or "") or None
+        self.durations.add(entry.duration or 0.0)
+
+
+def summarize(entries: Iterable[LogEntry]) -> dict[HookKey, HookStatistics]:
+    """The numbers of every hook that ran, in the order in which they first did."""
+    summary: dict[HookKey, HookStatistics] = {}
+    for entry in entries:
+        if not entry.is_run:
+            continue
+        key = (entry.event or "", entry.hook or "", entry.origin or "")
+        statistics = summary.get(key)
+        if statistics is None:
+            statistics = summary[key] = HookStatistics()
+        statistics.add(entry)
+    return summary

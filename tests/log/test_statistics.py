@@ -1,0 +1,71 @@
+import math
+from typing import Any
+
+import pytest
+
+from hookline.log.reader import LogEntry
+from hookline.log.statistics import Durations, summarize
+
+
+def durations(*values: float) -> Durations:
+    counted = Durations()
+    for value in values:
+        counted.add(value)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("values", "part", "expected"),
+    [
+        pytest.param([], 0.5, None, id="none"),
+        pytest.param([7.0], 0.5, 7.0, id="one"),
+        pytest.param([1, 2, 3], 0.5, 2, id="median"),
+        pytest.param(range(1, 101), 0.95, 95, id="p95"),
+        pytest.param([1, 1000], 0.95, 1000, id="p95-of-two"),
+        pytest.param([12.346, 12.354], 0.5, 12.3, id="three-digits"),
+        pytest.param([0.0], 0.95, 0.0, id="nothing"),
+    ],
+)
+def test_quantiles(values: list[float], part: float, expected: float | None) -> None:
+    """The part of the runs that is asked for took no longer, to three digits."""
+    assert durations(*values).quantile(part) == expected
+
+
+def test_the_maximum_is_exact_and_never_exceeded() -> None:
+    """Rounding to three digits does not make the p95 longer than the longest run."""
+    counted = durations(1.2399)
+    assert (counted.maximum, counted.quantile(0.95)) == (1.2399, 1.2399)
+
+
+def test_the_histogram_has_steps_of_one_two_and_five() -> None:
+    """From the first step to the last, the empty ones between them included."""
+    assert durations(1.0, 1.5, 2.0, 9.0, 10.0).histogram() == [(1, 2, 2), (2, 5, 1), (5, 10, 1), (10, 20, 1)]
+    assert durations(0.01).histogram() == [(0.0, 0.1, 1)]
+    assert durations(1e9).histogram() == [(5e6, math.inf, 1)]
+    assert durations().histogram() == []
+
+
+def test_a_million_times_need_little_room() -> None:
+    """Times are counted, not kept."""
+    counted = durations(*(number / 7 for number in range(100_000)))
+    assert len(counted._counts) < 8_000
+    assert counted.quantile(0.5) == pytest.approx(50_000 / 7, rel=0.01)
+
+
+def test_runs_are_summed_per_hook() -> None:
+    """The same name in another file, or for another event, is another hook; what is not a run does not count."""
+    run: dict[str, Any] = {"kind": "hook", "event": "BeforeTool", "hook": "guard", "origin": "a.json"}
+    summary = summarize(
+        [
+            LogEntry(**run, time="2", duration=3.0, success=True),
+            LogEntry(**run, time="1", duration=1.0, success=False, exit_code=2, decision="deny"),
+            LogEntry(**run, time="3", duration=50.0, success=False, timed_out=True, error="timed out after 50ms"),
+            LogEntry(**{**run, "origin": "b.json"}, success=True),
+            LogEntry(**{**run, "kind": "skip"}),
+        ]
+    )
+    assert list(summary) == [("BeforeTool", "guard", "a.json"), ("BeforeTool", "guard", "b.json")]
+    guard, other = summary.values()
+    assert (guard.runs, guard.blocks, guard.failures, guard.timeouts, guard.last_run) == (3, 1, 1, 1, "3")
+    assert (guard.durations.quantile(0.5), guard.durations.maximum) == (3.0, 50.0)
+    assert (other.runs, other.last_run) == (1, None)
