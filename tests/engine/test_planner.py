@@ -202,3 +202,13 @@ def test_many_subjects_do_not_fill_the_memory() -> None:
     for number in range(1100):
         assert planned.commands(f"tool_{number}") == (["a"] if number % 10 == 7 else [])
     assert planned.commands("tool_7") == ["a"]
+
+
+def test_explaining_tells_nobody() -> None:
+    """Who only asks what would run leaves no word of hooks that are not run; the event that follows does."""
+    planned = Planned(layer(group("a", "b", matcher="y")))
+    planned.planner.explain(BEFORE_TOOL, "x")
+    assert planned.made == []
+    planned.planner.create_execution_plan(BEFORE_TOOL, "x")
+    planned.planner.create_execution_plan(BEFORE_TOOL, "x")
+    assert [plan.event for plan in planned.made] == [BEFORE_TOOL]

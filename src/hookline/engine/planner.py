@@ -37,6 +37,7 @@ class HookPlanner:
         self._distrust = distrust
         self._on_plan = on_plan
         self._kept: dict[tuple[HookEventName, str | None], _KeptPlan] = {}
+        self._told: dict[tuple[HookEventName, str | None], HookExecutionPlan] = {}
         self._compiled: dict[HookEventName, tuple[int, Sequence[_Matched]]] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
@@ -44,10 +45,13 @@ class HookPlanner:
         if not self._registry.get_hooks_for_event(event):
             return None
         plan = self.explain(event, subject)
+        if self._told.get((event, subject)) is not plan:
+            self._told[event, subject] = plan
+            self._on_plan(plan)
         return plan if plan.hooks else None
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
-        """The same plan even when it is empty: it says of every configured hook why it does not run."""
+        """The same plan even when it is empty, for whoever asks: nobody is told that hooks are not run."""
         key = (event, subject)
         kept = self._kept.get(key)
         if kept is not None and self._still_holds(kept):
@@ -72,8 +76,8 @@ class HookPlanner:
         plan = _make_plan(*key, self._matched(key[0]), held_back)
         if len(self._kept) >= _MAX_KEPT_PLANS:
             self._kept.clear()
+            self._told.clear()
         self._kept[key] = _KeptPlan(self._registry.version, distrust, guests, plan)
-        self._on_plan(plan)
         return plan
 
     def _matched(self, event: HookEventName) -> Sequence[_Matched]:
