@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hookline.settings.jsonc import PathStep, parse, plain_json, position_of, read_path, show_path, span_of
+from hookline.settings.jsonc import PathStep, parse, plain_json, position_of, show_path, span_of
 
 COMMENTED = """\
 // for the team
@@ -89,9 +89,3 @@ def test_a_value_is_found_from_its_start_to_its_end(path: tuple[PathStep, ...], 
     if path == ():
         value = COMMENTED[COMMENTED.index("{") : -1]
     assert (span and COMMENTED[slice(*span)]) == value
-
-
-@pytest.mark.parametrize("path", [("hooks", "BeforeTool", 0, "hooks", 12), ("extensions", 1, "hooks"), ()])
-def test_a_path_that_was_shown_can_be_read(path: tuple[PathStep, ...]) -> None:
-    """A hook's place leads back to its line."""
-    assert read_path(show_path(path)) == path

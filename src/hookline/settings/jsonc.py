@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n\r]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
-_SHOWN_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
@@ -45,11 +44,6 @@ def show_path(path: Sequence[PathStep]) -> str:
     """A path as people write it: `hooks.BeforeTool[0].command`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")
-
-
-def read_path(shown: str) -> tuple[PathStep, ...]:
-    """The path that `show_path` has shown; true for all paths without dots and brackets in a key, such as a hook's."""
-    return tuple(int(index) if index else key for index, key in _SHOWN_STEP.findall(shown))
 
 
 def _offset_of(plain: str, path: Sequence[PathStep]) -> int | None:
