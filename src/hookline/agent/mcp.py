@@ -1,0 +1,285 @@
+"""Tools of MCP servers, which join our own in the toolbox and are run by the scheduler like those.
+
+A server that does not start, hangs or dies costs its tools and a note, never the agent.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hookline.agent._mcp_stderr import StderrTail
+from hookline.agent.events import Listener, Note
+from hookline.agent.mcp_settings import McpServer, configured_servers
+from hookline.agent.tool import ToolContext, failure
+from hookline.agent.toolbox import ToolBox, UnusableToolError
+from hookline.errors import MissingExtraError
+from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp import Tool as ServerTool
+    from mcp_types import CallToolResult, ContentBlock
+
+    from hookline.config import Config
+
+CONNECT_S = 30.0
+CLOSE_S = 10.0
+MAX_PAGES = 50
+MAX_CHARS = 100_000
+
+_MAX_NAME = 64
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+
+
+async def connect_mcp_servers(
+    config: "Config", toolbox: ToolBox, listener: Listener, *, connect_s: float = CONNECT_S
+) -> "McpConnections":
+    """Connects to the configured servers, all at once, and adds their tools to the toolbox in the settings' order."""
+    servers, notes = configured_servers(config.get_layers())
+    for text in notes:
+        listener(Note(text=text))
+    context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
+    connections = McpConnections([_Connection(server, context, toolbox, listener) for server in servers])
+    try:
+        await connections.open(connect_s)
+    except BaseException:
+        await connections.aclose()
+        raise
+    return connections
+
+
+class McpConnections:
+    """The servers of a session."""
+
+    def __init__(self, connections: "list[_Connection]") -> None:
+        self._connections = connections
+
+    async def open(self, connect_s: float) -> None:
+        """Connects to all; what does not answer in time is left out, with a note."""
+        if not self._connections:
+            return
+        try:
+            import mcp  # noqa: F401, PLC0415 - takes more than a second to load, and most people have no servers
+        except ImportError as error:
+            raise MissingExtraError("mcp", "agent") from error
+        # What it logs about a server's bad manners would otherwise be printed between the agent's own lines.
+        logging.getLogger("mcp").addHandler(logging.NullHandler())
+        await asyncio.gather(*(connection.open(connect_s) for connection in self._connections))
+        for connection in self._connections:
+            connection.offer_tools()
+
+    async def aclose(self) -> None:
+        """Ends all connections and the programs behind them, in a bounded time."""
+        await asyncio.gather(*(connection.aclose() for connection in self._connections))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTool:
+    """A tool of an MCP server."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    is_read_only: bool
+    mcp_context: Mapping[str, Any]
+    connection: "_Connection"
+
+    def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as they are: what they are called is the server's affair."""
+        return dict(arguments)
+
+    def needs_approval(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
+        """Always asked for, unless the settings trust the server: what a tool says of itself is no proof."""
+        server = self.connection.server
+        return None if server.is_trusted else f"call {self.mcp_context['tool_name']} of the MCP server {server.name}"
+
+    async def execute(self, arguments: Mapping[str, Any], _context: ToolContext) -> ToolResult:
+        """Has the server do it, within its time."""
+        return await self.connection.call(self.mcp_context["tool_name"], arguments)
+
+
+class _Connection:
+    """One server: a task that holds the connection open, and the tools that came with it."""
+
+    def __init__(self, server: McpServer, context: ToolContext, toolbox: ToolBox, listener: Listener) -> None:
+        self.server = server
+        self._context = context
+        self._toolbox = toolbox
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None
+        self._found: list[ServerTool] = []
+        self._offered: list[str] = []
+        self._connected = asyncio.Event()
+        self._closing = asyncio.Event()
+
+    async def open(self, connect_s: float) -> None:
+        """Connects and asks for the tools; a note when that fails or takes too long."""
+        self._task = asyncio.create_task(self._hold())
+        connected = asyncio.create_task(self._connected.wait())
+        try:
+            await asyncio.wait({self._task, connected}, timeout=connect_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            connected.cancel()
+        if not self._connected.is_set() and not self._task.done():
+            self._say(f"did not answer within {connect_s:g} seconds, so its tools are missing")
+            self._closing.set()
+            self._task.cancel()
+
+    def offer_tools(self) -> None:
+        """Adds the tools that were found to the toolbox."""
+        for found in self._found:
+            tool = McpTool(
+                name=_tool_name(self.server.name, found.name),
+                description=found.description or found.title or f"{found.name} of the MCP server {self.server.name}",
+                parameters=found.input_schema,
+                is_read_only=bool(found.annotations and found.annotations.read_only_hint),
+                mcp_context={**self.server.described(), "tool_name": found.name},
+                connection=self,
+            )
+            try:
+                self._toolbox.add(tool)
+            except UnusableToolError as error:
+                self._say(f"offers a tool that can't be used: {error}")
+            else:
+                self._offered.append(tool.name)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """What the server answered, or why it did not."""
+        from mcp import MCPError  # noqa: PLC0415 - loaded already, or there would be no connection
+        from mcp_types import CONNECTION_CLOSED  # noqa: PLC0415
+
+        if self._client is None:
+            return failure(f"The MCP server {self.server.name} is gone, so {name} was not run.")
+        limit_s = self.server.timeout_ms / 1000
+        try:
+            async with asyncio.timeout(limit_s):
+                return _result(await self._client.call_tool(name, dict(arguments)))
+        except TimeoutError:
+            return failure(f"{name} did not answer within {limit_s:g} seconds; whether it had an effect is not known.")
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                self._lose("has ended")
+                return failure(f"The MCP server {self.server.name} ended while {name} ran.")
+            return failure(f"The MCP server {self.server.name} refused the call: {error.message}")
+
+    async def aclose(self) -> None:
+        """Ends the connection and the program behind it."""
+        self._closing.set()
+        if self._task is None:
+            return
+        _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
+        for task in pending:
+            task.cancel()
+        # Its end has been told already, or nobody asks any more.
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({self._task}, timeout=CLOSE_S)
+
+    async def _hold(self) -> None:
+        """Connects, and stays until it is closed: the client must be left by the task that entered it."""
+        stderr = StderrTail()
+        try:
+            async with self._make_client(stderr) as client:
+                stderr.let_go()
+                self._found = await _all_tools(client)
+                self._client = client
+                self._connected.set()
+                await self._closing.wait()
+        except Exception as error:  # noqa: BLE001 - the door: a server's fault costs its tools, never the agent
+            said = "has ended" if self._connected.is_set() else "could not be used, so its tools are missing"
+            self._lose(f"{said}: {_reason(error)}{stderr.last_line()}")
+        finally:
+            self._client = None
+            stderr.close()
+
+    def _make_client(self, stderr: StderrTail) -> "Client":
+        from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded by now
+
+        if self.server.command is None:
+            return Client(self.server.url or "")
+        environ = {name: value for name, value in self._context.environ.items() if name in _INHERITED}
+        parameters = StdioServerParameters(
+            command=self.server.command,
+            args=list(self.server.args),
+            env={**environ, **self.server.env},
+            cwd=self._context.project / (self.server.cwd or ""),
+            encoding_error_handler="replace",
+        )
+        return Client(stdio_client(parameters, errlog=stderr.stream))
+
+    def _lose(self, what: str) -> None:
+        self._client = None
+        for name in self._offered:
+            self._toolbox.remove(name)
+        self._offered.clear()
+        if not self._closing.is_set():
+            self._closing.set()
+            self._say(what)
+
+    def _say(self, what: str) -> None:
+        self._listener(Note(text=f"The MCP server {self.server.name} {what}.", is_error=True))
+
+
+async def _all_tools(client: "Client") -> "list[ServerTool]":
+    tools: list[ServerTool] = []
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tools
+
+
+def _tool_name(server: str, tool: str) -> str:
+    """A name that models accept; two long ones that begin alike stay different."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"mcp__{server}__{tool}")
+    if len(name) <= _MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _MAX_NAME - len(digest) - 1]}_{digest}"
+
+
+def _result(answer: "CallToolResult") -> ToolResult:
+    parts = [_part(block) for block in answer.content]
+    if not parts and answer.structured_content is not None:
+        parts = [json.dumps(answer.structured_content, ensure_ascii=False)]
+    text = "\n".join(part for part in parts if isinstance(part, str))
+    if len(text) > MAX_CHARS:
+        text = f"{text[:MAX_CHARS]}\n[{len(text) - MAX_CHARS} characters left out]"
+    if answer.is_error:
+        return failure(text or "The tool failed without saying why.")
+    media = [part for part in parts if not isinstance(part, str)]
+    if not media:
+        return ToolResult(llm_content=text or "(no output)", return_display=text or "(no output)")
+    told = [{"text": text}] if text else []
+    attached = f"[{len(media)} attachment{'s' if len(media) > 1 else ''}]"
+    return ToolResult(llm_content=[*told, *media], return_display=f"{text}\n{attached}" if text else attached)
+
+
+def _part(block: "ContentBlock") -> str | dict[str, Any]:
+    """The text of a block, or a part that holds its data."""
+    match block.type:
+        case "text":
+            return block.text
+        case "image" | "audio":
+            return {"inlineData": {"mimeType": block.mime_type, "data": block.data}}
+        case "resource_link":
+            return f"{block.name}: {block.uri}"
+        case "resource":
+            text = getattr(block.resource, "text", None)
+            return text if text is not None else f"[binary resource {block.resource.uri}]"
+
+
+def _reason(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
