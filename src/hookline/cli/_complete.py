@@ -11,22 +11,22 @@ from hookline.contract.events import HookEventName
 def candidates(words: Sequence[str]) -> list[str]:
     """The words that can stand in place of the last of these, which follow `hookline`; none where a file is wanted."""
     # Bash takes `--project=here` apart.
-    *before, current = [word for word in words[:-1] if word != "="] + [
-        word.strip("='\"") for word in words[-1:] or [""]
-    ]
+    before = [word for word in words[:-1] if word != "="]
+    current = words[-1].strip("='\"").replace("\\", "") if words else ""
     if not before:
         fitting: Iterable[str] = (*COMMANDS, "--help", "--version")
     elif before[0] in COMMANDS:
         fitting = _fitting(load_command(before[0])[1], before[1:], current, before)
     else:
         fitting = ()
-    return [word for word in fitting if word.startswith(current.replace("\\", ""))]
+    return [word for word in fitting if word.startswith(current)]
 
 
 def _fitting(
     parser: argparse.ArgumentParser, before: Sequence[str], current: str, line: Sequence[str]
 ) -> Iterable[str]:
-    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001 - not told otherwise
+    # argparse has no public way to ask this.
+    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
     options = {name: action for action in actions for name in action.option_strings}
     places = [action for action in actions if not action.option_strings]
     waiting: argparse.Action | None = None

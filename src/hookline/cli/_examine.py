@@ -17,6 +17,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.child.command import shell_invocation
+from hookline.engine.child.exit_codes import show_ending
 from hookline.log import default_log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
@@ -221,5 +222,9 @@ async def _fire(system: HookSystem) -> AggregatedHookResult:
 def _seen(result: AggregatedHookResult) -> Sign:
     if result.final_output is not None and result.final_output.system_message == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {result.total_duration:.0f} ms")
-    what = [error.message for error in result.errors] + [done.stderr.strip() for done in result.results]
-    return Sign("canary", Health.BAD, f"a hook was fired and did not answer: {'; '.join(filter(None, what))}")
+    if not result.results:
+        what = "; ".join(error.message for error in result.errors) or "it was not run"
+        return Sign("canary", Health.BAD, f"a hook was fired in vain: {what}")
+    (done,) = result.results
+    said = f" ({done.stderr.strip()})" if done.stderr.strip() else ""
+    return Sign("canary", Health.BAD, f"a hook was fired and did not answer: it {show_ending(done)}{said}")

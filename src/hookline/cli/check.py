@@ -60,6 +60,8 @@ def run(given: argparse.Namespace) -> int:
     system = config.get_hook_system() if given.run else None
     if system is not None:
         findings += asyncio.run(dry_run(system, setup))
+    elif given.run:
+        print("hookline: nothing was run, because hooks are not enabled", file=sys.stderr)
     findings.sort(key=lambda finding: (not finding.problem.is_error, _place(finding)))
     if given.sarif:
         rules = {check.rule: check.about for check in CHECKS} | RULES

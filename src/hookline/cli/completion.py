@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--words",
         action="store_true",
-        help="what the scripts ask: of words on stdin, each ended by a null byte, what may stand in the last one's place",
+        help="what the scripts ask: what fits in place of the last of the words on stdin, each ended by a null byte",
     )
 
 
@@ -69,7 +69,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the script, or the words that fit."""
     if given.words:
         fitting = candidates(sys.stdin.read().split("\0")[:-1])
-        print(json.dumps(fitting) if given.json else "\n".join(fitting))
+        print(json.dumps(fitting) if given.json else "".join(f"{word}\n" for word in fitting), end="")
         return 0
     if given.shell is None:
         raise UsageError(f"which shell? hookline completion {'|'.join(_SCRIPTS)}")

@@ -29,6 +29,7 @@ _MCP_SAMPLE = "mcp__server__tool"
 
 # A star behind a letter, a digit or an underscore, where a wildcard would stand; `\w*` is what it seems.
 _WILDCARD = re.compile(r"(?<!\\)[A-Za-z0-9_]\*|^\*.")
+_NESTING = re.compile(r"[\\(\[]")
 _WORDS = re.compile(r"(\^?\(?(?:\?:)?)(\w+(?:\|\w+)*)(\)?\$?)")
 
 
@@ -61,17 +62,14 @@ def matcher_wildcard(setup: Setup) -> Iterator[Problem]:
 
 
 def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
-    """Matchers, or words of them, that match no known tool."""
+    """Matchers, or alternatives in them, that match no known tool."""
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
-        if _WILDCARD.search(matcher):
-            continue
-        parts = _WORDS.fullmatch(matcher.strip())
-        alternatives = [parts[1] + word + parts[3] for word in parts[2].split("|")] if parts else [matcher]
-        for alternative in alternatives:
-            if _MCP in alternative or any(matches(hook.event, alternative, tool) for tool in setup.tools):
+        for alternative in _alternatives(matcher):
+            if _MCP in alternative or _WILDCARD.search(alternative):
                 continue
-            word = parts[2] if parts and len(alternatives) == 1 else alternative.strip("^()$?:")
-            yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {_meant(word, setup)}")
+            if not any(matches(hook.event, alternative, tool) for tool in setup.tools):
+                advice = _meant(alternative.strip("^()$?: "), setup)
+                yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {advice}")
 
 
 def matcher_no_trigger(setup: Setup) -> Iterator[Problem]:
@@ -102,9 +100,20 @@ def _plain_words(matcher: str) -> list[str]:
     return parts[2].split("|") if parts else []
 
 
-def _as_regex(glob: str) -> str:
-    """The regular expression that somebody who wrote a wildcard means."""
-    text = glob.strip().strip("^$")
+def _alternatives(matcher: str) -> list[str]:
+    """The matchers that a matcher with bars in it consists of, as far as that is plain to see."""
+    if parts := _WORDS.fullmatch(matcher.strip()):
+        return [parts[1] + word + parts[3] for word in parts[2].split("|")]
+    return [matcher] if _NESTING.search(matcher) else matcher.split("|")
+
+
+def _as_regex(matcher: str) -> str:
+    """The regular expression that somebody who wrote wildcards means."""
+    return "|".join(_unglobbed(part) if _WILDCARD.search(part) else part for part in _alternatives(matcher.strip()))
+
+
+def _unglobbed(glob: str) -> str:
+    text = glob.strip("^$")
     inner = text.strip("*").replace(".*", "*").replace("*", ".*")
     return f"{'' if text.startswith('*') else '^'}{inner}{'' if text.endswith('*') else '$'}"
 

@@ -1,0 +1,277 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.cli.lint.checks import CHECKS, run_checks
+from hookline.cli.lint.setup import Setup
+
+MakeSetup = Callable[..., Setup]
+
+
+def hook(command: str = "true", **more: Any) -> dict[str, Any]:
+    return {"type": "command", "command": command, **more}
+
+
+def on(event: str, *hooks: dict[str, Any], **group: Any) -> dict[str, Any]:
+    return {"hooks": {event: [{**group, "hooks": list(hooks) or [hook()]}]}}
+
+
+def on_tool(matcher: str) -> list[dict[str, Any]]:
+    return [{"matcher": matcher, "hooks": [hook()]}]
+
+
+SILENT = "read -r line"
+DECIDES = """echo '{"decision": "allow"}'"""
+
+HITS: list[tuple[str, dict[str, Any], str, str]] = [
+    (
+        "settings",
+        on("PreToolUse"),
+        "hooks.PreToolUse",
+        "is not an event, so its hooks do not run; did you mean BeforeTool?",
+    ),
+    (
+        "settings",
+        on("BeforeTool", {"command": "true"}),
+        "hooks.BeforeTool[0].hooks[0]",
+        'has no type; add "type": "command"; it does not run',
+    ),
+    (
+        "settings",
+        on("BeforeTool", hook(timout=5)),
+        "hooks.BeforeTool[0].hooks[0].timout",
+        "is not an option and is ignored; did you mean timeout?",
+    ),
+    ("misplaced-key", {"BeforeTool": []}, "BeforeTool", 'is ignored here; put it inside "hooks": {"BeforeTool": …}'),
+    ("misplaced-key", {"hookConfig": {}}, "hookConfig", "is ignored; did you mean hooksConfig?"),
+    (
+        "unknown-key",
+        on("BeforeTool", async_=True),
+        "hooks.BeforeTool[0].async_",
+        "is not an option of a group and is ignored; the options are hooks, matcher, sequential",
+    ),
+    (
+        "disabled-name",
+        {**on("BeforeTool", hook(name="guard")), "hooksConfig": {"disabled": ["gaurd"]}},
+        "hooksConfig.disabled[0]",
+        "names 'gaurd', which no hook has; did you mean guard?",
+    ),
+    (
+        "matcher-wildcard",
+        on("BeforeTool", matcher="*_file"),
+        "hooks.BeforeTool[0].matcher",
+        "is '*_file', which is no regular expression and is compared as plain text; write '_file$'",
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="frobnicate"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "has 'frobnicate', which matches no known tool; the known ones are read_file, write_file, replace,"
+            " list_directory, glob, search_file_content, run_shell_command, and --tool frobnicate adds one"
+        ),
+    ),
+    (
+        "matcher-no-tool",
+        on("AfterTool", matcher="^(write_file|repalce)$"),
+        "hooks.AfterTool[0].matcher",
+        "has '^(repalce)$', which matches no known tool; did you mean replace?",
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="Bash"),
+        "hooks.BeforeTool[0].matcher",
+        "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+    ),
+    (
+        "matcher-no-trigger",
+        on("SessionStart", matcher="start"),
+        "hooks.SessionStart[0].matcher",
+        (
+            "is 'start', which SessionStart never has, so the hook never runs; here it is compared for equality with"
+            " one of startup, resume, clear, compress"
+        ),
+    ),
+    (
+        "matcher-not-asked",
+        on("BeforeModel", matcher="gemini"),
+        "hooks.BeforeModel[0].matcher",
+        "is 'gemini', but BeforeModel has nothing to match, so the hook runs each time; remove the matcher",
+    ),
+    (
+        "timeout",
+        on("BeforeTool", hook(timeout=30)),
+        "hooks.BeforeTool[0].hooks[0].timeout",
+        "is 30 milliseconds; if you mean seconds, write 30000",
+    ),
+    (
+        "timeout",
+        on("BeforeTool", hook(timeout=0)),
+        "hooks.BeforeTool[0].hooks[0].timeout",
+        "is 0, so the hook is ended before it starts; give it some milliseconds",
+    ),
+    (
+        "program",
+        on("BeforeTool", hook("./guard.sh")),
+        "hooks.BeforeTool[0].hooks[0].command",
+        "names ./guard.sh, which does not exist; write the file, or mend the path",
+    ),
+    (
+        "program",
+        on("BeforeTool", {"type": "plugin"}),
+        "hooks.BeforeTool[0].hooks[0]",
+        'is of type "plugin", which cannot be run; write "type": "command"',
+    ),
+    (
+        "erased-block",
+        on("BeforeModel", hook("exit 2", name="guard"), hook(DECIDES)),
+        "hooks.BeforeModel[0].hooks[1].command",
+        (
+            "answers after guard, and on BeforeModel a later answer replaces an earlier one, so it can erase a block;"
+            ' add "sequential": true to the group, or let it print no decision'
+        ),
+    ),
+]
+
+CLEAN: list[tuple[str, dict[str, Any]]] = [
+    ("nothing", {}),
+    ("all-tools", on("BeforeTool", matcher="*")),
+    ("one-tool", on("BeforeTool", matcher="^write_file$")),
+    ("alternatives", on("AfterTool", matcher="(write_file|replace)")),
+    ("prefix", on("BeforeTool", matcher="^write_")),
+    ("dot-star", on("BeforeTool", matcher="write_.*")),
+    ("class-star", on("BeforeTool", matcher=r"^write\w*$")),
+    ("mcp", on("BeforeTool", matcher="mcp__github__.*")),
+    ("trigger", on("SessionStart", matcher="startup")),
+    ("trigger-of-notifications", on("Notification", matcher="ToolPermission")),
+    ("no-matcher-on-a-model-event", on("BeforeModel")),
+    ("a-second", on("BeforeTool", hook(timeout=1000))),
+    ("other-keys", {"theme": "dark", "tools": {"core": []}, "$schema": "x"}),
+    ("disabled-by-name", {**on("BeforeTool", hook(name="guard")), "hooksConfig": {"disabled": ["guard"]}}),
+    ("disabled-by-command", {**on("BeforeTool"), "hooksConfig": {"disabled": ["true"]}}),
+    ("disabled-and-broken", on("BeforeTool", hook("./not-there", enabled=False, timeout=1), matcher="nothing")),
+    ("later-hook-decides-nothing", on("BeforeModel", hook("exit 2"), hook(SILENT))),
+    ("chain-ends-with-a-block", on("BeforeModel", hook("exit 2"), hook(DECIDES), sequential=True)),
+    ("tool-events-keep-blocks", on("BeforeTool", hook("exit 2"), hook(DECIDES))),
+    (
+        "same-command-for-other-tools",
+        {"hooks": {"BeforeTool": [*on_tool("^write_file$"), *on_tool("^replace$")]}},
+    ),
+    ("same-command-for-other-events", {"hooks": {"BeforeTool": on_tool("*"), "AfterTool": on_tool("*")}}),
+]
+
+
+@pytest.mark.parametrize(("rule", "settings", "path", "message"), HITS)
+def test_what_is_not_meant_is_found(
+    rule: str, settings: dict[str, Any], path: str, message: str, make_setup: MakeSetup
+) -> None:
+    """One finding, at its place, with what is wrong and what to do."""
+    found = [
+        (finding.rule, finding.problem.path, finding.problem.message) for finding in run_checks(make_setup(settings))
+    ]
+    assert found == [(rule, path, message)]
+
+
+@pytest.mark.parametrize("settings", [pytest.param(settings, id=name) for name, settings in CLEAN])
+def test_what_is_meant_is_left_alone(settings: dict[str, Any], make_setup: MakeSetup) -> None:
+    """No check has anything to say about settings that are as they should be."""
+    assert list(run_checks(make_setup(settings))) == []
+
+
+def test_every_check_has_a_hit_here() -> None:
+    """A new check needs a test."""
+    tested_below = {"not-enabled", "duplicate"}
+    assert {check.rule for check in CHECKS} - tested_below == {rule for rule, *_ in HITS}
+
+
+@pytest.mark.parametrize(
+    ("matcher", "meant"),
+    [
+        ("write_*", "^write_"),
+        ("^write_*$", "^write_"),
+        ("*read*", "read"),
+        ("mcp_*_x", "^mcp_.*_x$"),
+        ("write_*|replace", "^write_|replace"),
+    ],
+)
+def test_a_wildcard_is_translated(matcher: str, meant: str, make_setup: MakeSetup) -> None:
+    """The advice is the regular expression that the wildcard stands for."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", matcher=matcher)))
+    assert finding.rule == "matcher-wildcard"
+    assert finding.problem.message.endswith(f"write {meant!r}")
+
+
+def test_each_alternative_is_looked_at(make_setup: MakeSetup) -> None:
+    """A wildcard beside a word does not hide that the word matches nothing."""
+    found = run_checks(make_setup(on("BeforeTool", matcher="write_*|Bash")))
+    assert [finding.rule for finding in found] == ["matcher-wildcard", "matcher-no-tool"]
+
+
+def test_a_shared_matcher_is_told_once(make_setup: MakeSetup) -> None:
+    """Two hooks of a group have one matcher, and one finding about it."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", hook("true"), hook("echo"), matcher="Write")))
+    assert finding.rule == "matcher-no-tool"
+
+
+def test_tools_can_be_added(make_setup: MakeSetup) -> None:
+    """A tool that the agent has is known when it is named."""
+    assert list(run_checks(make_setup(on("BeforeTool", matcher="^frobnicate$"), tools=("frobnicate",)))) == []
+
+
+def test_places_are_lines_and_columns(make_setup: MakeSetup) -> None:
+    """A finding stands where the value stands."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", hook(timeout=5))))
+    file = Path(finding.problem.origin)
+    line = file.read_text().splitlines()[(finding.problem.line or 0) - 1]
+    assert line[(finding.problem.column or 0) - 1 :].startswith("5")
+
+
+def test_hooks_of_an_extension_have_a_place(make_setup: MakeSetup) -> None:
+    """The settings file that brings an extension is where its hooks are mended."""
+    extension = {"name": "lint", **on("BeforeTool", hook(timeout=5))}
+    (finding,) = run_checks(make_setup({"extensions": [extension]}))
+    assert finding.problem.path == "extensions[0].hooks.BeforeTool[0].hooks[0].timeout"
+    assert finding.problem.line is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "message"),
+    [
+        pytest.param(
+            on("BeforeTool"), "hooks", 'do not run: hooks are off by default; add "enableHooks": true', id="unsaid"
+        ),
+        pytest.param(
+            {"enableHooks": False, **on("BeforeTool")},
+            "enableHooks",
+            'is false, so no hook runs; write "enableHooks": true to switch them on',
+            id="false",
+        ),
+    ],
+)
+def test_hooks_that_are_not_enabled_are_told(
+    settings: dict[str, Any], path: str, message: str, make_setup: MakeSetup
+) -> None:
+    """Hooks without `enableHooks` are surely meant to run."""
+    (finding,) = run_checks(make_setup(settings, enable=False))
+    assert (finding.rule, finding.problem.path, finding.problem.message) == ("not-enabled", path, message)
+
+
+def test_a_duplicate_names_the_hook_that_runs(make_setup: MakeSetup) -> None:
+    """Of two hooks with one command the first runs, and the second is told, whichever file it is in."""
+    setup = make_setup(on("BeforeTool", matcher="^write_file$|^replace$"), on("BeforeTool", matcher="^replace$"))
+    (finding,) = run_checks(setup)
+    first, second = (layer.origin for layer in setup.layers)
+    assert (finding.rule, finding.problem.origin) == ("duplicate", second)
+    assert finding.problem.message == (
+        f"never runs (duplicate: the same command already runs from {first}: hooks.BeforeTool[0].hooks[0]); "
+        "remove one of the two"
+    )
+
+
+def test_a_later_script_is_read_for_decisions(make_setup: MakeSetup, hook_script: Callable[..., Path]) -> None:
+    """What a script prints decides whether it can erase a block, not what its command line says."""
+    script = hook_script(DECIDES)
+    findings = run_checks(make_setup(on("BeforeModel", hook("exit 2"), hook(str(script)))))
+    assert [finding.rule for finding in findings] == ["erased-block"]

@@ -1,0 +1,134 @@
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.cli.lint.dry_run import dry_run
+from hookline.cli.lint.setup import read_setup
+from hookline.config import Config
+
+
+def findings(config: Config) -> list[tuple[str, str, str]]:
+    """What a dry run says: rule, path and message."""
+    system = config.get_hook_system()
+    assert system is not None
+    found = asyncio.run(dry_run(system, read_setup(config)))
+    return [(finding.rule, finding.problem.path, finding.problem.message) for finding in found]
+
+
+def settings(event: str, *commands: str, **group: Any) -> dict[str, Any]:
+    hooks = [{"type": "command", "command": command} for command in commands]
+    return {"enableHooks": True, "hooks": {event: [{**group, "hooks": hooks}]}}
+
+
+COMMAND = "hooks.{}[0].hooks[0].command"
+DENY = """echo '{"decision": "deny"}'"""
+
+
+@pytest.mark.parametrize(
+    ("event", "command", "rule", "said"),
+    [
+        pytest.param(
+            "BeforeTool",
+            "grep -q '[.]env' && exit 1; exit 0",
+            "run-exit-code",
+            "exited with code 1, which blocks nothing; to block, exit with 2 (tried on read_file)",
+            id="blocks-with-1",
+        ),
+        pytest.param(
+            "AfterTool",
+            "echo broken >&2; exit 3",
+            "run-exit-code",
+            "exited with code 3 (broken), which blocks nothing; exit with 0 when all is well (tried on read_file)",
+            id="cannot-block-anyway",
+        ),
+        pytest.param(
+            "BeforeTool",
+            f"{DENY}; exit 1",
+            "run-exit-code",
+            "printed a block but exited with code 1, so it was not read; exit with 0 or 2 (tried on read_file)",
+            id="block-is-not-read",
+        ),
+        pytest.param(
+            "BeforeTool",
+            """echo '{"tool_input": {}}'""",
+            "run-answer",
+            "answered, but tool_input stands at the top level; it counts only inside hookSpecificOutput"
+            " (tried on read_file)",
+            id="wrong-level",
+        ),
+        pytest.param(
+            "BeforeModel",
+            """echo '{"hookSpecificOutput": {"decision": "deny"}}'""",
+            "run-answer",
+            "answered, but hookSpecificOutput.decision counts only at the top level (tried on BeforeModel)",
+            id="wrong-level-below",
+        ),
+        pytest.param(
+            "AfterModel",
+            DENY,
+            "run-answer",
+            'blocks, but AfterModel cannot block; to end the session answer "continue": false (tried on AfterModel)',
+            id="block-that-blocks-nothing",
+        ),
+        pytest.param(
+            "PreCompress",
+            "exec no-such-program 2>/dev/null",
+            "run-failed",
+            "exited with code 127; such a hook has no effect (tried on manual)",
+            id="not-found",
+        ),
+        pytest.param(
+            "Notification",
+            "kill -KILL $$",
+            "run-failed",
+            "was killed by SIGKILL; such a hook has no effect (tried on ToolPermission)",
+            id="killed",
+        ),
+    ],
+)
+def test_what_a_hook_does_wrong_is_told_once(event: str, command: str, rule: str, said: str, project: Path) -> None:
+    """Each thing once, however many samples show it, at the hook's command."""
+    assert findings(Config(project, settings=settings(event, command))) == [(rule, COMMAND.format(event), said)]
+
+
+@pytest.mark.parametrize(
+    ("event", "command"),
+    [
+        pytest.param("BeforeTool", "grep -q '[.]env' && exit 2; exit 0", id="guard"),
+        pytest.param("BeforeTool", DENY, id="json"),
+        pytest.param("SessionEnd", "cat >/dev/null", id="silent"),
+        pytest.param("BeforeAgent", "echo some text", id="text"),
+    ],
+)
+def test_good_hooks_have_no_findings(event: str, command: str, project: Path) -> None:
+    """A dry run has nothing to say about hooks that do what they should."""
+    assert findings(Config(project, settings=settings(event, command))) == []
+
+
+def test_an_erased_block_is_seen(project: Path) -> None:
+    """On a model event the later hook's answer counts, and a dry run shows it."""
+    config = Config(project, settings=settings("BeforeModel", "exit 2", """echo '{"decision": "allow"}'"""))
+    ((rule, path, said),) = findings(config)
+    assert (rule, path) == ("run-overridden", "hooks.BeforeModel[0].hooks[1].command")
+    assert """echo '{"decision": "allow"}' overrode the decision of exit 2; the later one wins here""" in said
+
+
+def test_a_hook_for_a_tool_of_its_own_is_tried(project: Path) -> None:
+    """A tool that only the matcher names is a sample, too."""
+    config = Config(project, settings=settings("BeforeTool", "exit 1", matcher="^mcp__git__push$"))
+    ((_, _, said),) = findings(config)
+    assert said.endswith("(tried on mcp__git__push)")
+
+
+def test_untrusted_hooks_are_not_run(project: Path) -> None:
+    """A dry run is no way around trust."""
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(settings("BeforeTool", f"touch {project}/ran")))
+    ((rule, path, said),) = findings(Config(project))
+    assert (rule, path) == ("run-skipped", "hooks.BeforeTool[0].hooks[0]")
+    assert said.startswith("was not tried (untrusted: ")
+    assert not (project / "ran").exists()

@@ -1,0 +1,119 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from hookline.cli.lint.programs import program_fault
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry
+
+
+def fault(command: str, project: Path, **env: str) -> str | None:
+    hook = HookEntry(
+        event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="f", location="l", command=command, env=env
+    )
+    return program_fault(hook, str(project), os.environ)
+
+
+def write(path: Path, text: str, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, newline="")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("true", id="program-on-path"),
+        pytest.param("exit 2", id="builtin"),
+        pytest.param("./good.sh --flag", id="file-in-the-project"),
+        pytest.param("$LLXPRT_PROJECT_DIR/good.sh", id="project-variable"),
+        pytest.param('"${CLAUDE_PROJECT_DIR}/good.sh"', id="quoted-project-variable"),
+        pytest.param("~/at-home.sh", id="home"),
+        pytest.param("FOO=bar ./good.sh", id="assignment"),
+        pytest.param("sh plain.sh", id="script-of-an-interpreter"),
+        pytest.param("sh -c 'not-there'", id="program-text"),
+        pytest.param("python3 -m json.tool", id="module"),
+        pytest.param("sh -e plain.sh && echo 'not-there'", id="for-the-shell"),
+        pytest.param("./by-env.py", id="found-by-env"),
+        pytest.param("./no-shebang", id="no-shebang"),
+    ],
+)
+def test_what_can_be_started_is_fine(command: str, project: Path, own_home: Path) -> None:
+    """Whatever the runner would start has no fault."""
+    write(project / "good.sh", "#!/bin/sh\n")
+    write(project / "plain.sh", "", mode=0o644)
+    write(project / "by-env.py", "#!/usr/bin/env python3\n")
+    write(project / "no-shebang", "true\n")
+    write(own_home / "at-home.sh", "#!/bin/sh\n")
+    assert fault(command, project) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        pytest.param("./none.sh", "./none.sh, which does not exist; write the file, or mend the path", id="missing"),
+        pytest.param(
+            "A=b ./none.sh x", "./none.sh, which does not exist; write the file, or mend the path", id="assigned"
+        ),
+        pytest.param(
+            "./plain.sh", "./plain.sh, which is not executable; run: chmod +x ./plain.sh", id="not-executable"
+        ),
+        pytest.param("./folder", "./folder, which is a directory; name a program", id="directory"),
+        pytest.param(
+            "no-such-program --x",
+            "no-such-program, which is neither on PATH nor a word of bash; install it or write its path",
+            id="not-on-path",
+        ),
+        pytest.param(
+            "plain.sh", "plain.sh, which is not on PATH; for the file in the project write ./plain.sh", id="no-slash"
+        ),
+        pytest.param(
+            "sh none.sh", "none.sh, which does not exist; write the file, or mend the path", id="missing-script"
+        ),
+        pytest.param(
+            "python3 -u none.py",
+            "none.py, which does not exist (and everything is blocked meanwhile); write the file, or mend the path",
+            id="missing-python-script",
+        ),
+        pytest.param(
+            "./windows.sh",
+            "./windows.sh, whose lines end as on Windows, so its interpreter is not found; save it with plain ends",
+            id="carriage-returns",
+        ),
+        pytest.param(
+            "./strange.sh",
+            "./strange.sh, whose first line asks for /no/such/sh, which is not there; install it or mend that line",
+            id="no-interpreter",
+        ),
+        pytest.param(
+            "./by-env.sh",
+            "./by-env.sh, whose first line asks for no-such-sh, which is not there; install it or mend that line",
+            id="no-interpreter-by-env",
+        ),
+    ],
+)
+def test_what_cannot_be_started_is_told(command: str, said: str, project: Path) -> None:
+    """Each fault says what is wrong and what to do."""
+    write(project / "plain.sh", "#!/bin/sh\n", mode=0o644)
+    write(project / "windows.sh", "#!/bin/sh\r\ntrue\r\n")
+    write(project / "strange.sh", "#!/no/such/sh\n")
+    write(project / "by-env.sh", "#!/usr/bin/env no-such-sh\n")
+    (project / "folder").mkdir()
+    assert fault(command, project) == f"names {said}"
+
+
+def test_a_command_that_the_shell_cannot_read_is_told(project: Path) -> None:
+    """An open quote is found without running anything."""
+    said = fault(f"touch {project}/ran; echo 'open", project)
+    assert said is not None
+    assert "is not something that bash can read" in said
+    assert not (project / "ran").exists()
+
+
+def test_the_path_of_the_hook_counts(project: Path, tmp_path: Path) -> None:
+    """A hook's own PATH is where its program is looked for."""
+    write(tmp_path / "bin" / "my-guard", "#!/bin/sh\n")
+    assert fault("my-guard", project) is not None
+    assert fault("my-guard", project, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}") is None

@@ -1,0 +1,227 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hookline.cli.main import main
+
+OnTerminal = Callable[..., str]
+
+# The part of the SARIF 2.1.0 schema that a run of ours uses; the standard's own file is 180 kB and not ours to copy.
+SARIF_SHAPE = {
+    "type": "object",
+    "required": ["version", "runs", "$schema"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool", "results"],
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "required": ["name", "rules"],
+                                "properties": {
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": {"type": "object", "required": ["id", "shortDescription"]},
+                                    }
+                                },
+                            }
+                        },
+                    },
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "results": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["ruleId", "ruleIndex", "level", "message", "locations"],
+                            "properties": {
+                                "ruleIndex": {"type": "integer", "minimum": 0},
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "message": {"type": "object", "required": ["text"]},
+                                "locations": {
+                                    "type": "array",
+                                    "minItems": 1,
+                                    "items": {
+                                        "type": "object",
+                                        "required": ["physicalLocation"],
+                                        "properties": {
+                                            "physicalLocation": {
+                                                "type": "object",
+                                                "required": ["artifactLocation"],
+                                                "properties": {
+                                                    "region": {
+                                                        "type": "object",
+                                                        "properties": {
+                                                            "startLine": {"type": "integer", "minimum": 1},
+                                                            "startColumn": {"type": "integer", "minimum": 1},
+                                                        },
+                                                    }
+                                                },
+                                            }
+                                        },
+                                    },
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+WARNED = {"hooks": {"BeforeTool": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}}
+BROKEN = {"hooks": {"BeforeTool": [{"hooks": [{"command": "true"}]}]}}
+GOOD = {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+
+
+@pytest.fixture(autouse=True)
+def in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test is run from the project's directory."""
+    monkeypatch.chdir(project)
+
+
+def write(project: Path, settings: dict[str, Any]) -> Path:
+    path = project / ".llxprt" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"enableHooks": True, **settings}, indent=2))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "code"),
+    [
+        pytest.param(GOOD, [], 0, id="good"),
+        pytest.param(WARNED, [], 0, id="warned"),
+        pytest.param(WARNED, ["--strict"], 1, id="warned-strictly"),
+        pytest.param(WARNED, ["--strict", "--tool", "Bash"], 0, id="known-tool"),
+        pytest.param(BROKEN, [], 1, id="broken"),
+        pytest.param(BROKEN, ["--json"], 1, id="broken-json"),
+        pytest.param(BROKEN, ["--sarif"], 1, id="broken-sarif"),
+    ],
+)
+def test_errors_fail_and_warnings_do_when_they_should(
+    settings: dict[str, Any], options: list[str], code: int, project: Path
+) -> None:
+    """The exit code is for CI."""
+    write(project, settings)
+    assert main(["check", *options]) == code
+
+
+def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors come first; files below this directory are named in short."""
+    write(project, {"hooks": WARNED["hooks"] | {"AfterTool": BROKEN["hooks"]["BeforeTool"]}})
+    main(["check"])
+    assert capsys.readouterr().out == (
+        ".llxprt/settings.json:18:11: error [settings]\n"
+        '    hooks.AfterTool[0].hooks[0] has no type; add "type": "command"; it does not run\n'
+        ".llxprt/settings.json:6:20: warning [matcher-no-tool]\n"
+        "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; did you mean run_shell_command?\n"
+        "\n"
+        "1 error, 1 warning (1 hook in 1 file)\n"
+    )
+
+
+def test_good_settings_are_said_to_be(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Silence could mean that nothing was looked at."""
+    write(project, GOOD)
+    main(["check"])
+    assert capsys.readouterr().out == "Nothing wrong with 1 hook in 1 file.\n"
+
+
+def test_without_settings_the_places_are_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody whose file is in the wrong place is told the right ones."""
+    assert main(["check"]) == 0
+    printed = capsys.readouterr().out
+    assert f"{project}/.llxprt/settings.json" in printed
+    assert "hookline init" in printed
+
+
+def test_a_file_that_is_not_json_is_one_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The place is where reading failed."""
+    write(project, {}).write_text('{\n  "enableHooks": tru\n}')
+    assert main(["check"]) == 1
+    assert ".llxprt/settings.json:2:18: error [settings]\n    is not JSON" in capsys.readouterr().out
+
+
+def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding has its place, level, rule and message, in parts."""
+    path = write(project, WARNED)
+    main(["check", "--json"])
+    assert json.loads(capsys.readouterr().out) == {
+        "files": [str(path)],
+        "hooks": 1,
+        "findings": [
+            {
+                "file": str(path),
+                "line": 6,
+                "column": 20,
+                "path": "hooks.BeforeTool[0].matcher",
+                "level": "warning",
+                "rule": "matcher-no-tool",
+                "message": "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+            }
+        ],
+    }
+
+
+def test_sarif_has_the_shape_of_the_standard(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every result points at a rule that the run declares."""
+    write(project, {"hooks": WARNED["hooks"] | {"AfterTool": BROKEN["hooks"]["BeforeTool"]}})
+    main(["check", "--sarif"])
+    report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, SARIF_SHAPE)
+    (run,) = report["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [rules[result["ruleIndex"]] for result in run["results"]] == ["settings", "matcher-no-tool"]
+    assert [result["ruleId"] for result in run["results"]] == ["settings", "matcher-no-tool"]
+
+
+def test_a_dry_run_is_asked_for(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without `--run` nothing is started; with it the hooks are."""
+    hooks = [{"type": "command", "command": f"touch {project}/ran; exit 1"}]
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+    main(["check", "--settings", str(file)])
+    assert not (project / "ran").exists()
+    assert "Nothing wrong" in capsys.readouterr().out
+    assert main(["check", "--settings", str(file), "--run", "--strict"]) == 1
+    assert (project / "ran").exists()
+    assert "exited with code 1, which blocks nothing; to block, exit with 2" in capsys.readouterr().out
+
+
+def test_a_dry_run_of_disabled_hooks_is_said_to_be_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody who asked for a run and gets none is told why."""
+    write(project, {**GOOD, "enableHooks": False})
+    main(["check", "--run"])
+    assert capsys.readouterr().err == "hookline: nothing was run, because hooks are not enabled\n"
+
+
+def test_a_project_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A typing error in `--project` is not a project without problems."""
+    assert main(["check", "--project", "/no/such/place"]) == 1
+    assert "/no/such/place is not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(60, 3), (200, 2)])
+def test_a_terminal_gets_colour_and_fitting_lines(
+    columns: int, lines: int, project: Path, on_terminal: OnTerminal
+) -> None:
+    """On a terminal the level is coloured, and long advice is wrapped to its width."""
+    write(project, WARNED)
+    shown = on_terminal("check", COLUMNS=str(columns))
+    assert "\x1b[33mwarning\x1b[0m" in shown
+    finding = shown.partition("\n\n")[0].splitlines()
+    assert len(finding) == lines
+    assert all(len(line) <= columns for line in finding[1:])

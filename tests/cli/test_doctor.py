@@ -1,0 +1,212 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.cli.main import main
+from hookline.settings.trust import default_trust_path
+
+
+@pytest.fixture(autouse=True)
+def in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test is run from the project's directory."""
+    monkeypatch.chdir(project)
+
+
+def write(folder: Path, *commands: str, **more: Any) -> Path:
+    path = folder / ".llxprt" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    hooks = [{"type": "command", "command": command} for command in commands]
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}, **more}))
+    return path
+
+
+def examine(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[tuple[str, str, str]]]:
+    """The exit code, and every sign with what is said of it."""
+    code = main(["doctor", "--json", *options])
+    report = json.loads(capsys.readouterr().out)
+    assert report["healthy"] is (code == 0)
+    return code, [(sign["about"], sign["health"], sign["said"]) for sign in report["signs"]]
+
+
+def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Enabled, with a hook that can be run: everything is good, down to the canary."""
+    file = write(own_home, "true")
+    code, signs = examine(capsys)
+    assert code == 0
+    assert {about: health for about, health, _ in signs} == dict.fromkeys(
+        [
+            "project file",
+            "user file",
+            "system file",
+            "enabled",
+            "shell",
+            "limits",
+            "log",
+            "trust",
+            "BeforeTool",
+            "canary",
+        ],
+        "good",
+    )
+    assert ("user file", "good", f"{file}: says enableHooks true") in signs
+    assert ("enabled", "good", f"yes, by {file}") in signs
+    assert ("BeforeTool", "good", "true can be run") in signs
+
+
+def test_nothing_is_left_behind(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The canary's settings and log are its own: the user's log gets no record of it."""
+    write(own_home, "true")
+    examine(capsys)
+    assert not (tmp_path / "state").exists()
+
+
+def test_hooks_are_not_run(own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the canary is."""
+    write(own_home, f"touch {project}/ran")
+    examine(capsys)
+    assert not (project / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        pytest.param(
+            None, 'no: no settings file says "enableHooks": true; hookline init writes one that does', id="none"
+        ),
+        pytest.param(
+            {"enableHooks": None},
+            'no: no settings file says "enableHooks": true; add it to the file with your hooks',
+            id="unsaid",
+        ),
+        pytest.param({"enableHooks": False}, "no, by {}, which has the last word; change it there", id="false"),
+    ],
+)
+def test_hooks_that_are_not_enabled_are_bad(
+    settings: dict[str, Any] | None, said: str, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sign says which file decides, or that none does."""
+    file = write(own_home, "true", **settings) if settings else None
+    code, signs = examine(capsys)
+    assert code == 1
+    assert ("enabled", "bad", said.format(file)) in signs
+
+
+def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not JSON costs its hooks."""
+    file = write(own_home)
+    file.write_text("{x}")
+    code, signs = examine(capsys)
+    assert code == 1
+    (said,) = [said for about, health, said in signs if (about, health) == ("user file", "bad")]
+    assert said.startswith(f"{file}:1:2: is not JSON")
+
+
+def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sign says what is missing, and where it is configured."""
+    file = write(own_home, "./guard.sh")
+    code, signs = examine(capsys)
+    assert code == 1
+    said = "names ./guard.sh, which does not exist; write the file, or mend the path"
+    assert ("BeforeTool", "bad", f"./guard.sh {said} ({file}: hooks.BeforeTool[0].hooks[0])") in signs
+
+
+def test_a_project_hook_needs_trust(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An untrusted hook does not run, so that is bad."""
+    write(project, "true")
+    code, signs = examine(capsys)
+    assert code == 1
+    assert ("BeforeTool", "bad", "true is not trusted yet; look at it and run: hookline trust") in signs
+
+
+def test_a_named_file_needs_no_trust(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Naming a file means trusting it."""
+    file = write(project, "true")
+    assert examine(capsys, "--settings", str(file))[0] == 0
+
+
+def test_a_trust_file_that_others_can_write_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing in it is believed."""
+    write(own_home, "true")
+    path = default_trust_path()
+    path.parent.mkdir(parents=True)
+    path.write_text('{"version": 1, "projects": {}}')
+    path.chmod(0o666)
+    code, signs = examine(capsys)
+    assert code == 1
+    assert [about for about, health, _ in signs if health == "bad"] == ["trust"]
+
+
+def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A disabled hook and a log that is switched off do not fail the command."""
+    file = write(own_home, "./none", hooksConfig={"disabled": ["./none"], "log": {"enabled": False}})
+    code, signs = examine(capsys)
+    assert code == 0
+    assert [(about, said) for about, health, said in signs if health == "odd"] == [
+        ("log", "switched off by hooksConfig.log.enabled; hooks run, and nothing is recorded"),
+        ("BeforeTool", f"./none is disabled by {file}"),
+    ]
+
+
+def test_a_log_that_cannot_be_written_is_noted(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hooks run without a log, so it is odd and not bad."""
+    (tmp_path / "a-file").write_text("")
+    write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "a-file" / "hooks.jsonl")}})
+    code, signs = examine(capsys)
+    assert code == 0
+    assert [about for about, health, _ in signs if health == "odd"] == ["log"]
+
+
+def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None:
+    """Where the shell itself is broken, the doctor has seen it with its own eyes."""
+    write(own_home, "true")
+    shell = project / "bin" / "bash"
+    shell.parent.mkdir()
+    shell.write_text("#!/bin/sh\necho out of order >&2\nexit 1\n")
+    shell.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "hookline", "doctor", "--json"],
+        env={**os.environ, "PATH": f"{shell.parent}:{os.environ['PATH']}"},
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.returncode == 1, done.stderr
+    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
+    assert signs["canary"] == {
+        "about": "canary",
+        "health": "bad",
+        "said": "a hook was fired and did not answer: it exited with code 1 (out of order)",
+    }
+
+
+def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., str]) -> None:
+    """Marks are coloured, and long lines are wrapped below their own column."""
+    write(own_home, "./none")
+    shown = on_terminal("doctor", COLUMNS="70")
+    assert "\x1b[31mBAD   \x1b[0m\x1b[1mBeforeTool" in shown
+    assert "1 thing to mend before all hooks run here." in shown
+
+
+def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) -> None:
+    """In a script the exit code is enough."""
+    write(own_home, "true")
+    done = subprocess.run(
+        [sys.executable, "-m", "hookline", "doctor"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith("\nHooks run here.\n")
