@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import mcp  # noqa: F401 - its loading takes long, and is no part of any test's time
 import pytest
 
 from hookline import Config

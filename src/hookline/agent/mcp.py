@@ -9,7 +9,6 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,12 +174,14 @@ class _Connection:
         self._closing.set()
         if self._task is None:
             return
+        if not self._connected.is_set():
+            # It waits for an answer of the server, and would not notice.
+            self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
         for task in pending:
             task.cancel()
-        # Its end has been told already, or nobody asks any more.
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait({self._task}, timeout=CLOSE_S)
+        if pending:
+            await asyncio.wait(pending, timeout=CLOSE_S)
 
     async def _hold(self) -> None:
         """Connects, and stays until it is closed: the client must be left by the task that entered it."""
