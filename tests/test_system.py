@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -356,3 +357,46 @@ def test_the_output_limit_is_an_option(project: Path) -> None:
     assert result.complaints == (
         "stdout was cut after 4 bytes, so nothing was read from it; print less, or raise hooksConfig.outputLimit",
     )
+
+
+def test_a_log_path_in_nobodys_home_costs_the_path_only(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards run even when the log cannot be where the settings say."""
+    given = settings("exit 2", hooksConfig={"log": {"path": "~no-such-user/hooks.jsonl"}})
+    result = fire(system_of(Config(project, settings=given)))
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
+    assert "~no-such-user/hooks.jsonl names no home directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lists", "seen"),
+    [
+        pytest.param({}, {"KEEP_ME", "MY_TOKEN"}, id="everything"),
+        pytest.param({"deny": ["*_TOKEN"]}, {"KEEP_ME"}, id="deny"),
+        pytest.param({"allow": ["KEEP_*"]}, {"KEEP_ME"}, id="allow"),
+        pytest.param({"allow": ["*_ME", "MY_*"], "deny": ["MY_*"]}, {"KEEP_ME"}, id="deny-wins"),
+    ],
+)
+def test_lists_decide_what_hooks_inherit(project: Path, lists: dict[str, Any], seen: set[str]) -> None:
+    """`hooksConfig.environment` keeps variables from hooks; PATH always reaches them."""
+    given = settings("env", hooksConfig={"environment": lists, "log": {"enabled": False}})
+    environ = {"PATH": os.environ["PATH"], "KEEP_ME": "1", "MY_TOKEN": "2"}
+    result = fire(system_of(Config(project, settings=given, environ=environ)))
+    names = {line.partition("=")[0] for line in result.results[0].stdout.splitlines()}
+    assert names & {"KEEP_ME", "MY_TOKEN"} == seen
+    assert {"PATH", "LLXPRT_PROJECT_DIR"} <= names
+
+
+def test_changed_settings_count_from_the_next_event(tmp_path: Path, project: Path) -> None:
+    """A settings file is read again when it changed, and the change is logged; a broken one lifts no guard."""
+    file, memory = tmp_path / "settings.json", MemorySink()
+    file.write_text(json.dumps(settings("exit 2")))
+    system = system_of(Config(project, settings_files=[file], log_sinks=[memory]))
+    assert fire(system).results[0].hook.command == "exit 2"
+    file.write_text(json.dumps(settings("exit 0 # another")))
+    assert fire(system).results[0].hook.command == "exit 0 # another"
+    file.write_text("{ broken")
+    assert fire(system).results[0].hook.command == "exit 0 # another"
+    file.write_text(json.dumps({**settings("exit 2"), "enableHooks": False}))
+    assert fire(system).plan is None
+    assert sum("read again" in record.message for record in memory.records) == 3

@@ -182,9 +182,19 @@ class _PlanTeller:
 def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:
     if not options.log.enabled:
         return ()
-    path = Path(options.log.path).expanduser() if options.log.path else default_log_path()
+    path = _log_path(options.log.path)
     redactor = Redactor(options.redact, environ) if options.redact else None
     return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
+
+
+def _log_path(given: str | None) -> Path:
+    if not given:
+        return default_log_path()
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:  # "~nobody/…" for somebody who does not exist
+        sys.stderr.write(f"hookline: hooksConfig.log.path {given} names no home directory; the usual log is used\n")
+        return default_log_path()
 
 
 def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callable[[], Mapping[str, str]]:

@@ -168,7 +168,9 @@ class HookEventHandler:
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
             self._tell_fault(name, stage, error, "so its hooks had no effect")
-            return build_failure_envelope(error, stage, {"event": name.value})
+            failed = build_failure_envelope(error, stage, {"event": name.value})
+            self._show(name, lambda observer: observer.hooks_finished(failed, None))
+            return failed
         try:
             processed = process_common_hook_output_fields(result)
             self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
