@@ -3,7 +3,14 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A slow machine is not a fault of the code: each test has its own time limit anyway.
+hypothesis.settings.register_profile(
+    "hookline", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("hookline")
 
 HookScript = Callable[..., Path]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.contract.llm import GenerateContentParameters
@@ -350,7 +350,6 @@ def split_pairs(contents: list[Any]) -> list[str]:
 
 
 @given(conversations())
-@settings(deadline=None)
 def test_no_answer_loses_a_part_that_is_not_text(
     conversation: tuple[list[types.Content], list[tuple[str, str]]],
 ) -> None:
@@ -363,7 +362,6 @@ def test_no_answer_loses_a_part_that_is_not_text(
 
 
 @given(conversations())
-@settings(deadline=None)
 def test_the_rewritten_request_says_what_the_hook_said(
     conversation: tuple[list[types.Content], list[tuple[str, str]]],
 ) -> None:
@@ -381,7 +379,6 @@ def test_the_rewritten_request_says_what_the_hook_said(
 
 
 @given(histories)
-@settings(deadline=None)
 def test_an_unchanged_answer_gives_the_same_contents(history: list[types.Content]) -> None:
     """A hook that returns the messages as it got them changes nothing at all."""
     base = GenerateContentParameters(model="m", contents=history)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.contract.events import HookEventName
@@ -218,7 +218,6 @@ def function_calls(contents: list[Any]) -> list[Any]:
 
 
 @given(st.fixed_dictionaries({"llm_request": REQUESTS | JSON, "llm_response": RESPONSES | JSON}))
-@settings(deadline=None)
 def test_no_answer_to_before_model_raises(specific: dict[str, Any]) -> None:
     """Any JSON in any place gives a request that keeps its calls and a response that can be serialised."""
     output = BeforeModelHookOutput({"hookSpecificOutput": specific})
@@ -230,7 +229,6 @@ def test_no_answer_to_before_model_raises(specific: dict[str, Any]) -> None:
 
 
 @given(RESPONSES | JSON, JSON)
-@settings(deadline=None)
 def test_no_answer_to_after_model_raises(said: Any, proceed: Any) -> None:
     """Any JSON in any place gives a response that keeps the model's calls, or none."""
     output = AfterModelHookOutput({"continue": proceed, "hookSpecificOutput": {"llm_response": said}})
@@ -242,7 +240,6 @@ def test_no_answer_to_after_model_raises(said: Any, proceed: Any) -> None:
 
 
 @given(OBJECTS | JSON)
-@settings(deadline=None)
 def test_no_answer_to_before_tool_selection_raises(said: Any) -> None:
     """Any JSON in place of a tool configuration gives one that the SDK accepts."""
     output = BeforeToolSelectionHookOutput({"hookSpecificOutput": {"toolConfig": said}})
