@@ -7,23 +7,10 @@ from typing import NamedTuple
 
 # Variables that bash acts on or rewrites when it starts: with one of these only bash knows what a command sees.
 _BASH_REWRITES = frozenset(
-    [
-        "IFS",
-        "PS4",
-        "OPTIND",
-        "OPTERR",
-        "LINENO",
-        "RANDOM",
-        "SRANDOM",
-        "SECONDS",
-        "EPOCHSECONDS",
-        "EPOCHREALTIME",
-        "PPID",
-        "HISTCMD",
-        "COMP_WORDBREAKS",
-        "SHELLOPTS",
-        "POSIXLY_CORRECT",
-    ]
+    (
+        *("IFS", "PS4", "OPTIND", "OPTERR", "LINENO", "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME"),
+        *("PPID", "HISTCMD", "COMP_WORDBREAKS", "SHELLOPTS", "POSIXLY_CORRECT"),
+    )
 )
 _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998

@@ -1,4 +1,4 @@
-"""Fills a child's stdin, as far as possible before the child exists."""
+"""Fills a child's stdin."""
 
 import contextlib
 import fcntl
@@ -40,10 +40,15 @@ class SharedInputs:
         return lent
 
 
+def fits(data: bytes) -> bool:
+    """Whether the data can be put into a usual pipe before there is a reader."""
+    return len(data) <= _USUAL_PIPE_BYTES
+
+
 def fill(feed: int, data: bytes, shared: SharedInputs | None) -> memoryview:
-    """Puts into a new pipe what fits and returns the rest."""
+    """Puts into a new pipe what it takes and returns the rest."""
     os.set_blocking(feed, False)
-    if len(data) <= _USUAL_PIPE_BYTES:
+    if fits(data):
         return write(feed, memoryview(data))
     _enlarge(feed, len(data))
     lent = shared.lend(data, feed) if shared else 0

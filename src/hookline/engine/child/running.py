@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hookline.engine.child.command import Invocation, direct_invocation, shell_invocation
 from hookline.engine.child.facilities import facilities
-from hookline.engine.child.feeding import SharedInputs, fill, write
+from hookline.engine.child.feeding import SharedInputs, fill, fits, write
 from hookline.engine.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.engine.child.reading import Output, read, reads_to_the_end
 from hookline.engine.child.reaper import REAPER, signal_group
@@ -87,11 +87,9 @@ class RunningChild:
             for _ in range(3):
                 opened += os.pipe()
             stdin, feed, stdout_fd, stdout, stderr_fd, stderr = opened
-            self._rest = fill(feed, job.stdin, self._batch.inputs)
-            if not self._rest:
-                # Before the spawn, so that no other child can hold it open.
-                os.close(feed)
-                opened.remove(feed)
+            # A short input waits in the pipe for its reader; a long one is written while the child starts.
+            if fits(job.stdin):
+                self._rest = fill(feed, job.stdin, None)
             self._pid = _spawn(job, Stdio(stdin, stdout, stderr))
         except BaseException:
             for fd in opened:
@@ -102,7 +100,7 @@ class RunningChild:
         os.close(stdin)
         os.close(stdout)
         os.close(stderr)
-        self._feed, self._stdout_fd, self._stderr_fd = (feed if self._rest else -1), stdout_fd, stderr_fd
+        self._feed, self._stdout_fd, self._stderr_fd = feed, stdout_fd, stderr_fd
         limit = self._batch.limits.output_bytes
         self._stdout, self._stderr = Output(limit), Output(limit)
         try:
@@ -156,6 +154,11 @@ class RunningChild:
         self._batch.ended(self)
 
     def _watch(self) -> None:
+        if not fits(self._job.stdin):
+            self._rest = fill(self._feed, self._job.stdin, self._batch.inputs)
+        if not self._rest:
+            os.close(self._feed)
+            self._feed = -1
         os.set_blocking(self._stdout_fd, False)
         os.set_blocking(self._stderr_fd, False)
         self._batch.watcher.ends(self._pid, self._process_ended)

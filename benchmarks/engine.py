@@ -1,0 +1,157 @@
+"""What the engine adds to a bare hook, and what it costs when nothing has to run. Prints JSON."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hookline import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.outputs import DefaultHookOutput
+from hookline.contract.results import HookExecutionResult
+from hookline.contract.wire import stringify_json
+from hookline.engine.aggregator import HookAggregator
+from hookline.engine.child.process import ChildJob, run_children
+
+HOOK = sys.argv[1]
+ROUNDS = int(sys.argv[2])
+INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
+
+
+def settings(*hooks: dict[str, Any]) -> dict[str, Any]:
+    """Settings with these groups for BeforeTool, and no log file."""
+    return {"enableHooks": True, "hooks": {"BeforeTool": list(hooks)}}
+
+
+def group(command: str, matcher: str = "") -> dict[str, Any]:
+    """One hook for the tools that match."""
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+
+
+async def handler_of(project: str, config: dict[str, Any]) -> Any:
+    """The event handler of an initialised system."""
+    system = Config(working_dir=project, session_id="bench", settings=config).get_hook_system()
+    assert system is not None
+    await system.initialize()
+    return system.get_event_handler()
+
+
+async def event_above_runner(project: str) -> float:
+    """Microseconds that a whole event takes longer than its bare hook, as a median of differences within a round."""
+    handler = await handler_of(project, settings(group(HOOK)))
+    result = await handler.fire_before_tool_event("write_file", INPUT)
+    stdin = result.results[0].stdin
+    env = {**os.environ, **dict.fromkeys(("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), project)}
+    job = ChildJob(command=HOOK, stdin=stdin, cwd=project, env=env, timeout_ms=60_000)
+    differences = []
+    for number in range(ROUNDS * 4):
+        took = [0, 0]
+        for which in (0, 1) if number % 2 else (1, 0):
+            begin = time.perf_counter_ns()
+            await (handler.fire_before_tool_event("write_file", INPUT) if which else run_children([job]))
+            took[which] = time.perf_counter_ns() - begin
+        differences.append(took[1] - took[0])
+    return median(differences) / 1000
+
+
+async def without_match(project: str) -> float:
+    """Microseconds of an event for which hooks are configured, none of them for this tool."""
+    handler = await handler_of(project, settings(group(HOOK, "^other$")))
+    await handler.fire_before_tool_event("write_file", INPUT)
+    spans = []
+    for _ in range(200):
+        begin = time.perf_counter_ns()
+        for _ in range(50):
+            await handler.fire_before_tool_event("write_file", INPUT)
+        spans.append((time.perf_counter_ns() - begin) / 50)
+    return median(spans) / 1000
+
+
+def disabled(project: str) -> float:
+    """Nanoseconds of the question whether there is a hook system."""
+    config = Config(working_dir=project, session_id="bench", settings={"enableHooks": False})
+    return _best(config.get_hook_system, 10_000) * 1000
+
+
+async def planning(project: str) -> tuple[float, float]:
+    """Microseconds to plan among 1,000 hooks, the first time for a tool and again."""
+    handler = await handler_of(
+        project, settings(*(group(f"hook-{number}", f"tool_{number}_") for number in range(1000)))
+    )
+    planner = handler._planner  # noqa: SLF001 - the step itself is measured
+    planner.create_execution_plan(HookEventName.BEFORE_TOOL, "warm")
+    first = []
+    for number in range(60):
+        begin = time.perf_counter_ns()
+        planner.create_execution_plan(HookEventName.BEFORE_TOOL, f"tool_{number}_x")
+        first.append((time.perf_counter_ns() - begin) / 1000)
+    again = _best(lambda: planner.create_execution_plan(HookEventName.BEFORE_TOOL, "tool_7_x"), 1000)
+    return median(first), again
+
+
+def merging() -> float:
+    """Microseconds to merge the answers of 100 hooks."""
+    entry = HookEntry(
+        event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="bench", location="hooks", command="x"
+    )
+    answer = {"decision": "allow", "systemMessage": "fine", "hookSpecificOutput": {"tool_input": {"a": 1}}}
+    results = [
+        HookExecutionResult(hook=entry, event=entry.event, success=True, exit_code=0, output=DefaultHookOutput(answer))
+        for _ in range(100)
+    ]
+    aggregator = HookAggregator()
+    return _best(lambda: aggregator.aggregate_results(results, HookEventName.BEFORE_TOOL), 20)
+
+
+def start_up() -> tuple[float, float]:
+    """Milliseconds of `hookline --help` and of `python -c pass`, interleaved."""
+    command = str(Path(sys.executable).with_name("hookline"))
+    spans: dict[str, list[float]] = {"help": [], "pass": []}
+    for _ in range(ROUNDS // 3 + 1):
+        for name, what in (("help", [command, "--help"]), ("pass", [sys.executable, "-c", "pass"])):
+            begin = time.perf_counter()
+            subprocess.run(what, check=True, stdout=subprocess.DEVNULL)
+            spans[name].append((time.perf_counter() - begin) * 1000)
+    return median(spans["help"]), median(spans["pass"])
+
+
+def _best(action: Callable[[], Any], times: int) -> float:
+    """Microseconds per call, the median of many batches."""
+    spans = []
+    for _ in range(50):
+        begin = time.perf_counter_ns()
+        for _ in range(times):
+            action()
+        spans.append((time.perf_counter_ns() - begin) / times)
+    return median(spans) / 1000
+
+
+async def main() -> None:
+    """Prints every figure."""
+    with tempfile.TemporaryDirectory() as project:
+        os.environ["HOOKLINE_STATE_DIR"] = project
+        first, again = await planning(project)
+        help_ms, pass_ms = start_up()
+        figures = {
+            "event_us": await event_above_runner(project),
+            "without_match_us": await without_match(project),
+            "disabled_ns": disabled(project),
+            "planning_first_us": first,
+            "planning_again_us": again,
+            "merging_us": merging(),
+            "help_ms": help_ms,
+            "pass_ms": pass_ms,
+            "payload_bytes": len(stringify_json(INPUT)),
+        }
+    print(json.dumps(figures))
+
+
+asyncio.run(main())

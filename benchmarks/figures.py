@@ -1,0 +1,120 @@
+"""Measures the runner and the engine, and writes docs/performance.md and docs/performance.svg.
+
+    python benchmarks/run.py [--rounds N] [--quick] [--print]
+
+Everything that is compared runs in one go, in random order within each round; figures are medians of the ratios within
+rounds, so that a busy moment hits all alike.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from benchmarks import report
+from benchmarks.race import FLOOR, LOADED, NODE, OURS, Scenario, Times, Workers
+from benchmarks.report import Figure, Measured
+
+ROOT = Path(__file__).resolve().parent.parent
+KIB, MIB = 1024, 1024**2
+
+ONE = Scenario("one hook, 1 KB", 1, KIB)
+DIRECT = Scenario("one hook, 1 KB, no shell (floor: sh)", 1, KIB, shell="-", floor_shell="sh")
+LARGE = Scenario("one hook, 1 MB", 1, MIB)
+MANY = {count: Scenario(f"{count} at once", count, KIB) for count in (8, 32, 128)}
+MANY_LARGE = Scenario("32 with 1 MB each", 32, MIB)
+RACES = (ONE, DIRECT, LARGE, *MANY.values(), MANY_LARGE)
+RESIDENT = Scenario("2 GB resident", 1, KIB, workers=(OURS, LOADED))
+STALL = Scenario("loop stall", 32, KIB, workers=(FLOOR, OURS), wishes="stall")
+GROWTH = tuple(Scenario(str(count), count, KIB, workers=(FLOOR, OURS)) for count in (1, 2, 4, 8, 16, 32, 64, 128, 256))
+
+
+def main() -> int:
+    """Runs everything; 0 even where a goal is missed, because a busy machine is no failure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=60, help="rounds of each comparison (default 60)")
+    parser.add_argument(
+        "--quick", action="store_true", help="three rounds, to see that everything runs; writes nothing"
+    )
+    parser.add_argument("--print", action="store_true", help="print the page instead of writing it")
+    options = parser.parse_args()
+    rounds = 3 if options.quick else options.rounds
+    with tempfile.TemporaryDirectory() as folder:
+        times, growth, missing = measure(Path(folder), rounds)
+        engine = measure_engine(Path(folder) / "hook", rounds)
+    figures = list(figures_of(times, engine))
+    page = report.page(Measured(machine(), rounds, figures, times, growth, missing, engine))
+    if options.print or options.quick:
+        print(page)
+    else:
+        report.write(ROOT / "docs", page, times)
+    for figure in figures:
+        print(f"{figure.verdict:>7}  {figure.name}: {figure.shown} (at most {figure.goal_shown})", file=sys.stderr)
+    return 0
+
+
+def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Times], dict[str, str]]:
+    """The times of all comparisons, those of the growth, and who was missing."""
+    workers = Workers(folder)
+    times: dict[str, Times] = {}
+    for scenario in (*RACES, STALL, RESIDENT):
+        print(f"{scenario.name} …", file=sys.stderr)
+        times[scenario.name] = workers.run(scenario, rounds)
+    workers.stop([LOADED])
+    growth = {scenario.name: workers.run(scenario, max(3, rounds // 4)) for scenario in GROWTH}
+    workers.stop()
+    return times, growth, workers.missing
+
+
+def measure_engine(hook: Path, rounds: int) -> dict[str, float]:
+    """The figures of engine.py, in a process of their own."""
+    print("the engine …", file=sys.stderr)
+    command = [sys.executable, str(Path(__file__).with_name("engine.py")), str(hook), str(rounds)]
+    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return figures
+
+
+def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Figure]:
+    """Every figure that has a goal."""
+    one = times[ONE.name]
+    yield Figure("one hook, 1 KB, shell, against the C floor", one.ratio(OURS), 1.15)
+    p95 = one.percentile(OURS, 95) / one.percentile(FLOOR, 95) if FLOOR in one.total else None
+    yield Figure("p95 of the same against the floor's p95", p95, 1.3)
+    yield Figure("one hook, simple command, against the C floor with sh", times[DIRECT.name].ratio(OURS), 0.62)
+    yield Figure("one hook, 1 MB stdin", times[LARGE.name].ratio(OURS), 1.15)
+    for count, goal in ((8, 1.15), (32, 1.10), (128, 1.15)):
+        yield Figure(f"{count} at once", times[MANY[count].name].ratio(OURS), goal)
+    yield Figure("32 hooks with 1 MB each", times[MANY_LARGE.name].ratio(OURS), 0.90)
+    yield Figure("2 GB resident, against itself with little", times[RESIDENT.name].ratio(LOADED, OURS), 1.1)
+    stall = times[STALL.name]
+    pauses = median(stall.longest[OURS]) / median(stall.longest[FLOOR]) if FLOOR in stall.longest else None
+    yield Figure("longest loop stall at 32, against the floor's longest spawn", pauses, 1.2)
+    yield Figure("one hook, against Node's child_process", one.ratio(OURS, NODE), 0.58)
+    yield Figure("32 hooks, against Node's child_process", times[MANY[32].name].ratio(OURS, NODE), 0.50)
+    yield Figure("whole event above the bare runner, one hook", engine["event_us"], 150, "µs")
+    yield Figure("event with hooks configured but none matching", engine["without_match_us"], 5, "µs")
+    yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")
+    yield Figure("planning among 1,000 hooks, first time", engine["planning_first_us"], 1000, "µs")
+    yield Figure("planning among 1,000 hooks, again", engine["planning_again_us"], 5, "µs")
+    yield Figure("start-up of `hookline --help`, against `python -c pass`", engine["help_ms"] / engine["pass_ms"], 3)
+
+
+def machine() -> str:
+    """The machine in general words: processor, cores, kernel, interpreters."""
+    model = "unknown processor"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = (line.partition(":") for line in info.read_text().splitlines())
+        model = next((value.strip() for key, _, value in lines if key.strip() == "model name"), model)
+    kernel = f"{platform.system()} {platform.release().split('-')[0]}"
+    return f"{model}, {os.cpu_count()} cores, {kernel}, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+import os
+
+from hookline.engine.child.reading import Output, read, reads_to_the_end
+
+
+def test_output_is_kept_up_to_its_limit() -> None:
+    """Pieces are joined; what is beyond the limit is dropped and the cut is told."""
+    output = Output(6)
+    for piece in (b"ab", b"cd", b"efgh", b"ij"):
+        output.add(piece)
+    assert (output.kept(), output.is_cut) == (b"abcdef", True)
+
+
+def test_output_of_the_limit_is_not_cut() -> None:
+    """Exactly as much as allowed is all there was."""
+    output = Output(4)
+    output.add(b"abcd")
+    assert (output.kept(), output.is_cut) == (b"abcd", False)
+
+
+def test_reading_tells_the_end_from_a_pause() -> None:
+    """A pipe that somebody holds open is not at its end, even when it is empty."""
+    source, sink = os.pipe()
+    os.set_blocking(source, False)
+    output = Output(100)
+    os.write(sink, b"some")
+    assert (read(source, output), read(source, output), reads_to_the_end(source, output)) == (True, True, False)
+    os.write(sink, b"more")
+    os.close(sink)
+    assert (reads_to_the_end(source, output), read(source, output), output.kept()) == (True, False, b"somemore")
+    os.close(source)
+
+
+def test_nothing_is_read_from_a_closed_stream() -> None:
+    """A stream that ended before has nothing more to say."""
+    assert not reads_to_the_end(-1, Output(10))

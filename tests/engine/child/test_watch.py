@@ -1,0 +1,104 @@
+import asyncio
+import os
+import signal
+
+import pytest
+
+from hookline.engine.child.facilities import facilities
+from hookline.engine.child.watch import watcher_for
+
+pytestmark = pytest.mark.usefixtures("each_path")
+
+
+def test_readers_and_writers_are_told_until_forgotten() -> None:
+    """A descriptor is reported while it is ready, and not after it was forgotten."""
+
+    async def main() -> list[str]:
+        watcher, told, heard = watcher_for(asyncio.get_running_loop()), list[str](), asyncio.Event()
+        source, sink = os.pipe()
+
+        def readable() -> None:
+            told.append(os.read(source, 10).decode())
+            watcher.forget(source)
+            heard.set()
+
+        def writable() -> None:
+            os.write(sink, b"hello")
+            watcher.forget(sink)
+
+        watcher.reads(source, readable)
+        watcher.writes(sink, writable)
+        await heard.wait()
+        os.write(sink, b"unheard")
+        await asyncio.sleep(0.05)
+        os.close(source)
+        os.close(sink)
+        return told
+
+    assert asyncio.run(main()) == ["hello"]
+
+
+def start(*argv: str) -> int:
+    """A child of ours."""
+    return os.posix_spawn(f"/bin/{argv[0]}", argv, {})
+
+
+def reap(pid: int) -> int:
+    """Its exit code, which must be there."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Listener:
+    """Hears once of the end of a child."""
+
+    def __init__(self) -> None:
+        self.heard: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+
+    def ended(self, status: int | None) -> None:
+        """Is told."""
+        self.heard.set_result(status)
+
+
+def test_the_end_of_a_child_is_told_before_it_is_reaped() -> None:
+    """Its status is still there for who is told."""
+
+    async def main() -> int:
+        listener = Listener()
+        pid = start("sh", "-c", "exit 7")
+        watcher_for(asyncio.get_running_loop()).ends(pid, listener.ended)
+        assert await listener.heard is None
+        return reap(pid)
+
+    assert asyncio.run(main()) == 7
+
+
+def test_a_child_that_is_gone_already_has_ended() -> None:
+    """Somebody else may have reaped it: nobody waits for ever."""
+
+    async def main() -> int | None:
+        listener = Listener()
+        pid = start("true")
+        reap(pid)
+        watcher_for(asyncio.get_running_loop()).ends(pid, listener.ended)
+        return await listener.heard
+
+    assert asyncio.run(main()) is None
+
+
+def test_a_forgotten_end_is_not_told() -> None:
+    """After that the child is somebody else's; a waiting thread may still tell, and is not listened to then."""
+    if not facilities().has_pidfd:
+        pytest.skip("a waiting thread can't be called back; RunningChild ignores it")
+
+    async def main() -> bool:
+        listener = Listener()
+        pid = start("sleep", "60")
+        watcher = watcher_for(asyncio.get_running_loop())
+        watcher.ends(pid, listener.ended)
+        watcher.forget_end(pid)
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.1)
+        reap(pid)
+        return listener.heard.done()
+
+    assert asyncio.run(main()) is False
