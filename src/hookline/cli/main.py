@@ -11,12 +11,20 @@ from hookline.errors import HooklineError
 # Each command is a module of this folder with `configure(parser)` and `run(given)`.
 COMMANDS: Mapping[str, str] = {
     "init": "write a commented settings file and a first hook",
+    "list": "list every hook: where it stands, whether it runs, how it did",
+    "enable": "let a disabled hook run again",
+    "disable": "keep a hook from running",
     "check": "find what is wrong with the settings, or surely not meant",
-    "agent": "run the coding agent whose every step goes through the hooks",
+    "explain": "tell what would run for an event, and why the rest would not",
     "fire": "fire one event by hand and show what the hooks answer",
+    "trust": "look at a project's hooks and let them run",
+    "untrust": "take that back",
+    "log": "show what happened, newest last, or all about one run",
+    "stats": "count runs, blocks and failures, and measure times against budgets",
     "doctor": "find out whether hooks run here, and if not, why",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script that lets your shell complete all this",
+    "agent": "run the coding agent whose every step goes through the hooks",
 }
 
 
