@@ -70,8 +70,9 @@ class Person:
     questions: list[str] = field(default_factory=list)
 
     async def __call__(self, _call: ToolCall, question: str) -> Approval:
-        """Always the same answer."""
+        """Always the same answer, after some thought."""
         self.questions.append(question)
+        await asyncio.sleep(0.01)
         return self.answer
 
 
