@@ -225,3 +225,13 @@ def test_a_terminal_gets_colour_and_fitting_lines(
     finding = shown.partition("\n\n")[0].splitlines()
     assert len(finding) == lines
     assert all(len(line) <= columns for line in finding[1:])
+
+
+def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A repository's settings cannot paint over what is said about them."""
+    hook = {"type": "command", "command": "true", "\x1b[2J": 1}
+    write(project, {"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    main(["check"])
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert r"hooks.BeforeTool[0].hooks[0].\x1b[2J is not an option of a hook" in printed

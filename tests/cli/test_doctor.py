@@ -197,6 +197,15 @@ def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., 
     assert "1 thing to mend before all hooks run here." in shown
 
 
+def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A repository's settings cannot paint over what is said about them."""
+    write(project, "true \x1b[2J")
+    main(["doctor"])
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert r"true \x1b[2J is not trusted yet" in printed
+
+
 def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) -> None:
     """In a script the exit code is enough."""
     write(own_home, "true")

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hookline.cli._settings import add_settings_options, read_config, require_project
+from hookline.cli._showing import visible
 from hookline.cli._style import Style
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
@@ -100,7 +101,7 @@ def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
         paint = style.bad if finding.problem.is_error else style.warn
         yield f"{style.bold(_shown(finding))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
         yield textwrap.fill(
-            finding.text,
+            visible(finding.text),
             width,
             initial_indent="    ",
             subsequent_indent="    ",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from hookline.cli._examine import Health, Sign, examine
 from hookline.cli._settings import add_settings_options, read_config, require_project
+from hookline.cli._showing import visible
 from hookline.cli._style import Style
 
 _EXAMPLES = """\
@@ -53,7 +54,7 @@ def _lines(signs: list[Sign], *, is_well: bool) -> Iterator[str]:
     indent = " " * (6 + about)
     for sign in signs:
         said = textwrap.fill(
-            sign.said,
+            visible(sign.said),
             width,
             initial_indent=indent,
             subsequent_indent=indent,
