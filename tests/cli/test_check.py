@@ -130,13 +130,14 @@ def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.C
         "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; did you mean run_shell_command?\n"
         "\n"
         "1 error, 1 warning (1 hook in 1 file)\n"
+        "1 hook of this project will not run before you have looked: hookline trust\n"
     )
 
 
 def test_good_settings_are_said_to_be(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Silence could mean that nothing was looked at."""
-    write(project, GOOD)
-    main(["check"])
+    file = write(project, GOOD)
+    main(["check", "--settings", str(file)])
     assert capsys.readouterr().out == "Nothing wrong with 1 hook in 1 file.\n"
 
 
@@ -162,6 +163,7 @@ def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out) == {
         "files": [str(path)],
         "hooks": 1,
+        "untrusted": 1,
         "findings": [
             {
                 "file": str(path),

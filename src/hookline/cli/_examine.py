@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
+from hookline.cli._showing import plural
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
@@ -165,9 +166,9 @@ def _trust_store() -> Iterator[Sign]:
     records = store.records()
     projects = len({record.project_dir for record in records})
     said = (
-        f"{path}: {len(records)} hooks of {projects} projects are trusted" if records else f"{path}: nothing is trusted"
+        f"{plural(len(records), 'hook')} of {plural(projects, 'project')} trusted" if records else "nothing is trusted"
     )
-    yield Sign("trust", Health.GOOD, said)
+    yield Sign("trust", Health.GOOD, f"{path}: {said}")
 
 
 def _hooks(setup: Setup) -> Iterator[Sign]:

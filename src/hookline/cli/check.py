@@ -12,14 +12,16 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from hookline.cli._overview import trust_of
 from hookline.cli._settings import add_settings_options, read_config, require_project
-from hookline.cli._showing import visible
+from hookline.cli._showing import plural, visible
 from hookline.cli._style import Style
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
+from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
 _EXAMPLES = """\
 examples:
@@ -86,12 +88,19 @@ def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, object]:
     return {
         "files": _files(setup),
         "hooks": len(setup.hooks),
+        "untrusted": _untrusted(setup),
         "findings": [finding.to_dict() for finding in findings],
     }
 
 
 def _files(setup: Setup) -> list[str]:
     return [layer.origin for layer in setup.layers if layer.text is not None or layer.problems]
+
+
+def _untrusted(setup: Setup) -> int:
+    """How many hooks wait for trust: nothing is wrong with them, and yet they do not run."""
+    store = TrustStore(default_trust_path())
+    return sum(trust_of(hook, setup.project_dir, store) is not TrustState.TRUSTED for hook in setup.active())
 
 
 def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
@@ -111,6 +120,8 @@ def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
     if findings:
         yield ""
     yield _summary(findings, setup, style)
+    if waiting := _untrusted(setup):
+        yield f"{plural(waiting, 'hook')} of this project will not run before you have looked: hookline trust"
 
 
 def _shown(finding: Finding) -> str:
@@ -126,12 +137,8 @@ def _summary(findings: Sequence[Finding], setup: Setup, style: Style) -> str:
     if not files:
         looked = ", ".join(layer.origin for layer in setup.layers)
         return f"There are no settings (looked for {looked}). hookline init writes some."
-    where = f"{_count(len(setup.hooks), 'hook')} in {_count(len(files), 'file')}"
+    where = f"{plural(len(setup.hooks), 'hook')} in {plural(len(files), 'file')}"
     if not counts:
         return style.good("Nothing wrong") + f" with {where}."
-    said = ", ".join(_count(counts[level], level) for level in ("error", "warning") if counts[level])
+    said = ", ".join(plural(counts[level], level) for level in ("error", "warning") if counts[level])
     return f"{style.bad(said) if counts['error'] else style.warn(said)} ({where})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -17,7 +17,7 @@ from hookline.settings.paths import default_paths
 
 _EXAMPLES = """\
 examples:
-  hookline init                      for this project, with a hook in sh
+  hookline init                             for this project, with a hook in sh
   hookline init --user --language python    for all your projects, with a hook in Python
 
 exit codes:

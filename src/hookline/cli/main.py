@@ -85,7 +85,7 @@ def _top_parser() -> argparse.ArgumentParser:
         prog="hookline",
         usage="hookline COMMAND [options]",
         description="Lifecycle hooks for AI agents: your own scripts, run at every tool and model call.",
-        epilog=f"commands:\n{listed}\n\nhookline COMMAND --help tells more about one of them.",
+        epilog=f"commands:\n{listed}\n\nhookline COMMAND --help tells more about one of them. To begin: hookline init",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)

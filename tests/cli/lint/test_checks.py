@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -5,7 +6,8 @@ from typing import Any
 import pytest
 
 from hookline.cli.lint.checks import CHECKS, run_checks
-from hookline.cli.lint.setup import Setup
+from hookline.cli.lint.setup import Setup, read_setup
+from hookline.config import Config
 
 MakeSetup = Callable[..., Setup]
 
@@ -268,6 +270,16 @@ def test_a_duplicate_names_the_hook_that_runs(make_setup: MakeSetup) -> None:
         f"never runs (duplicate: the same command already runs from {first}: hooks.BeforeTool[0].hooks[0]); "
         "remove one of the two"
     )
+
+
+def test_a_user_may_disable_hooks_of_other_projects(own_home: Path, project: Path) -> None:
+    """A name in the user's file that no hook has here is told only when it looks misspelt."""
+    file = own_home / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    options = {"disabled": ["elsewhere", "gaurd"]}
+    file.write_text(json.dumps({"enableHooks": True, **on("BeforeTool", hook(name="guard")), "hooksConfig": options}))
+    found = [finding.problem.path for finding in run_checks(read_setup(Config(project)))]
+    assert found == ["hooksConfig.disabled[1]"]
 
 
 def test_a_later_script_is_read_for_decisions(make_setup: MakeSetup, hook_script: Callable[..., Path]) -> None:

@@ -117,3 +117,20 @@ def test_the_path_of_the_hook_counts(project: Path, tmp_path: Path) -> None:
     write(tmp_path / "bin" / "my-guard", "#!/bin/sh\n")
     assert fault("my-guard", project) is not None
     assert fault("my-guard", project, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "said"),
+    [
+        pytest.param("echo 'a\0b' | cat", {}, "cannot be started: embedded null byte; mend it", id="null-character"),
+        pytest.param(
+            "true | cat",
+            {"A=B": "c"},
+            "cannot be started: 'A=B' is no name for an environment variable; mend it",
+            id="strange-variable",
+        ),
+    ],
+)
+def test_what_no_process_can_be_given_is_told(command: str, env: dict[str, str], said: str, project: Path) -> None:
+    """The odd is a fault of the hook, never of the command that looks at it."""
+    assert fault(command, project, **env) == said

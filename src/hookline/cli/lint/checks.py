@@ -18,7 +18,7 @@ from hookline.cli.lint.matchers import (
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_options
 from hookline.settings.fingerprint import fingerprint
@@ -96,10 +96,12 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
     for layer in setup.layers:
         names = decode_options((replace(layer, is_guest=False),)).disabled
         for index, name in enumerate(names):
-            if name not in labels:
-                meant = difflib.get_close_matches(name, labels, n=1)
-                advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
-                yield layer.problem(("hooksConfig", "disabled", index), f"names {name!r}, which no hook has; {advice}")
+            meant = difflib.get_close_matches(name, labels, n=1)
+            # A user's list may speak of hooks that only another project has.
+            if name in labels or (not meant and layer.source is not ConfigSource.PROJECT):
+                continue
+            advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
+            yield layer.problem(("hooksConfig", "disabled", index), f"names {name!r}, which no hook has; {advice}")
 
 
 def _timeout(setup: Setup) -> Iterator[Problem]:

@@ -22,9 +22,19 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     if hook.type is not HookType.COMMAND or hook.command is None:
         return 'is of type "plugin", which cannot be run; write "type": "command"'
     env = {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)}
-    words = _words(hook.command, project_dir, env)
+    try:
+        return _fault(hook.command, project_dir, env)
+    except (OSError, ValueError) as error:
+        # A null character, a variable without a name, no shell at all: the runner stumbles over the same.
+        return f"cannot be started: {error}; mend it"
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _fault(command: str, project_dir: str, env: Mapping[str, str]) -> str | None:
+    words = _words(command, project_dir, env)
     if words is None:
-        return _syntax_fault(hook.command, project_dir, env)
+        return _syntax_fault(command, project_dir, env)
     if not words:
         return None
     return _lookup_fault(words[0], project_dir, env) or _script_fault(words, project_dir)
