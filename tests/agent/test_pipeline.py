@@ -78,7 +78,7 @@ def specific(**fields: Any) -> dict[str, Any]:
 HELLO = [{"role": "user", "parts": [{"text": "Hi"}]}]
 
 
-@pytest.mark.req("HOOK-033", "HOOK-043", "HOOK-053", "HOOK-134", "HOOK-172")
+@pytest.mark.req("HOOK-033", "HOOK-043", "HOOK-050", "HOOK-053", "HOOK-134", "HOOK-172")
 def test_events_come_in_order(stage: Callable[..., Stage]) -> None:
     """Tool selection is asked first, then BeforeModel, and AfterModel once about the whole response."""
     here = stage(says("Hel", finish=None), says("lo"), BeforeToolSelection={}, BeforeModel={}, AfterModel={})
