@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
+from hookline.cli._events import event_of
 from hookline.cli._overview import KnownHook, known_hooks
 from hookline.cli._settings import add_settings_options, make_config
 from hookline.cli._showing import cut, one_line, plural, screen_width, show_ago, show_ms, show_place
@@ -46,8 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the hooks."""
+    event = event_of(given.event) if given.event is not None else None
     config = make_config(given)
-    hooks = [known for known in known_hooks(config) if given.event in (None, known.hook.event)]
+    hooks = [known for known in known_hooks(config) if event in (None, known.hook.event)]
     if given.json:
         report = {"enabled": config.get_enable_hooks(), "hooks": [known.to_dict() for known in hooks]}
         print(json.dumps(report, indent=2))

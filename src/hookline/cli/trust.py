@@ -110,11 +110,11 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, sto
 
 
 def _says_yes(question: str) -> bool:
-    try:
-        answer = input(f"{question} [y/N] ")
-    except EOFError:
+    # Not `input`, which may ask on stderr.
+    print(f"{question} [y/N] ", end="", flush=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
         print()
-        return False
     return answer.strip().lower() in ("y", "yes")
 
 

@@ -1,0 +1,115 @@
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Workbench
+
+
+def hook(command: str, **more: Any) -> dict[str, Any]:
+    return {"type": "command", "command": command, **more}
+
+
+@pytest.fixture
+def guarded(workbench: "Workbench") -> "Workbench":
+    """Hooks with every reason to run and not to run; each would leave a file if it were started."""
+    workbench.write(
+        workbench.user_file,
+        {
+            "hooks": {
+                "BeforeTool": [
+                    {"matcher": "write", "hooks": [hook("touch ran", name="guard"), hook("touch too", name="off")]},
+                    {"matcher": "^ls$", "sequential": True, "hooks": [hook("touch ls"), {"type": "command"}]},
+                    {"hooks": [hook("touch ran")]},
+                ]
+            },
+            "hooksConfig": {"disabled": ["off"]},
+        },
+    )
+    workbench.write(workbench.project_file, {"hooks": {"BeforeTool": [{"hooks": [hook("touch theirs")]}]}})
+    return workbench
+
+
+def test_who_would_run_and_why_the_others_would_not(guarded: "Workbench") -> None:
+    """Each configured hook is planned, skipped with a reason, or invalid; none is started."""
+    report = guarded.json("explain", "BeforeTool", "--tool", "write_file")
+    assert (report["event"], report["subject"], report["enabled"], report["sequential"]) == (
+        "BeforeTool",
+        "write_file",
+        True,
+        False,
+    )
+    assert [(entry["hook"], entry["file"]) for entry in report["hooks"]] == [("guard", str(guarded.user_file))]
+    assert {entry["hook"]: entry["reason"].partition(":")[0] for entry in report["skipped"]} == {
+        "touch theirs": "untrusted",
+        "off": "disabled",
+        "touch ls": "matcher",
+        "touch ran": "duplicate",
+    }
+    assert [text.partition(" has ")[0].rpartition(" ")[2] for text in report["invalid"]] == [
+        "hooks.BeforeTool[1].hooks[1]"
+    ]
+    assert sorted(path.name for path in guarded.project.iterdir()) == [".llxprt"]
+    assert not (guarded.home.parent / "state").exists()
+
+
+def test_it_says_what_an_event_then_does(guarded: "Workbench") -> None:
+    """The plan that is explained is the plan that `fire` follows."""
+    explained = guarded.json("explain", "BeforeTool", "--tool", "ls")
+    fired = guarded.json("fire", "BeforeTool", "--input", '{"tool_name": "ls", "tool_input": {}}')
+    assert [entry["command"] for entry in explained["hooks"]] == [entry["command"] for entry in fired["plan"]["hooks"]]
+    assert [entry["reason"] for entry in explained["skipped"]] == [
+        entry["reason"] for entry in fired["plan"]["skipped"]
+    ]
+    assert explained["sequential"] is fired["plan"]["sequential"] is True
+
+
+def test_a_sequence_names_the_group_that_asks_for_it(guarded: "Workbench") -> None:
+    """One group makes all hooks of the event run one after another; people are told which."""
+    printed = guarded.run("explain", "BeforeTool", "--tool", "ls")
+    assert printed.splitlines()[:6] == [
+        "BeforeTool ls",
+        "2 hooks would run, one after another, because of",
+        f'  "sequential": true in {guarded.user_file}: hooks.BeforeTool[1]',
+        "  1. touch ls  because '^ls$' matches, timeout 60 s",
+        "     ~/.llxprt/settings.json:24",
+        "  2. touch ran  timeout 60 s",
+    ]
+    assert "  off  disabled: by " in printed
+    report = guarded.json("explain", "BeforeTool", "--tool", "ls")
+    assert report["sequentialBecause"] == [{"origin": str(guarded.user_file), "location": "hooks.BeforeTool[1]"}]
+
+
+def test_without_a_tool_every_matcher_counts(guarded: "Workbench") -> None:
+    """Nothing is ruled out by a tool that was not named."""
+    assert "1. guard  if 'write' matches, timeout 60 s" in guarded.run("explain", "BeforeTool")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["BeforeTol"], "BeforeTol is not an event; did you mean BeforeTool?"),
+        (["SessionStart", "--tool", "ls"], "SessionStart is not about a tool; use --subject for its source"),
+        (["BeforeModel", "--tool", "ls"], "BeforeModel is not about a tool; leave --tool out: every hook runs"),
+        (["BeforeModel", "--subject", "x"], "leave --subject out: every hook runs"),
+    ],
+)
+def test_what_makes_no_sense_is_told(words: list[str], said: str, workbench: "Workbench") -> None:
+    """One line, exit code 1."""
+    assert said in workbench.run("explain", *words, code=1)
+
+
+def test_disabled_hooks_do_not_run(workbench: "Workbench") -> None:
+    """While hooks are disabled nothing would run, and that is said first."""
+    assert "Hooks are disabled" in workbench.run("explain", "BeforeTool")
+    assert workbench.json("explain", "BeforeTool")["enabled"] is False
+
+
+def test_a_trigger_is_compared(workbench: "Workbench") -> None:
+    """Events without a tool have a subject of their own."""
+    groups = [{"matcher": "startup", "hooks": [hook("true", name="hello")]}]
+    workbench.write(workbench.user_file, {"hooks": {"SessionStart": groups}})
+    assert [entry["hook"] for entry in workbench.json("explain", "SessionStart", "--subject", "startup")["hooks"]] == [
+        "hello"
+    ]
+    assert workbench.json("explain", "SessionStart", "--subject", "resume")["hooks"] == []

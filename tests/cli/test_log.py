@@ -1,0 +1,165 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Workbench
+
+
+@pytest.fixture
+def logged(workbench: "Workbench") -> "Workbench":
+    """A log of one deny, one failure and two runs that went well."""
+    commands = {
+        "guard": 'case "$(cat)" in *secret*) echo "not that" >&2; exit 2;; esac',
+        "audit": "echo seen; echo note >&2",
+    }
+    env = {"LEVEL": "high"}
+    hooks = [{"type": "command", "command": text, "name": name, "env": env} for name, text in commands.items()]
+    broken = [{"type": "command", "command": "exit 3", "name": "broken"}]
+    workbench.write(
+        workbench.user_file,
+        {"hooks": {"BeforeTool": [{"hooks": hooks}], "AfterTool": [{"matcher": "ls", "hooks": broken}]}},
+    )
+    workbench.fire("write_file", content="secret")
+    workbench.fire("ls")
+    workbench.fire("ls", event="AfterTool")
+    return workbench
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines without time, ids and durations."""
+    return [re.sub(r"[\d.]+ m?s\b", "…", line[30:]) for line in text.splitlines()]
+
+
+def records(workbench: "Workbench", *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in workbench.run("log", *words, "--json").splitlines()]
+
+
+def test_the_newest_comes_last(logged: "Workbench") -> None:
+    """Every run and every event is a line, with the time and the id to ask further with."""
+    printed = logged.run("log")
+    assert lines_of(printed) == [
+        "BeforeTool write_file: guard denies, …",
+        "BeforeTool write_file: audit ok, …",
+        "BeforeTool write_file: blocked: not that (1 succeeded, 1 denied, …)",
+        "BeforeTool ls: guard ok, …",
+        "BeforeTool ls: audit ok, …",
+        "BeforeTool ls: goes on (2 succeeded, …)",
+        "AfterTool ls: broken failed, exit 3, …",
+        "AfterTool ls: goes on (1 failed, …)",
+    ]
+    assert re.match(r"\d\d-\d\d \d\d:\d\d:\d\d  [0-9a-f]{10}-0  Before", printed)
+
+
+@pytest.mark.parametrize(
+    ("words", "hooks"),
+    [
+        pytest.param(["-n", "2"], ["broken", None], id="count"),
+        pytest.param(["--event", "AfterTool"], ["broken", None], id="event"),
+        pytest.param(["--tool", "write_file"], ["guard", "audit", None], id="tool"),
+        pytest.param(["--hook", "guard"], ["guard", "guard"], id="hook"),
+        pytest.param(["--hook", "guard", "-n", "0"], ["guard", "guard"], id="all-of-them"),
+        pytest.param(["--decision", "deny"], ["guard"], id="decision"),
+        pytest.param(["--failures"], ["broken"], id="failures"),
+        pytest.param(["--slower-than", "60000"], [], id="slower"),
+        pytest.param(["--since", "1h", "--failures"], ["broken"], id="since"),
+        pytest.param(["--since", "2999-01-01"], [], id="since-a-date"),
+        pytest.param(["--session", "none"], [], id="session"),
+    ],
+)
+def test_records_are_chosen_by_options(words: list[str], hooks: list[str | None], logged: "Workbench") -> None:
+    """Each option narrows the choice."""
+    assert [record.get("hook") for record in records(logged, *words)] == hooks
+
+
+def test_one_run_is_shown_with_everything(logged: "Workbench") -> None:
+    """Input, output, errors, environment, exit code, time and decision of one run."""
+    (run,) = records(logged, "--hook", "audit", "--tool", "write_file")
+    shown = logged.run("log", "show", run["id"])
+    for line in (
+        f"  id        {run['id']}",
+        "  event     BeforeTool write_file",
+        "  command   echo seen; echo note >&2",
+        "  from      ~/.llxprt/settings.json: hooks.BeforeTool[0].hooks[1]",
+        "  exit code 0",
+        "  decision  allow",
+        "  env       LEVEL=high",
+        f"  env       LLXPRT_PROJECT_DIR={logged.project}",
+        '      "tool_name": "write_file",',
+        "  stdout:\n    seen",
+        "  stderr:\n    note",
+    ):
+        assert f"\n{line}\n" in f"{shown}\n"
+    assert re.search(r"\n  took      [\d.]+ ms\n", shown)
+    whole = json.loads(logged.run("log", "show", run["id"][:6], "--json").splitlines()[1])
+    assert (whole["stdout"], json.loads(whole["stdin"])["tool_name"]) == ("seen\n", "write_file")
+
+
+def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
+    """The event's own id shows every run of it, and what came of them."""
+    fire = records(logged, "--tool", "write_file")[0]["fire"]
+    assert re.findall(r"^\w.*", logged.run("log", "show", fire), re.MULTILINE) == [
+        "BeforeTool: guard exited with code 2: deny",
+        "BeforeTool: audit exited with code 0",
+        next(record["message"] for record in records(logged) if record["kind"] == "event"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show"], "what stands alone must be show ID"),
+        (["guard"], "what stands alone must be show ID"),
+        (["show", "abc"], "abc is too short for an id"),
+        (["show", "0123456789-7"], "no run 0123456789-7 is recorded; hookline log shows the ids"),
+        (["--since", "yesterday"], "--since yesterday is no time; write 10m, 2h, 7d or 2025-02-18T16:30"),
+        (["--event", "X"], "X is not an event"),
+        (["--file", "no-such"], "the log no-such does not exist"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "Workbench") -> None:
+    """One line, exit code 1."""
+    assert said in workbench.run("log", *words, code=1)
+
+
+def test_an_empty_log_is_no_error(workbench: "Workbench") -> None:
+    """Nothing recorded is an answer, on stderr."""
+    assert workbench.run("log") == ""
+    assert records(workbench) == []
+
+
+def test_another_log_can_be_read(workbench: "Workbench", tmp_path: Path) -> None:
+    """`--file` reads a log that came from elsewhere, and counts what is not a record."""
+    log = tmp_path / "their.jsonl"
+    log.write_text('{"time":"2025-02-18T16:30:00.000Z","message":"hello \\u001b[2J","kind":"event"}\ntorn\n')
+    assert workbench.run("log", "--file", str(log)).endswith(r"hello \x1b[2J" + "\n")
+
+
+def test_a_log_can_be_followed(logged: "Workbench") -> None:
+    """What happens while somebody watches is shown at once, until it is interrupted."""
+    command = [sys.executable, "-m", "hookline", "log", "--follow", "-n", "1", "--hook", "guard"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as child:
+        assert child.stdout is not None
+        assert lines_of(child.stdout.readline()) == ["BeforeTool ls: guard ok, …"]
+        logged.fire("replace")
+        assert lines_of(child.stdout.readline()) == ["BeforeTool replace: guard ok, …"]
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=20) == 130
+
+
+@pytest.mark.usefixtures("logged")
+def test_lines_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
+    """A long line is cut at the edge of a terminal, and a deny is coloured."""
+    shown = on_terminal("log", COLUMNS="76")
+    plain = re.sub(r"\x1b\[\d+m", "", shown).splitlines()
+    assert max(map(len, plain)) == 76
+    assert plain[2].endswith("…")
+    assert "\x1b[31mBeforeTool write_file: guard denies" in shown

@@ -1,0 +1,133 @@
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Workbench
+
+
+def write_log(workbench: "Workbench", *runs: dict[str, Any]) -> None:
+    """A log of these runs, as the engine writes them."""
+    file = workbench.home.parent / "state" / "hooks.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    common = {"kind": "hook", "event": "BeforeTool", "success": True, "exitCode": 0, "origin": str(workbench.user_file)}
+    with file.open("a") as log:
+        for run in runs:
+            record = {"time": "2025-02-18T16:30:00.000Z", **common, "hook": "guard", **run}
+            log.write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+@pytest.fixture
+def measured(workbench: "Workbench") -> "Workbench":
+    """A hook with a budget of 50 ms, and a hundred runs of which six took longer."""
+    hooks = [{"type": "command", "command": "true", "name": "guard", "budget": 50}]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
+    write_log(workbench, *({"duration": 3.0} for _ in range(90)), *({"duration": 30} for _ in range(4)))
+    write_log(workbench, {"duration": 70, "success": False, "exitCode": 2, "decision": "deny"})
+    write_log(workbench, *({"duration": 80, "success": False, "exitCode": 1} for _ in range(4)))
+    write_log(workbench, {"duration": 5000, "success": False, "timedOut": True, "error": "timed out after 5000ms"})
+    return workbench
+
+
+def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
+    """Per hook: runs, blocks, failures, timeouts, p50, p95, max, the budget, and a histogram."""
+    report = measured.json("stats")
+    assert report == {
+        "overBudget": 1,
+        "hooks": [
+            {
+                "event": "BeforeTool",
+                "hook": "guard",
+                "origin": str(measured.user_file),
+                "runs": 100,
+                "blocks": 1,
+                "failures": 5,
+                "timeouts": 1,
+                "p50": 3.0,
+                "p95": 70.0,
+                "max": 5000.0,
+                "budget": 50,
+                "overBudget": True,
+                "lastRun": "2025-02-18T16:30:00.000Z",
+                "histogram": [
+                    {"from": 2.0, "below": 5.0, "runs": 90},
+                    {"from": 5.0, "below": 10.0, "runs": 0},
+                    {"from": 10.0, "below": 20.0, "runs": 0},
+                    {"from": 20.0, "below": 50.0, "runs": 4},
+                    {"from": 50.0, "below": 100.0, "runs": 5},
+                    {"from": 100.0, "below": 200.0, "runs": 0},
+                    {"from": 200.0, "below": 500.0, "runs": 0},
+                    {"from": 500.0, "below": 1000.0, "runs": 0},
+                    {"from": 1000.0, "below": 2000.0, "runs": 0},
+                    {"from": 2000.0, "below": 5000.0, "runs": 0},
+                    {"from": 5000.0, "below": 10000.0, "runs": 1},
+                ],
+            }
+        ],
+    }
+
+
+def test_people_see_a_histogram(measured: "Workbench") -> None:
+    """Bars are as long as the runs are many, and every run is seen."""
+    lines = measured.run("stats").splitlines()
+    assert lines[:4] == [
+        "BeforeTool guard  ~/.llxprt/settings.json",
+        "  100 runs, 1 block, 5 failures, 1 timeout",
+        "  p50 3 ms, p95 70 ms, max 5 s, budget 50 ms: over",
+        f"      < 5 ms  90  {'█' * 50}",
+    ]
+    assert lines[7] == "    < 100 ms   5  ███"
+    assert lines[-1] == "1 hook over budget: guard"
+
+
+@pytest.mark.parametrize(
+    ("budget", "code"),
+    [pytest.param(69, 1, id="over"), pytest.param(70, 0, id="within"), pytest.param(None, 0, id="none")],
+)
+def test_a_budget_can_fail_a_build(budget: int | None, code: int, measured: "Workbench") -> None:
+    """With `--fail-over-budget` a p95 over the budget is exit code 1; without it never."""
+    settings = json.loads(measured.user_file.read_text())
+    settings["hooks"]["BeforeTool"][0]["hooks"][0]["budget"] = budget
+    measured.write(measured.user_file, settings)
+    measured.run("stats", "--fail-over-budget", code=code)
+    measured.run("stats")
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (["--hook", "other"], []),
+        (["--event", "AfterTool"], []),
+        (["--since", "7d"], []),
+        (["--since", "2025-02-18T00:00Z"], [100]),
+    ],
+)
+def test_the_runs_are_chosen_by_options(words: list[str], runs: list[int], measured: "Workbench") -> None:
+    """As for the log."""
+    assert [entry["runs"] for entry in measured.json("stats", *words)["hooks"]] == runs
+
+
+def test_real_runs_are_measured(workbench: "Workbench") -> None:
+    """What the engine writes is what is counted."""
+    hooks = [{"type": "command", "command": "exit 2", "name": "no"}]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
+    workbench.fire()
+    workbench.fire()
+    (entry,) = workbench.json("stats")["hooks"]
+    assert (entry["runs"], entry["blocks"], entry["failures"]) == (2, 2, 0)
+    assert 0 < entry["p50"] <= entry["p95"] <= entry["max"]
+
+
+def test_nothing_recorded_is_said(workbench: "Workbench") -> None:
+    """An empty answer names the log."""
+    assert workbench.run("stats") == f"No run of a hook is recorded in {workbench.home.parent}/state/hooks.jsonl.\n"
+
+
+@pytest.mark.usefixtures("measured")
+def test_bars_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
+    """On a narrow terminal the bars are shorter."""
+    plain = re.sub(r"\x1b\[\d+m", "", on_terminal("stats", COLUMNS="40"))
+    assert max(len(line) for line in plain.splitlines() if "█" in line) <= 40

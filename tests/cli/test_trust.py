@@ -1,0 +1,268 @@
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Workbench
+
+
+def hook(command: str, **more: Any) -> dict[str, Any]:
+    return {"type": "command", "command": command, **more}
+
+
+@pytest.fixture
+def guarded(workbench: "Workbench") -> "Workbench":
+    """A project that brings a script and a plain command, and a user with a hook of the same project."""
+    workbench.script("echo checked")
+    groups = [{"matcher": "ls", "hooks": [hook("./guard.sh", name="guard", env={"A": "b"}), hook("echo plain")]}]
+    workbench.write(workbench.project_file, {"hooks": {"BeforeTool": groups}})
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [hook("true", name="mine")]}]}})
+    return workbench
+
+
+def states(workbench: "Workbench") -> dict[str, str]:
+    return {entry["hook"]: entry["state"] for entry in workbench.json("list")["hooks"]}
+
+
+def type_answers(answers: str, *words: str) -> tuple[int, str]:
+    """What a person sees, and the exit code, who types these answers on a terminal."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "hookline", *words], stdin=theirs, stdout=theirs, env={**os.environ, "TERM": "dumb"}
+    )
+    os.close(theirs)
+    os.write(ours, answers.encode())
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # the terminal's other side is closed
+        pass
+    os.close(ours)
+    return child.wait(timeout=20), shown.decode().replace("\r", "")
+
+
+def test_everything_is_shown_before_the_question(guarded: "Workbench") -> None:
+    """The definition, and the script as it is, and then a question for each hook."""
+    code, shown = type_answers("y\nn\n", "trust")
+    assert code == 1
+    for text in (
+        "BeforeTool guard  new",
+        ".llxprt/settings.json:8",
+        "command: ./guard.sh",
+        'env: {"A": "b"}',
+        "matcher: ls",
+        "guard.sh:\n    #!/bin/sh\n    echo checked\n",
+        "Trust guard? [y/N]",
+        "The command names no file of this project",
+        "1 hook trusted.",
+        "1 hook not trusted; what is not trusted does not run.",
+    ):
+        assert text in shown
+    assert shown.index("echo checked") < shown.index("Trust guard?") < shown.index("Trust echo plain?")
+    assert states(guarded) == {"guard": "on", "echo plain": "untrusted", "mine": "on"}
+
+
+@pytest.mark.usefixtures("guarded")
+@pytest.mark.parametrize("answers", ["\n\n", "\x04\x04", "yep\nno\n"])
+def test_only_a_yes_is_a_yes(answers: str) -> None:
+    """Enter, the end of input and anything else mean no."""
+    code, shown = type_answers(answers, "trust")
+    assert (code, "2 hooks not trusted" in shown) == (1, True)
+
+
+def test_one_question_for_all(guarded: "Workbench") -> None:
+    """`--all` shows every hook and asks once."""
+    code, shown = type_answers("y\n", "trust", "--all")
+    assert (code, shown.count("[y/N]"), "Trust 2 hooks?" in shown) == (0, 1, True)
+    assert set(states(guarded).values()) == {"on"}
+
+
+def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
+    """All is shown, and the advice names the flag; only that flag trusts."""
+    command = [sys.executable, "-m", "hookline", "trust", "--all"]
+    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=20)
+    assert asked.returncode == 1
+    assert "echo checked" in asked.stdout
+    assert "command: echo plain" in asked.stdout
+    assert asked.stderr == (
+        "hookline: nothing was trusted, because there is no terminal to ask on; look at it and add --yes\n"
+    )
+    assert states(guarded)["guard"] == "untrusted"
+    assert "2 hooks trusted." in guarded.run("trust", "--all", "--yes")
+    assert set(states(guarded).values()) == {"on"}
+    assert guarded.run("trust") == "Every hook of this project is trusted already.\n"
+
+
+def test_every_command_says_the_same_about_trust(guarded: "Workbench") -> None:
+    """`list`, `explain` and `fire` agree before, after, and when the script has changed."""
+
+    def told() -> tuple[str, bool, bool]:
+        explained = guarded.json("explain", "BeforeTool", "--tool", "ls")
+        fired = guarded.json("fire", "BeforeTool", "--input", '{"tool_name": "ls", "tool_input": {}}')
+        planned = "./guard.sh" in [entry["command"] for entry in explained["hooks"]]
+        ran = "./guard.sh" in [result["command"] for result in fired["results"]]
+        return states(guarded)["guard"], planned, ran
+
+    assert told() == ("untrusted", False, False)
+    guarded.run("trust", "guard", "--yes")
+    assert told() == ("on", True, True)
+    guarded.script("echo changed")
+    assert told() == ("changed", False, False)
+    guarded.run("trust", "guard", "--yes")
+    assert told() == ("on", True, True)
+    guarded.run("untrust", "guard")
+    assert told() == ("untrusted", False, False)
+
+
+def test_a_changed_script_is_shown_as_a_diff(guarded: "Workbench") -> None:
+    """Who trusted it once sees what is new, in the script and in the definition."""
+    guarded.run("trust", "--all", "--yes")
+    guarded.script("echo checked\nrm -rf /")
+    guarded.project_file.write_text(guarded.project_file.read_text().replace('"A": "b"', '"A": "c"'))
+    shown = guarded.run("trust", "guard", "--yes")
+    assert "BeforeTool guard  changed since it was trusted" in shown
+    assert '  - env: {"A": "b"}\n  + env: {"A": "c"}\n' in shown
+    assert "guard.sh has changed:\n    --- trusted\n    +++ now\n" in shown
+    assert "     echo checked\n    +rm -rf /\n" in shown
+    assert "echo plain" not in shown
+
+
+def test_a_hook_that_changes_while_it_is_looked_at_is_refused(guarded: "Workbench") -> None:
+    """What is trusted is what was shown, or nothing."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "hookline", "trust", "guard"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(theirs)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(ours, 65536)
+    guarded.script("echo something else")
+    os.write(ours, b"y\n")
+    error = child.communicate(timeout=20)[1]
+    os.close(ours)
+    assert (child.returncode, error) == (
+        1,
+        b"hookline: guard has changed while you were looking at it; look again\n",
+    )
+    assert states(guarded)["guard"] == "untrusted"
+
+
+def test_a_script_cannot_hide_what_it_does(guarded: "Workbench") -> None:
+    """Control and invisible characters are written out: what is shown is what is there."""
+    guarded.script("echo bad\r\x1b[1A\x1b[2Kecho good \u202e\u200b \x0c\u2028x")
+    shown = guarded.run("trust", "--yes", "guard")
+    assert r"    echo bad\r\x1b[1A\x1b[2Kecho good \u202e\u200b \x0c\u2028x" in shown
+
+
+def test_what_is_no_text_is_named_by_its_hash(guarded: "Workbench") -> None:
+    """A binary is not thrown at the terminal."""
+    (guarded.project / "guard.sh").write_bytes(b"\x7fELF\0\0")
+    shown = guarded.run("trust", "--yes", "guard")
+    assert "guard.sh is not a text to be shown: 6 bytes, SHA-256 " in shown
+
+
+def test_json_never_asks(guarded: "Workbench") -> None:
+    """Programs get all that a person would see, and trust only with the flag."""
+    report = guarded.json("trust", "guard", code=1)
+    (entry,) = report["hooks"]
+    assert (entry["hook"], entry["state"], entry["trusted"], entry["definition"]["command"]) == (
+        "guard",
+        "new",
+        False,
+        "./guard.sh",
+    )
+    assert entry["files"] == [
+        {
+            "path": str(guarded.project / "guard.sh"),
+            "text": "#!/bin/sh\necho checked\n",
+            "diff": None,
+            "note": None,
+        }
+    ]
+    assert guarded.json("trust", "guard", "--yes")["hooks"][0]["trusted"] is True
+    assert guarded.json("trust", "guard") == {"project": str(guarded.project), "hooks": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gaurd"], "there is no hook gaurd; did you mean guard?"),
+        (["zzz"], "there is no hook zzz; hookline list shows them all"),
+        (["mine"], "and needs no trust; only a project's own hooks do"),
+        (["guard", "--all"], "--all and a name exclude each other"),
+    ],
+)
+def test_what_cannot_be_trusted_is_told(words: list[str], said: str, guarded: "Workbench") -> None:
+    """One line, exit code 1."""
+    assert said in guarded.run("trust", *words, code=1)
+
+
+def test_a_trust_file_that_others_can_write_is_refused(guarded: "Workbench") -> None:
+    """Nothing is added to a file that anybody may have written."""
+    guarded.run("trust", "--all", "--yes")
+    file = guarded.home.parent / "state" / "trust.json"
+    file.chmod(0o666)
+    for command in (["trust", "--all", "--yes"], ["untrust", "--all"]):
+        assert "can be written by other users" in guarded.run(*command, code=1)
+    assert "can be written by other users" in guarded.run("trust", "--list")
+    assert states(guarded)["guard"] == "untrusted"
+
+
+def test_what_is_trusted_can_be_listed(guarded: "Workbench", tmp_path: Path) -> None:
+    """The hooks here with their state, and what was trusted in other projects."""
+    other = tmp_path / "other"
+    guarded.write(other / ".llxprt" / "settings.json", {"hooks": {"AfterTool": [{"hooks": [hook("echo far")]}]}})
+    guarded.run("trust", "--all", "--yes", "--project", str(other))
+    guarded.run("trust", "guard", "--yes")
+    guarded.script("echo changed")
+    lines = guarded.run("trust", "--list").splitlines()
+    assert lines[:3] == ["Hooks of this project", "  changed   BeforeTool guard", "  new       BeforeTool echo plain"]
+    assert lines[3] == "Trusted elsewhere"
+    assert lines[4].endswith(f"AfterTool echo far  {other}")
+    report = guarded.json("trust", "--list")
+    assert [(entry["hook"], entry["state"]) for entry in report["hooks"]] == [
+        ("guard", "changed"),
+        ("echo plain", "new"),
+    ]
+    assert {(entry["project"], entry["hook"]) for entry in report["records"]} == {
+        (str(guarded.project), "guard"),
+        (str(other), "echo far"),
+    }
+
+
+def test_trust_is_taken_back(guarded: "Workbench") -> None:
+    """By name or all at once, also of a hook that is no longer configured."""
+    guarded.run("trust", "--all", "--yes")
+    guarded.write(guarded.project_file, {"hooks": {}})
+    assert guarded.run("untrust", "guard") == "1 hook not trusted any more: guard\n"
+    assert guarded.json("untrust", "--all") == {
+        "project": str(guarded.project),
+        "untrusted": [{"event": "BeforeTool", "hook": "echo plain"}],
+    }
+    assert guarded.run("untrust", "--all") == "Nothing was trusted.\n"
+    assert json.loads((guarded.home.parent / "state" / "trust.json").read_text())["projects"] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say which hook to untrust: give its name, or --all"),
+        (["guard", "--all"], "say which hook to untrust: give its name, or --all"),
+        (["guard"], "guard is not trusted in"),
+    ],
+)
+def test_untrust_says_what_it_needs(words: list[str], said: str, guarded: "Workbench") -> None:
+    """One line, exit code 1."""
+    assert said in guarded.run("untrust", *words, code=1)
