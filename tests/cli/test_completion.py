@@ -60,6 +60,16 @@ def test_every_command_has_options(
     assert "--help" in words(monkeypatch, capsys, command, "--")
 
 
+def test_hooks_of_the_named_settings_are_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--settings` that was typed before decides which hooks there are."""
+    file = tmp_path / "given.json"
+    hooks = [{"type": "command", "command": "true", "name": name} for name in ("guard", "other")]
+    file.write_text(json.dumps({"hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+    assert words(monkeypatch, capsys, "log", "--settings", str(file), "--hook", "gu") == ["guard"]
+
+
 def test_the_shell_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody's shell is guessed."""
     assert main(["completion"]) == 1

@@ -124,6 +124,30 @@ def test_a_project_hook_needs_trust(project: Path, capsys: pytest.CaptureFixture
     assert ("BeforeTool", "bad", "true is not trusted yet; look at it and run: hookline trust") in signs
 
 
+def test_a_trusted_hook_is_good_until_its_script_changes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The doctor says of trust what the planner would."""
+    write(project, "sh guard.sh")
+    (project / "guard.sh").write_text("true")
+    assert main(["trust", "--all", "--yes", "--json"]) == 0
+    capsys.readouterr()
+    code, signs = examine(capsys)
+    assert code == 0
+    assert ("BeforeTool", "good", "sh guard.sh can be run, and is trusted") in signs
+    assert ("trust", "good", f"{default_trust_path()}: 1 hook of 1 project trusted") in signs
+    (project / "guard.sh").write_text("false")
+    said = "sh guard.sh has changed since it was trusted; look at it and run: hookline trust"
+    assert ("BeforeTool", "bad", said) in examine(capsys)[1]
+
+
+def test_a_hook_that_is_left_out_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An entry that cannot be used is one that does not run."""
+    file = write(own_home, "true", extensions=[3])
+    code, signs = examine(capsys)
+    assert code == 1
+    (said,) = [said for about, health, said in signs if (about, health) == ("problems", "bad")]
+    assert said.startswith(f"1 to mend, the first: {file}:1:")
+
+
 def test_a_named_file_needs_no_trust(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Naming a file means trusting it."""
     file = write(project, "true")
@@ -185,8 +209,25 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
     assert signs["canary"] == {
         "about": "canary",
         "health": "bad",
-        "said": "a hook was fired and did not answer: it exited with code 1 (out of order)",
+        "said": "a hook was fired and did not answer: it exited with code 1 out of order",
     }
+
+
+def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
+    """Without bash hooks run in sh, which somebody who writes for bash wants to know."""
+    write(own_home, "true")
+    done = subprocess.run(
+        [sys.executable, "-m", "hookline", "doctor", "--json"],
+        env={**os.environ, "PATH": "/no/such/folder"},
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stdout
+    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
+    assert (signs["shell"]["health"], signs["shell"]["said"]) == ("odd", "/bin/sh, because there is no bash on PATH")
 
 
 def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., str]) -> None:

@@ -16,45 +16,40 @@ def candidates(words: Sequence[str]) -> list[str]:
     if not before:
         fitting: Iterable[str] = (*COMMANDS, "--help", "--version")
     elif before[0] in COMMANDS:
-        fitting = _fitting(load_command(before[0])[1], before[1:], current, before)
+        fitting = _fitting(load_command(before[0])[1], before[1:], current)
     else:
         fitting = ()
     return [word for word in fitting if word.startswith(current)]
 
 
-def _fitting(
-    parser: argparse.ArgumentParser, before: Sequence[str], current: str, line: Sequence[str]
-) -> Iterable[str]:
+def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: str) -> Iterable[str]:
     # argparse has no public way to ask this.
     actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
     options = {name: action for action in actions for name in action.option_strings}
     places = [action for action in actions if not action.option_strings]
     waiting: argparse.Action | None = None
-    for index, word in enumerate(before):
+    for word in before:
         if waiting is not None:
             waiting = None
         elif word.partition("=")[0] in options and "=" in word:
             continue
         elif word in options:
             waiting = options[word] if options[word].nargs != 0 else None
-        elif places:
-            if isinstance(places[0].choices, Mapping) and word in places[0].choices:
-                return _fitting(places[0].choices[word], before[index + 1 :], current, line)
-            if places[0].nargs not in ("*", "+"):
-                places.pop(0)
+        elif places and places[0].nargs not in ("*", "+"):
+            places.pop(0)
     if waiting is not None:
-        return _values(waiting, line)
+        return _values(waiting, before)
     if current.startswith("-") or not places:
         return options
-    return _values(places[0], line)
+    return _values(places[0], before)
 
 
-def _values(action: argparse.Action, line: Sequence[str]) -> Iterable[str]:
+def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
     for name in (action.dest, str(action.metavar)):
         if name in _KINDS:
-            return _KINDS[name](line)
+            return _KINDS[name](before)
     return ()
 
 
@@ -68,11 +63,11 @@ def _tools(_: Sequence[str]) -> Iterable[str]:
     return KNOWN_TOOLS
 
 
-def _hooks(line: Sequence[str]) -> Iterable[str]:
+def _hooks(before: Sequence[str]) -> Iterable[str]:
     from hookline.cli.lint.setup import read_setup  # noqa: PLC0415 - the same
     from hookline.config import Config  # noqa: PLC0415 - the same
 
-    given = dict(pairwise(line))
+    given = dict(pairwise(before))
     files = [given["--settings"]] if "--settings" in given else None
     setup = read_setup(Config(given.get("--project", "."), settings_files=files))
     return dict.fromkeys(hook.label for hook in setup.hooks)

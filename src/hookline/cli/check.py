@@ -108,7 +108,7 @@ def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
-        yield f"{style.bold(_shown(finding))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
+        yield f"{style.bold(visible(_shown(finding)))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
         yield textwrap.fill(
             visible(finding.text),
             width,

@@ -145,7 +145,7 @@ def _erased_block(setup: Setup) -> Iterator[Problem]:
 
 def _may_decide(hook: HookEntry, project_dir: str) -> bool:
     """Whether a hook's command or scripts speak of decisions; what cannot be read may do so."""
-    texts = [(hook.command or "").encode()]
+    texts = [(hook.command or "").encode(errors="replace")]
     for file in fingerprint(hook, project_dir).files:
         try:
             texts.append(file.read_bytes())

@@ -1,6 +1,7 @@
 """Whether the program that a command names is there and can be started, found as the runner would find it."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from hookline.contract.hooks import HookEntry, HookType
 from hookline.engine.child.command import direct_invocation, shell_invocation
 from hookline.engine.runner import PROJECT_DIR_VARIABLES
 
-_INTERPRETERS = ("bash", "dash", "deno", "node", "perl", "php", "python", "ruby", "sh", "zsh")
+_INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # Of these the next word is no script but a program text, a module, or anything.
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
 _LONGEST_SHEBANG = 256
@@ -118,7 +119,7 @@ def _no_interpreter(name: str, interpreter: str) -> str:
 
 def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
     """What is wrong with the script that an interpreter is given."""
-    if not Path(words[0]).name.startswith(_INTERPRETERS):
+    if not _INTERPRETER.fullmatch(Path(words[0]).name):
         return None
     for word in words[1:]:
         if word in _PROGRAM_OPTIONS:
