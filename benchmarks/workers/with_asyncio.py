@@ -3,8 +3,15 @@
 import asyncio
 import sys
 import time
+from functools import cache
 
 HOOK, BASH, SH = sys.argv[1:4]
+
+
+@cache
+def payload(size: int) -> bytes:
+    """The same input in every round, as in the floor."""
+    return b"x" * size
 
 
 async def run_one(payload: bytes, shell: str) -> bytes:
@@ -22,9 +29,9 @@ async def main() -> None:
     """Answers one line per round."""
     for line in sys.stdin:
         count, size, shell = line.split()
-        payload = b"x" * int(size)
+        given = payload(int(size))
         begin = time.perf_counter_ns()
-        await asyncio.gather(*(run_one(payload, shell) for _ in range(int(count))))
+        await asyncio.gather(*(run_one(given, shell) for _ in range(int(count))))
         print(time.perf_counter_ns() - begin, 0, flush=True)
 
 

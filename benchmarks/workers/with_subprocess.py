@@ -4,9 +4,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 HOOK, BASH, SH = sys.argv[1:4]
 POOL = ThreadPoolExecutor(max_workers=256)
+
+
+@cache
+def payload(size: int) -> bytes:
+    """The same input in every round, as in the floor."""
+    return b"x" * size
 
 
 def run_one(payload: bytes, shell: str) -> bytes:
@@ -19,12 +26,12 @@ def main() -> None:
     """Answers one line per round."""
     for line in sys.stdin:
         count, size, shell = line.split()
-        payload = b"x" * int(size)
+        given = payload(int(size))
         begin = time.perf_counter_ns()
         if count == "1":
-            run_one(payload, shell)
+            run_one(given, shell)
         else:
-            list(POOL.map(run_one, [payload] * int(count), [shell] * int(count)))
+            list(POOL.map(run_one, [given] * int(count), [shell] * int(count)))
         print(time.perf_counter_ns() - begin, 0, flush=True)
 
 
