@@ -249,7 +249,9 @@ def test_a_failed_hook_does_not_undo_a_block() -> None:
         ),
         pytest.param([{"mode": "some"}, {"mode": ["ANY"]}], ("AUTO", None), id="unknown-mode"),
         pytest.param([{"allowedFunctionNames": ["a", 5, None, ["b"]]}], ("AUTO", ["a"]), id="odd-names"),
-        pytest.param([{"allowedFunctionNames": "a"}, {"mode": None}, "junk", None], None, id="junk-says-nothing"),
+        pytest.param([{"allowedFunctionNames": 5}, {"mode": None}, "junk", None], None, id="junk-says-nothing"),
+        pytest.param([{"mode": "none"}], ("NONE", []), id="small-letters"),
+        pytest.param([{"allowedFunctionNames": "a"}], ("AUTO", ["a"]), id="lone-name"),
         pytest.param([{}], None, id="empty"),
     ],
 )

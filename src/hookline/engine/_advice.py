@@ -21,3 +21,16 @@ def on_response_text(output: DefaultHookOutput) -> str | None:
     if response["text"] and response["text"] not in parts and repr(response["text"])[1:-1] not in parts:
         return "llm_response.text changes nothing by itself; change candidates[0].content.parts, which is what counts"
     return None
+
+
+def on_tool_config(output: DefaultHookOutput) -> str | None:
+    """A tool configuration that is not written as it should be may restrict less than its author thinks."""
+    config = output.hook_specific_output.get("toolConfig")
+    if not isinstance(config, dict):
+        return None
+    mode, names = config.get("mode"), config.get("allowedFunctionNames")
+    if mode is not None and mode not in ("AUTO", "ANY", "NONE"):
+        return f"toolConfig.mode {mode!r} is not one of AUTO, ANY, NONE"
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        return "toolConfig.allowedFunctionNames is not an array of names"
+    return None

@@ -126,10 +126,8 @@ def _lay_over(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 
 def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    modes = [
-        config["mode"] if config["mode"] in _MODES else "AUTO" for config in configs if config.get("mode") is not None
-    ]
-    lists = [names for config in configs if isinstance(names := config.get("allowedFunctionNames"), list)]
+    modes = [_mode(config["mode"]) for config in configs if config.get("mode") is not None]
+    lists = [names for config in configs if (names := _names(config.get("allowedFunctionNames"))) is not None]
     if not modes and not lists:
         return {}
     mode = max(modes, key=_MODES.index, default="AUTO")
@@ -137,5 +135,17 @@ def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {"mode": mode, "allowedFunctionNames": []}
     if not lists:
         return {"mode": mode}
-    united = {name for names in lists for name in names if isinstance(name, str)}
-    return {"mode": mode, "allowedFunctionNames": sorted(united)}
+    return {"mode": mode, "allowedFunctionNames": sorted({name for names in lists for name in names})}
+
+
+def _mode(given: Any) -> str:
+    """The mode that is meant: `none` in small letters is no reason to leave the tools open."""
+    mode = given.upper() if isinstance(given, str) else None
+    return mode if mode in _MODES else "AUTO"
+
+
+def _names(given: Any) -> list[str] | None:
+    """The names of a list, or a single name that stands where a list should; None restricts nothing."""
+    if isinstance(given, str):
+        return [given]
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else None

@@ -8,7 +8,7 @@ from typing import Any
 from hookline.contract import inputs
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine._advice import Advice, no_advice, on_response_text
+from hookline.engine._advice import Advice, no_advice, on_response_text, on_tool_config
 from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, chain_tool_input
 from hookline.engine._effects import (
     Effect,
@@ -97,6 +97,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
         effect=tool_config_effect,
+        advice=on_tool_config,
     ),
     HookEventName.BEFORE_AGENT: EventRow(
         input=inputs.BeforeAgentInput,
