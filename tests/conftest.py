@@ -1,7 +1,15 @@
 import os
+import pty
+import re
+import select
 import stat
-from collections.abc import Callable
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -49,3 +57,87 @@ def hook_script(tmp_path: Path) -> HookScript:
         return path
 
     return write
+
+
+PROMPT = "\n>"
+
+
+class Person:
+    """Somebody at a terminal: types, and reads what it shows until something expected appears."""
+
+    def __init__(self, words: Sequence[str], *, cwd: Path, columns: int = 100, **environ: str) -> None:
+        self._ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (40, columns))
+        env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+        # A session leader that opens a terminal gets it as its own, so that Ctrl-C sends a signal.
+        self.process = subprocess.Popen(
+            ["sh", "-c", 'exec "$@" <"$TTY" >"$TTY" 2>&1', "sh", sys.executable, "-m", "hookline", *words],
+            cwd=cwd,
+            env={**env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "TTY": os.ttyname(theirs), **environ},
+            start_new_session=True,
+        )
+        self._theirs = theirs
+        self.shown = ""
+        """Everything so far, without colours and movements of the cursor."""
+        self._raw = b""
+        self._read_to = 0
+
+    def type(self, text: str) -> None:
+        """Presses these keys."""
+        os.write(self._ours, text.encode())
+
+    def say(self, line: str) -> None:
+        """Waits to be asked, types a line and sends it."""
+        self.expect(PROMPT)
+        self.type(f"{line}\r")
+        self.expect(line)
+
+    def expect(self, text: str, within_s: float = 15) -> str:
+        """Waits for a text after the one expected before, and returns what was shown until then."""
+        deadline = time.monotonic() + within_s
+        while (found := self.shown.find(text, self._read_to)) < 0:
+            if not self._read(deadline):
+                raise AssertionError(f"{text!r} did not appear:\n{self.shown[self._read_to :]}\n--- in\n{self.shown}")
+        before, self._read_to = self.shown[self._read_to : found], found + len(text)
+        return before
+
+    def leaves_with(self, within_s: float = 15) -> int:
+        """Waits for the program to end, and returns its exit code."""
+        deadline = time.monotonic() + within_s
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self._read(time.monotonic() + 0.05)
+        while self._read(time.monotonic()):
+            pass
+        return self.process.wait(timeout=0)
+
+    def close(self) -> None:
+        """Ends what is still running."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+        os.close(self._theirs)
+
+    def _read(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self._ours], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return False
+        self._raw += os.read(self._ours, 65536)
+        self.shown = _ESCAPES.sub("", self._raw.decode(errors="replace")).replace("\r", "")
+        return True
+
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>]|\([A-B])")
+
+
+@pytest.fixture
+def person(project: Path) -> Iterator[Callable[..., Person]]:
+    """Seats somebody at a terminal on which `hookline` runs with these words, in the project."""
+    seated: list[Person] = []
+
+    def seat(*words: str, **options: Any) -> Person:
+        seated.append(Person(words, cwd=project, **options))
+        return seated[-1]
+
+    yield seat
+    for one in seated:
+        one.close()

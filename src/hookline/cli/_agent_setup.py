@@ -17,6 +17,7 @@ from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli._settings import make_config
 from hookline.config import Config
+from hookline.contract.observer import HookObserver
 from hookline.errors import UsageError
 
 
@@ -60,11 +61,15 @@ def make_session(
     approve: Approver | None,
     session_id: str | None = None,
     past: PastSession | None = None,
+    observer: HookObserver | None = None,
 ) -> Session:
-    """A new session with the settings as they are now, or one that goes on from a past one."""
+    """A new session with the settings as they are now, or one that goes on from a past one.
+
+    `observer` watches the hooks in place of one that only tells the listener.
+    """
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
-    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=HookWatch(listener))
+    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=observer or HookWatch(listener))
     agent = Agent(
         config=config,
         model=model,

@@ -4,8 +4,6 @@ import argparse
 import asyncio
 import signal
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 
 from hookline.agent.events import Note
 from hookline.agent.loop import DEFAULT_MAX_TURNS
@@ -17,7 +15,7 @@ from hookline.cli._agent_output import OUTPUTS, Output
 from hookline.cli._agent_setup import make_session, open_model, past_session
 from hookline.cli._settings import add_settings_options, require_project
 from hookline.contract.events import SessionEndReason, SessionStartSource
-from hookline.errors import HooklineError, UsageError
+from hookline.errors import HooklineError, MissingExtraError, UsageError
 
 EXIT_TERMINATED = 143
 
@@ -82,7 +80,8 @@ def _prompt(given: argparse.Namespace) -> str | None:
     """What to answer; None when a person at a terminal is to be asked."""
     prompt = given.prompt
     if prompt is None and not sys.stdin.isatty():
-        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+        # Without the end of the last line, so that hooks are told the same as with --prompt.
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
     if prompt is None:
         if given.headless or given.output != "text" or not sys.stdout.isatty():
             raise UsageError("there is nothing to answer; give --prompt TEXT, or pipe the prompt in")
@@ -93,11 +92,14 @@ def _prompt(given: argparse.Namespace) -> str | None:
 
 
 async def _talk(given: argparse.Namespace) -> int:
-    # Loaded here, because a terminal's libraries are slow to load.
-    if find_spec("hookline.cli.interactive") is None:
-        raise UsageError("talking in a terminal is not there yet; give --prompt TEXT")
-    interactive = import_module("hookline.cli.interactive")
-    return int(await interactive.run_interactive(given))
+    try:
+        import prompt_toolkit  # noqa: F401, PLC0415 - a terminal's libraries are slow to load
+        import rich  # noqa: F401, PLC0415 - the same
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "agent") from error
+    from hookline.cli.interactive import run_interactive  # noqa: PLC0415 - the same
+
+    return await run_interactive(given)
 
 
 async def _answer(given: argparse.Namespace, prompt: str) -> int:

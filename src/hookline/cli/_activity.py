@@ -1,0 +1,94 @@
+"""What the agent is waiting for, in a few words: the slowest hook, the tools that run, or the model."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
+from hookline.agent.tool import CallStatus
+from hookline.contract.events import HookEventName
+
+AWAITED_EVENTS = frozenset(
+    {
+        HookEventName.BEFORE_TOOL,
+        HookEventName.AFTER_TOOL,
+        HookEventName.BEFORE_MODEL,
+        HookEventName.AFTER_MODEL,
+        HookEventName.BEFORE_TOOL_SELECTION,
+    }
+)
+PATIENCE_S = 0.3
+"""What takes less than this is not worth a word."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Hooks of one event that run together."""
+
+    event: str
+    hooks: list[str]
+    since: float
+
+
+class Activity:
+    """Follows the agent's events and says what is being waited for."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._runs: list[_Run] = []
+        self._tools: dict[str, tuple[str, float]] = {}
+        self._since = clock()
+        self._default = "thinking"
+
+    def begin(self, default: str) -> None:
+        """Starts over; `default` is said when neither hooks nor tools run."""
+        self._runs.clear()
+        self._tools.clear()
+        self._since = self._clock()
+        self._default = default
+
+    def listen(self, event: AgentEvent) -> None:
+        """Takes in what the agent tells."""
+        now = self._clock()
+        match event:
+            case HooksStarted() if event.event in AWAITED_EVENTS:
+                self._runs.append(_Run(event.event, list(event.hooks), now))
+            case HookEnded():
+                run = next((run for run in self._runs if run.event == event.event and event.hook in run.hooks), None)
+                if run is not None:
+                    run.hooks.remove(event.hook)
+            case HooksFinished():
+                # Of several at the same time, the one of which the fewest still run.
+                ended = min((run for run in self._runs if run.event == event.event), key=_still_running, default=None)
+                if ended is not None:
+                    self._runs.remove(ended)
+            case ToolCallChanged() if event.call.status is CallStatus.EXECUTING:
+                self._tools[event.call.id] = (event.call.name, now)
+            case ToolCallChanged():
+                self._tools.pop(event.call.id, None)
+            case _:
+                pass
+        if not self._runs and not self._tools:
+            self._since = now
+
+    def text(self) -> str | None:
+        """What is being waited for; None while nothing has taken long."""
+        now = self._clock()
+        run = next((run for run in self._runs if run.hooks), None)
+        if run is not None:
+            others = f" and {len(run.hooks) - 1} more" if len(run.hooks) > 1 else ""
+            return _after(now - run.since, f"waiting for hook {run.hooks[0]}{others} ({run.event})")
+        if self._tools:
+            name, since = next(iter(self._tools.values()))
+            return _after(now - since, name)
+        return _after(now - self._since, self._default)
+
+
+def _after(seconds: float, text: str) -> str | None:
+    if seconds < PATIENCE_S:
+        return None
+    return f"{text}, {seconds:.0f} s" if seconds >= 1 else f"{text}…"
+
+
+def _still_running(run: _Run) -> int:
+    return len(run.hooks)

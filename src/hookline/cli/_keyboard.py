@@ -1,0 +1,113 @@
+"""What a person types: lines with editing and a history, and the answers to questions."""
+
+import os
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from hookline.log import default_log_path
+from hookline.settings.files import make_private_directory
+
+_LOCAL_FLAGS = 3
+
+
+class Keyboard:
+    """Reads from the terminal; KeyboardInterrupt is raised for Ctrl-C, EOFError for Ctrl-D."""
+
+    def __init__(self, commands: Sequence[str]) -> None:
+        self._lines: PromptSession[str] = PromptSession(
+            history=_history(default_log_path().with_name("history")),
+            completer=WordCompleter(list(commands), sentence=True),
+            complete_while_typing=False,
+            key_bindings=_bindings(),
+        )
+        self._answers: PromptSession[str] = PromptSession()
+        self._asking: PromptSession[str] | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """True when something stood on the last line, even if it was not sent."""
+        return bool(self._lines.default_buffer.text)
+
+    @property
+    def is_asking(self) -> bool:
+        """True while a line or an answer is waited for."""
+        return self._asking is not None
+
+    async def read_line(self) -> str:
+        """The next line; what is printed meanwhile appears above it."""
+        return await self._ask(self._lines, "> ")
+
+    async def answer(self, question: str) -> str:
+        """The answer to a question; what was typed before it was asked does not count."""
+        clear_typeahead(self._answers.input)
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        return await self._ask(self._answers, question)
+
+    def interrupt(self) -> None:
+        """Does what Ctrl-C does, for a signal from elsewhere."""
+        if self._asking is not None and self._asking.app.is_running:
+            self._asking.app.exit(exception=KeyboardInterrupt())
+
+    @contextmanager
+    def silenced(self) -> Iterator[None]:
+        """Does not show what is typed while the agent works; it is kept for the next line."""
+        try:
+            before = termios.tcgetattr(sys.stdin)
+        except termios.error:
+            yield
+            return
+        quiet = [*before]
+        quiet[_LOCAL_FLAGS] = before[_LOCAL_FLAGS] & ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+        try:
+            yield
+        finally:
+            with suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+    async def _ask(self, session: PromptSession[str], message: str) -> str:
+        self._asking = session
+        try:
+            with patch_stdout(raw=True):
+                # Signals are the conversation's affair.
+                return await session.prompt_async(message, handle_sigint=False)
+        finally:
+            self._asking = None
+
+
+class _PrivateHistory(FileHistory):
+    """A history for its owner's eyes; a disk that is full costs the memory of a line, not the line."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
+def _history(path: Path) -> History:
+    try:
+        make_private_directory(path.parent)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return _PrivateHistory(path)
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+
+    @bindings.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return bindings

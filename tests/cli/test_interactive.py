@@ -1,0 +1,462 @@
+"""The interactive mode, through a real pseudo-terminal."""
+
+import json
+import os
+import signal
+import stat
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.testing import Chunk, calls, says
+
+if TYPE_CHECKING:
+    from tests.conftest import Person
+
+HookScript = Callable[..., Path]
+Seat = Callable[..., "Person"]
+Hooks = dict[str, list[dict[str, Any]]]
+
+
+class Desk:
+    """A project with settings and a model's script, and a terminal to work at."""
+
+    def __init__(self, project: Path, person: Seat, hook_script: HookScript) -> None:
+        self.project = project
+        self._person = person
+        self._hook_script = hook_script
+        self._hooks: Hooks = {}
+
+    def hook(self, event: str, body: str, *, name: str, matcher: str | None = None) -> None:
+        """Configures a hook: a shell script from its lines."""
+        script = self._hook_script(body, f"{name}.sh")
+        group: dict[str, Any] = {"hooks": [{"type": "command", "name": name, "command": str(script)}]}
+        self._hooks.setdefault(event, []).append(group if matcher is None else {**group, "matcher": matcher})
+
+    def watch(self, *events: str) -> None:
+        """Configures hooks that keep what they are told in `told.jsonl`."""
+        for event in events:
+            self.hook(event, f"cat >> {self.project}/told.jsonl; echo >> {self.project}/told.jsonl", name=event)
+
+    def told(self) -> list[dict[str, Any]]:
+        """What those hooks were told."""
+        return [json.loads(line) for line in (self.project / "told.jsonl").read_text().splitlines()]
+
+    def sit_down(self, *answers: Sequence[Chunk], words: tuple[str, ...] = (), **options: Any) -> "Person":
+        """Starts the agent with a model that gives these answers."""
+        settings = self.project.parent / "settings.json"
+        settings.write_text(json.dumps({"enableHooks": True, "hooks": self._hooks}))
+        replay = self.project.parent / "replay.jsonl"
+        lines = ({"method": "generateContentStream", "response": answer} for answer in answers)
+        replay.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        return self._person("agent", "--settings", str(settings), "--model", f"replay:{replay}", *words, **options)
+
+
+@pytest.fixture
+def desk(project: Path, person: Seat, hook_script: HookScript) -> Desk:
+    """A desk with nothing on it."""
+    return Desk(project, person, hook_script)
+
+
+def writes(path: str, content: str) -> Sequence[Chunk]:
+    """An answer in which the model writes a file."""
+    return [calls(("write_file", {"file_path": path, "content": content}))]
+
+
+def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
+    """The person sees what would be written, says yes, and gets the tool's result and the model's answer."""
+    (desk.project / "notes.txt").write_text("old\nkept\n")
+    here = desk.sit_down(writes("notes.txt", "new\nkept\n"), [says("I wrote **it**.")])
+    greeting = here.expect("\n>")
+    assert [line.strip() for line in greeting.splitlines()] == [
+        f"hookline {version('hookline')}, model replay",
+        "hooks: 0 configured",
+        "/help shows the commands",
+    ]
+    here.type("write it\r")
+    here.expect("write_file wants to write notes.txt")
+    diff = here.expect("Allow it? [y]es, [a]lways, [N]o:")
+    assert [line.strip() for line in diff.strip().splitlines()] == ["@@ -1,2 +1,2 @@", "-old", "+new", "kept"]
+    here.type("y\r")
+    here.expect("✓ write_file notes.txt")
+    here.expect("I wrote it.")
+    here.say("/quit")
+    assert here.leaves_with() == 0
+    assert (desk.project / "notes.txt").read_text() == "new\nkept\n"
+
+
+def test_no_and_always(desk: Desk) -> None:
+    """Anything but a clear yes refuses; always is for the rest of the session."""
+    answers: list[Sequence[Chunk]] = [
+        writes("a", "1"),
+        [says("One.")],
+        writes("b", "2"),
+        [says("Two.")],
+        writes("c", "3"),
+        [says("Three.")],
+    ]
+    here = desk.sit_down(*answers)
+    here.say("first")
+    here.expect("[N]o:")
+    here.type("\r")
+    here.expect("write_file was not run: permission to write a was not given.")
+    here.expect("One.")
+    here.say("second")
+    here.expect("[N]o:")
+    here.type("always\r")
+    here.expect("Two.")
+    here.say("third")
+    here.expect("Three.")
+    assert sorted(path.name for path in desk.project.iterdir()) == ["b", "c"]
+
+
+def test_what_was_typed_before_the_question_is_no_answer(desk: Desk) -> None:
+    """A yes that was typed ahead approves nothing."""
+    here = desk.sit_down(writes("a", "1"), [says("One.")])
+    here.expect("\n>")
+    here.type("do it\ry\r")
+    here.expect("[N]o:")
+    here.type("n\r")
+    here.expect("One.")
+    assert not (desk.project / "a").exists()
+
+
+def test_a_block_is_told_in_one_line(desk: Desk) -> None:
+    """A person learns which hook blocked what, and why; the model goes on."""
+    desk.hook("BeforeTool", "echo 'Not this file.' >&2; exit 2", name="guard", matcher="write_file")
+    here = desk.sit_down(writes(".env", "x"), [says("Then not.")], words=("--yes",))
+    here.say("write it")
+    here.expect("guard blocked write_file: Not this file.")
+    here.expect("⊘ write_file .env was not run")
+    here.expect("Then not.")
+    assert not (desk.project / ".env").exists()
+
+
+def test_a_stop_names_the_hook_and_the_reason(desk: Desk) -> None:
+    """When a hook stops the agent its reason is shown, and the person can go on."""
+    desk.hook("BeforeTool", """echo '{"continue": false, "stopReason": "Enough for today."}'""", name="budget")
+    here = desk.sit_down(writes("a", "1"), [says("Hello again.")], words=("--yes",))
+    here.say("write it")
+    here.expect("Stopped by budget: Enough for today.")
+    here.say("hello")
+    here.expect("Hello again.")
+
+
+@pytest.mark.req("HOOK-159")
+def test_notes_for_the_model_are_not_shown(desk: Desk) -> None:
+    """A systemMessage reaches the model, never the person."""
+    note = """echo '{"systemMessage": "for-the-model-only"}'"""
+    for event in ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"):
+        desk.hook(event, note, name=f"note-{event}")
+    here = desk.sit_down(writes("a", "1"), [says("Written.")], words=("--yes", "--session-id", "s1"))
+    here.say("write it")
+    here.expect("Written.")
+    here.say("/hooks")
+    here.say("/quit")
+    assert here.leaves_with() == 0
+    assert "for-the-model-only" not in here.shown
+    transcript = (desk.project.parent / "state" / "sessions" / "s1.jsonl").read_text()
+    assert transcript.count("[System] for-the-model-only") > 2
+
+
+@pytest.mark.req("HOOK-049", "HOOK-173")
+def test_the_answer_is_held_until_hooks_have_spoken(desk: Desk) -> None:
+    """Nothing of an answer is shown before AfterModel hooks have answered, and nothing that they suppress or change."""
+    desk.hook(
+        "AfterModel",
+        """case $(cat) in
+*'"text":"secret'*) echo '{"suppressOutput": true}' ;;
+*'"text":"card'*) echo '{"hookSpecificOutput": {"llm_response": {"candidates":
+  [{"content": {"role": "model", "parts": ["card [redacted]"]}}]}}}' ;;
+esac""",
+        name="redact",
+    )
+    answers = [[says("secret-", finish=None), says("4711")], [says("card 1234")], [says("Bye.")]]
+    here = desk.sit_down(*answers)
+    for prompt in ("one", "two", "three"):
+        here.say(prompt)
+    here.expect("Bye.")
+    assert "card [redacted]" in here.shown
+    assert "secret-" not in here.shown
+    assert "1234" not in here.shown
+
+
+def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
+    """What AfterTool suppresses is seen by the model only."""
+    desk.hook("AfterTool", """echo '{"suppressOutput": true}'""", name="hide")
+    here = desk.sit_down([calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")], words=("--yes",))
+    here.say("run it")
+    here.expect("(a hook keeps the result from being shown)")
+    here.expect("Done.")
+    assert "token" not in here.shown
+
+
+def test_commands(desk: Desk) -> None:
+    """/help, /hooks and a slip of the finger."""
+    desk.hook("BeforeTool", "echo no >&2; exit 2", name="guard", matcher="write_file")
+    desk.hook("AfterAgent", "exit 3", name="broken")
+    desk.hook("PreCompress", "true", name="never")
+    here = desk.sit_down(writes("a", "1"), [says("Then not.")], words=("--yes",))
+    here.say("/help")
+    for command in ("/hooks", "/compress", "/clear", "/quit", "Ctrl-C"):
+        here.expect(command)
+    here.say("/hook")
+    here.expect("There is no /hook; did you mean /hooks?")
+    here.say("write it")
+    here.expect("Then not.")
+    _wait_for(lambda: "broken" in (desk.project.parent / "state" / "hooks.jsonl").read_text())
+    here.say("/hooks")
+    here.expect("guard  BeforeTool write_file  project")
+    here.expect("ran once; last: blocked write_file")
+    here.expect("broken  AfterAgent  project")
+    here.expect("ran once, failed once; last: failed: exit code 3")
+    here.expect("never  PreCompress  project")
+    here.expect("has not run yet")
+
+
+def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
+    """Hooks that wait for trust, or are disabled, are counted at the start and explained by /hooks."""
+    folder = desk.project / ".llxprt"
+    folder.mkdir()
+    hooks = [{"type": "command", "name": name, "command": "true"} for name in ("new-one", "off-one")]
+    settings = {
+        "enableHooks": True,
+        "hooks": {"BeforeTool": [{"hooks": hooks}]},
+        "hooksConfig": {"disabled": ["off-one"]},
+    }
+    (folder / "settings.json").write_text(json.dumps(settings))
+    replay = desk.project / "replay.jsonl"
+    replay.write_text("")
+    here = person("agent", "--model", f"replay:{replay}")
+    here.expect("hooks: 2 configured, 1 waiting for trust → hookline trust")
+    here.say("/hooks")
+    here.expect("new-one")
+    here.expect("not trusted yet; look at it and run: hookline trust")
+    here.expect("off-one")
+    here.expect("disabled by")
+
+
+@pytest.mark.req("HOOK-203")
+def test_clear_begins_a_new_session(desk: Desk) -> None:
+    """/clear ends the session and starts another, with an id, a transcript and a history of its own."""
+    desk.watch("SessionStart", "SessionEnd", "BeforeModel")
+    here = desk.sit_down([says("One.")], [says("Two.")])
+    here.say("first")
+    here.expect("One.")
+    here.say("/clear")
+    here.expect("A new session: ")
+    here.say("second")
+    here.expect("Two.")
+    here.expect("\n>")
+    here.type("\x04")
+    assert here.leaves_with() == 0
+    told = desk.told()
+    sessions = [
+        (one["hook_event_name"], one.get("source") or one.get("reason"))
+        for one in told
+        if one["hook_event_name"] != "BeforeModel"
+    ]
+    assert sessions == [
+        ("SessionStart", "startup"),
+        ("SessionEnd", "clear"),
+        ("SessionStart", "clear"),
+        ("SessionEnd", "prompt_input_exit"),
+    ]
+    first, second = (one for one in told if one["hook_event_name"] == "BeforeModel")
+    assert first["session_id"] != second["session_id"]
+    assert Path(first["transcript_path"]).is_file()
+    assert first["transcript_path"] != second["transcript_path"]
+    spoken = [one["content"] for one in second["llm_request"]["messages"] if one["role"] != "system"]
+    assert spoken == ["second"]
+
+
+def test_compress_has_a_summary_written(desk: Desk) -> None:
+    """/compress tells PreCompress hooks that a person asked for it, and goes on from the summary."""
+    desk.watch("PreCompress", "BeforeModel")
+    here = desk.sit_down([says("One.")], [says("We greeted each other.")], [says("Two.")])
+    here.say("/compress")
+    here.expect("There is nothing to compress yet.")
+    here.say("hello")
+    here.expect("One.")
+    here.say("/compress")
+    here.expect("The history was compressed")
+    here.say("go on")
+    here.expect("Two.")
+    told = desk.told()
+    assert [one["trigger"] for one in told if one["hook_event_name"] == "PreCompress"] == ["manual"]
+    messages = [one for one in told if one["hook_event_name"] == "BeforeModel"][-1]["llm_request"]["messages"]
+    assert any("We greeted each other." in one["content"] for one in messages)
+
+
+def test_ctrl_c_cancels_a_slow_hook(desk: Desk) -> None:
+    """Ctrl-C ends the hook with everything it started, and the conversation goes on; twice at the prompt leaves."""
+    pids = desk.project / "pids"
+    desk.hook("BeforeTool", f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait", name="sleepy")
+    here = desk.sit_down(writes("a", "1"), [says("Here I am.")], words=("--yes",))
+    here.say("write it")
+    here.expect("waiting for hook sleepy (BeforeTool)")
+    started = [int(pid) for pid in pids.read_text().split()]
+    here.type("\x03")
+    here.expect("Cancelled.")
+    here.say("are you there?")
+    here.expect("Here I am.")
+    _wait_for(lambda: not any(_is_alive(pid) for pid in started))
+    assert not (desk.project / "a").exists()
+    here.expect("\n>")
+    here.type("\x03")
+    here.expect("Ctrl-C once more leaves.")
+    here.expect("\n>")
+    here.type("\x03")
+    assert here.leaves_with() == 130
+
+
+def test_ctrl_c_cancels_a_tool_and_then_leaves(desk: Desk) -> None:
+    """Ctrl-C ends a running command with its group; the next one, while nothing runs, leaves with 130."""
+    pids = desk.project / "pids"
+    command = f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait"
+    here = desk.sit_down([calls(("run_shell_command", {"command": command}))], words=("--yes",))
+    here.say("run it")
+    here.expect("run_shell_command…")
+    _wait_for(pids.exists)
+    started = [int(pid) for pid in pids.read_text().split()]
+    here.type("\x03")
+    here.expect("Cancelled.")
+    here.expect("\n>")
+    here.type("\x03")
+    assert here.leaves_with() == 130
+    assert not any(_is_alive(pid) for pid in started)
+
+
+def test_ctrl_c_at_a_question_cancels_the_turn(desk: Desk) -> None:
+    """Ctrl-C in place of an answer ends the turn, and nothing is run."""
+    here = desk.sit_down(writes("a", "1"), [says("Fine.")])
+    here.say("write it")
+    here.expect("[N]o:")
+    here.type("\x03")
+    here.expect("Cancelled.")
+    here.say("hello")
+    here.expect("Fine.")
+    assert not (desk.project / "a").exists()
+
+
+def test_ctrl_c_drops_a_half_written_line(desk: Desk) -> None:
+    """Ctrl-C on a line that is not empty drops the line only."""
+    here = desk.sit_down([says("Fine.")])
+    here.expect("\n>")
+    here.type("half a li")
+    here.expect("half a li")
+    here.type("\x03")
+    here.say("hello")
+    here.expect("Fine.")
+
+
+def test_a_terminal_that_is_closed_leaves_nothing_behind(desk: Desk) -> None:
+    """A hangup ends running hooks with everything they started."""
+    pids = desk.project / "pids"
+    desk.hook("BeforeTool", f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait", name="sleepy")
+    here = desk.sit_down(writes("a", "1"), words=("--yes",))
+    here.say("write it")
+    here.expect("waiting for hook sleepy")
+    started = [int(pid) for pid in pids.read_text().split()]
+    os.kill(here.process.pid, signal.SIGHUP)
+    here.leaves_with()
+    assert not any(_is_alive(pid) for pid in started)
+
+
+def test_a_failing_model_costs_the_turn_only(desk: Desk) -> None:
+    """An error of the model is told in a clear line, and the prompt comes back."""
+    here = desk.sit_down()
+    here.say("hello")
+    here.expect("hookline: ")
+    here.expect("0 lines, and this is model call 1")
+    here.say("/quit")
+    assert here.leaves_with() == 0
+
+
+def test_lines_are_remembered_privately(desk: Desk) -> None:
+    """The arrow up brings back a line of an earlier session, and the file is for its owner alone."""
+    first = desk.sit_down([says("One.")])
+    first.say("what I said")
+    first.expect("One.")
+    first.say("/quit")
+    assert first.leaves_with() == 0
+    history = desk.project.parent / "state" / "history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    second = desk.sit_down([says("Two.")])
+    second.expect("\n>")
+    second.type("\x1b[A\x1b[A")
+    second.expect("what I said")
+    second.type("\r")
+    second.expect("Two.")
+
+
+def test_a_session_is_gone_on_with(desk: Desk) -> None:
+    """--resume goes on with the project's latest session, under its own id."""
+    desk.watch("SessionStart", "BeforeModel")
+    first = desk.sit_down([says("One.")], words=("--session-id", "s1"))
+    first.say("first")
+    first.expect("One.")
+    first.say("/quit")
+    assert first.leaves_with() == 0
+    second = desk.sit_down([says("Two.")], words=("--resume",))
+    second.expect("going on with session s1; /help shows the commands")
+    second.say("second")
+    second.expect("Two.")
+    second.say("/quit")
+    assert second.leaves_with() == 0
+    told = desk.told()
+    assert [one["source"] for one in told if "source" in one] == ["startup", "resume"]
+    spoken = [one["content"] for one in told[-1]["llm_request"]["messages"] if one["role"] != "system"]
+    assert spoken == ["first", "One.", "second"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "columns"),
+    [
+        pytest.param({"TERM": "dumb"}, 80, id="dumb"),
+        pytest.param({"NO_COLOR": "1"}, 80, id="no-colour"),
+        pytest.param({}, 24, id="narrow"),
+    ],
+)
+def test_plain_terminals(desk: Desk, environ: dict[str, Any], columns: int) -> None:
+    """It can be used where there are no colours, no cursor to move, and hardly any room."""
+    here = desk.sit_down(writes("a", "1"), [says("**Done**.")], columns=columns, **environ)
+    here.say("write")
+    here.expect("[N]o:")
+    here.type("y\r")
+    here.expect("Done.")
+    here.say("/help")
+    here.say("/quit")
+    assert here.leaves_with() == 0
+    assert (desk.project / "a").read_text() == "1"
+
+
+def test_foreign_text_does_not_act_on_the_terminal(desk: Desk) -> None:
+    """Escape sequences in what the model or a tool says are spelled out."""
+    here = desk.sit_down(
+        [calls(("run_shell_command", {"command": "printf '\\033]0;owned\\007\\033[31mred\\033[0m\\n'"}))],
+        [says("\x1b[2Jcleared")],
+        words=("--yes",),
+    )
+    here.say("run it")
+    here.expect("\\x1b]0;owned\\x07red")
+    here.expect("\\x1b[2Jcleared")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def _wait_for(claim: Callable[[], bool], within_s: float = 10) -> None:
+    deadline = time.monotonic() + within_s
+    while not claim():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.02)
