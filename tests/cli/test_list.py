@@ -132,3 +132,11 @@ def test_listing_leaves_no_trace(stocked: "Workbench") -> None:
     """Who only looks writes nothing, neither log nor trust."""
     stocked.run("list")
     assert not (stocked.home.parent / "state").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["explain", "BeforeTool"], ["trust"], ["enable", "guard"], ["disable", "guard"]]
+)
+def test_a_project_that_is_not_there_is_told(words: list[str], workbench: "Workbench") -> None:
+    """A slip of the pen in `--project` is not an empty project."""
+    assert "nowhere is not a directory" in workbench.run(*words, "--project", "nowhere", code=1)

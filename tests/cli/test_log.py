@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.cli.main import main
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
 
@@ -163,3 +165,19 @@ def test_lines_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
     assert max(map(len, plain)) == 76
     assert plain[2].endswith("…")
     assert "\x1b[31mBeforeTool write_file: guard denies" in shown
+
+
+def test_a_log_that_is_switched_off_is_told(workbench: "Workbench", capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody who wonders why nothing is recorded learns why."""
+    workbench.write(workbench.user_file, {"hooksConfig": {"log": {"enabled": False}}})
+    assert main(["log"]) == 0
+    assert "the settings switch the log off (hooksConfig.log.enabled)" in capsys.readouterr().err
+
+
+def test_a_reader_who_goes_away_is_no_fault(logged: "Workbench") -> None:
+    """`hookline log | head -1` ends quietly."""
+    for _ in range(3):
+        logged.fire("ls")
+    command = f"{sys.executable} -m hookline log -n 0 --json | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=20)
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hookline.cli._settings import make_config
+from hookline.cli._settings import make_config, require_project
 from hookline.cli._showing import one_line, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import Setup, read_setup
@@ -76,6 +76,7 @@ def enable(given: argparse.Namespace) -> int:
 
 
 def _case(given: argparse.Namespace) -> _Case:
+    require_project(given)
     config = make_config(given)
     setup = read_setup(config)
     target = next(layer for layer in config.get_layers() if layer.source is ConfigSource(given.scope))

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookline.cli._events import event_of
 from hookline.cli._overview import place_of
-from hookline.cli._settings import add_settings_options, make_config
+from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._showing import one_line, plural, show_ms, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import Setup, read_setup
@@ -47,6 +47,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the plan."""
     event = event_of(given.event)
     subject = _subject(event, given)
+    require_project(given)
     config = make_config(given)
     setup = read_setup(config)
     plan = asyncio.run(_plan(_unrecorded_system(config), event, subject)) if config.get_enable_hooks() else None

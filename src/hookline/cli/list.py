@@ -7,7 +7,7 @@ from itertools import groupby
 
 from hookline.cli._events import event_of
 from hookline.cli._overview import KnownHook, known_hooks
-from hookline.cli._settings import add_settings_options, make_config
+from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._showing import cut, one_line, plural, screen_width, show_ago, show_ms, show_place
 from hookline.cli._style import Style
 
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the hooks."""
     event = event_of(given.event) if given.event is not None else None
+    require_project(given)
     config = make_config(given)
     hooks = [known for known in known_hooks(config) if event in (None, known.hook.event)]
     if given.json:

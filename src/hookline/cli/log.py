@@ -15,8 +15,10 @@ from hookline.cli._settings import add_settings_options, make_config
 from hookline.cli._show_log import show_entry, show_record
 from hookline.cli._showing import plural
 from hookline.cli._style import Style
+from hookline.config import Config
 from hookline.errors import HooklineError, UsageError
 from hookline.log.reader import LogEntry, LogReader
+from hookline.settings.decode import decode_options
 
 _EXAMPLES = """\
 examples:
@@ -54,7 +56,7 @@ def run(given: argparse.Namespace) -> int:
     if given.words and (given.words[0] != "show" or len(given.words) != 2):  # noqa: PLR2004 - `show` and what
         raise UsageError("what stands alone must be show ID; options say which records are wanted")
     query = query_of(given)
-    path = Path(given.file) if given.file else log_path(make_config(given))
+    path = Path(given.file) if given.file else _recorded_in(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
     with _open(path) as reader:
@@ -69,6 +71,14 @@ def run(given: argparse.Namespace) -> int:
         if reader.unreadable:
             sys.stderr.write(f"hookline: {plural(reader.unreadable, 'line')} of {path} could not be read\n")
     return 0
+
+
+def _recorded_in(config: Config) -> Path:
+    if not decode_options(config.get_layers()).log.enabled:
+        sys.stderr.write(
+            "hookline: the settings switch the log off (hooksConfig.log.enabled), so nothing new is in it\n"
+        )
+    return log_path(config)
 
 
 def _open(path: Path) -> LogReader:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hookline.cli._overview import place_of, trust_of
 from hookline.cli._review import Review, review, show_review
-from hookline.cli._settings import make_config
+from hookline.cli._settings import make_config, require_project
 from hookline.cli._showing import one_line, plural, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import Setup, read_setup
@@ -33,8 +33,9 @@ exit codes:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the description and the options."""
     parser.description = (
-        "Look at the hooks that a project brings along, and let them run. What is trusted is the definition and the "
-        "content of the files that the command names; when either changes, the hook waits for trust again."
+        "Look at the hooks that a project brings along, and let them run.\n"
+        "What is trusted is the definition and the content of the files that the command names;\n"
+        "when either changes, the hook waits for trust again."
     )
     parser.epilog = _EXAMPLES
     parser.add_argument("name", metavar="NAME", nargs="?", help="the hook's name, or its command where it has none")
@@ -50,6 +51,7 @@ def run(given: argparse.Namespace) -> int:
     """Shows the hooks, asks, and remembers the answer."""
     if given.name is not None and given.all:
         raise UsageError("--all and a name exclude each other; give one of them")
+    require_project(given)
     setup = read_setup(make_config(given))
     store = TrustStore(default_trust_path())
     if given.list:
