@@ -226,6 +226,20 @@ def test_an_empty_response_ends_the_turn(stage: Callable[..., Stage]) -> None:
     assert here.history() == [user("go")]
 
 
+@pytest.mark.parametrize(
+    ("chunk", "reason"),
+    [
+        ({"candidates": [{"finishReason": "MAX_TOKENS"}]}, "MAX_TOKENS"),
+        ({"promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
+    ],
+)
+def test_why_the_model_says_nothing_is_told(chunk: dict[str, Any], reason: str, stage: Callable[..., Stage]) -> None:
+    """An answer without a word is not passed over in silence when the model gives a reason."""
+    here = stage([chunk])
+    assert here.run("go").response == ""
+    assert Note(text=f"The model gave no answer: {reason}.") in here.events
+
+
 @pytest.mark.req("HOOK-046", "HOOK-049")
 def test_what_after_model_changed_is_what_is_kept(stage: Callable[..., Stage]) -> None:
     """A redaction holds for the person, the history and the next request."""
@@ -304,7 +318,8 @@ def test_a_cancelled_turn_leaves_the_conversation_usable(stage: Callable[..., St
 @pytest.mark.req("HOOK-203")
 def test_the_other_events_fire_at_their_moments(stage: Callable[..., Stage]) -> None:
     """Session, agent and compression events reach their hooks, with what they are about, and nobody waits for them."""
-    tell = 'cat >> told.jsonl; echo >> told.jsonl\necho \'{"continue": false, "decision": "block"}\''
+    # Into files of their own, because they run at the same time.
+    tell = 'cat > told-$$.json\necho \'{"continue": false, "decision": "block"}\''
     events = ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "PreCompress")
     here = stage([says("one")], [says("a summary")], hooks=dict.fromkeys(events, tell))
 
@@ -315,7 +330,7 @@ def test_the_other_events_fire_at_their_moments(stage: Callable[..., Stage]) -> 
         await here.agent.close(SessionEndReason.CLEAR)
 
     asyncio.run(session())
-    told = [json.loads(line) for line in (here.project / "told.jsonl").read_text().splitlines()]
+    told = [json.loads(path.read_text()) for path in here.project.glob("told-*.json")]
     facts = {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"}
     own = {one["hook_event_name"]: {key: one[key] for key in one.keys() - facts} for one in told}
     assert own == {

@@ -118,6 +118,23 @@ def test_a_broken_line_in_the_middle_is_told() -> None:
         read_history(transcript.path)
 
 
+@pytest.mark.parametrize("line", ['{"type":"user"}', '{"type":"user","content":{"parts":3}}', '{"type":"compression"}'])
+def test_a_line_that_is_no_message_is_told(line: str) -> None:
+    """A record that does not hold what it should is an error with file and line."""
+    transcript = begin("s1")
+    with transcript.path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(UsageError, match=r"s1\.jsonl:2 is no message"):
+        read_history(transcript.path)
+
+
+def test_a_broken_record_of_another_project_is_not_in_the_way() -> None:
+    """Looking for the latest session passes over files that cannot be read."""
+    begin("mine")
+    transcript_path("broken").write_bytes(b"\xff\n")
+    assert find_session(None, "/p").session_id == "mine"
+
+
 def test_the_latest_session_of_the_project_is_found() -> None:
     """Without an id, the session of this project that was written last is gone on with."""
     for age, (session_id, project) in enumerate([("other", "/q"), ("new", "/p"), ("old", "/p")]):

@@ -192,7 +192,7 @@ def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[st
     [
         pytest.param(["--prompt", "go"], "", id="prompt"),
         pytest.param(["--prompt", "go", "--headless"], "", id="headless"),
-        pytest.param([], "go", id="pipe"),
+        pytest.param([], "go\n", id="pipe"),
         pytest.param(["--output", "json"], "go", id="pipe-json"),
         pytest.param(["--output", "stream-json", "--headless"], "go", id="pipe-stream-json"),
     ],

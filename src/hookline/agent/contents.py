@@ -41,6 +41,15 @@ def spoken_text(response: "GenerateContentResponse") -> str:
     return "".join(part.text for part in parts if part.text and not part.thought)
 
 
+def why_empty(response: "GenerateContentResponse") -> str | None:
+    """The reason that the model gives for having said nothing, such as SAFETY; None when it is an ordinary end."""
+    feedback = response.prompt_feedback
+    if feedback is not None and feedback.block_reason is not None:
+        return str(feedback.block_reason.value)
+    reason = response.candidates[0].finish_reason if response.candidates else None
+    return None if reason is None or reason.value == "STOP" else str(reason.value)
+
+
 def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
     """The calls that the model makes; one without an identifier of its own gets one that begins with `new_id`."""
     parts = (content.parts or []) if content is not None else []
@@ -94,7 +103,7 @@ def to_json(value: Any) -> dict[str, Any]:
 
 def content_from_json(value: Any) -> "Content":
     """A content from its JSON form; ValueError when it is none."""
-    content: Content = sdk.types().Content.model_validate(value)
+    content: Content = sdk.types().Content.model_validate(value, extra="ignore")
     return content
 
 

@@ -1,6 +1,7 @@
 """What hooks are doing, told as events of the agent."""
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener
+from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.results import AggregatedHookResult, HookExecutionPlan
@@ -22,15 +23,13 @@ class HookWatch:
 
     def hooks_finished(self, result: AggregatedHookResult, subject: str | None) -> None:
         """Tells what they decided together, and whose decision it was."""
-        if result.plan is None:
-            return
         from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
         from hookline.engine.interpret import process_common_hook_output_fields  # noqa: PLC0415 - the same
 
-        event = result.plan.event
+        event = _event_of(result)
         output = result.final_output
         should_stop = process_common_hook_output_fields(result).should_stop
-        blocked = output is not None and output.is_blocking_decision()
+        blocked = output is not None and EVENT_TABLE[event].can_block and output.is_blocking_decision()
         deciders = [
             one.hook.label
             for one in result.results
@@ -48,6 +47,13 @@ class HookWatch:
                 effect=result.effect,
             )
         )
+
+
+def _event_of(result: AggregatedHookResult) -> HookEventName:
+    if result.plan is not None:
+        return result.plan.event
+    # The engine failed, and says in its error at which event.
+    return next(HookEventName(error.details["event"]) for error in result.errors if error.details is not None)
 
 
 def _decides(output: DefaultHookOutput) -> bool:

@@ -15,6 +15,7 @@ from hookline.agent.contents import (
     spoken_text,
     tool_answer,
     user_content,
+    why_empty,
 )
 from hookline.agent.events import (
     HistoryCompressed,
@@ -232,6 +233,8 @@ class Agent:
         content = model_content(answer.response)
         if content is not None:
             self._add("model", content)
+        elif (reason := why_empty(answer.response)) is not None:
+            self._listener(Note(text=f"The model gave no answer: {reason}."))
         usage = answer.response.usage_metadata
         if usage is not None and usage.total_token_count:
             self._tokens = usage.total_token_count

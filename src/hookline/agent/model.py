@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.errors import ModelError
+from hookline.errors import HooklineError, ModelError
 from hookline.translate import sdk
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ class GeminiModel:
         self._on_retry = on_retry
         try:
             self._client = sdk.make_client()
-        except ValueError as error:
+        except HooklineError:
+            raise
+        except Exception as error:
+            # A missing key and missing credentials are errors of different libraries.
             raise ModelError(
                 f"Gemini cannot be used: {error} Set GEMINI_API_KEY, or work without a key: --model replay:FILE"
             ) from error

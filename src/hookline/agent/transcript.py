@@ -90,31 +90,37 @@ def find_session(session_id: str | None, project: str) -> PastSession:
 
 
 def read_history(path: Path) -> "list[Content]":
-    """The conversation of a session as it stood at the end of its record."""
+    """The conversation of a session as it stood at the end of its record; UsageError when it cannot be read."""
     history: list[Content] = []
-    for record in _records(path):
-        kind = record.get("type")
-        if kind in _MESSAGES:
-            history.append(content_from_json(record["content"]))
-        elif kind == "compression":
-            history = [content_from_json(content) for content in record["history"]]
-        elif kind == "session" and record.get("source") != "resume":
-            history = []
+    for number, record in _records(path):
+        try:
+            kind = record.get("type")
+            if kind in _MESSAGES:
+                history.append(content_from_json(record["content"]))
+            elif kind == "compression":
+                history = [content_from_json(content) for content in record["history"]]
+            elif kind == "session" and record.get("source") != "resume":
+                history = []
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{path}:{number} is no message, so the session cannot be gone on with") from error
     if history and function_calls(history[-1], "open"):
         # A program that was killed while its tools ran; the model takes no calls without their results.
         history.pop()
     return history
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                yield json.loads(line)
+                record = json.loads(line)
             except ValueError as error:
                 # A program that was killed while it wrote leaves half a line, which can only be the last one.
-                if line.endswith("\n"):
-                    raise UsageError(f"{path}:{number} is not JSON, so the session cannot be gone on with") from error
+                if not line.endswith(b"\n"):
+                    return
+                raise UsageError(f"{path}:{number} is not JSON, so the session cannot be gone on with") from error
+            if isinstance(record, dict):
+                yield number, record
 
 
 def _latest(project: str) -> Path | None:
@@ -123,7 +129,10 @@ def _latest(project: str) -> Path | None:
 
 
 def _project_of(path: Path) -> str | None:
-    return next(_records(path), {}).get("project")
+    try:
+        return next((record.get("project") for _, record in _records(path)), None)
+    except UsageError:
+        return None
 
 
 def _folder() -> Path:
