@@ -23,6 +23,7 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_options
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.load import Layer, Problem
+from hookline.settings.merge import by_authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
 
 _SECOND_MS = 1000
@@ -52,8 +53,8 @@ def _settings(setup: Setup) -> Iterable[Problem]:
 def _not_enabled(setup: Setup) -> Iterator[Problem]:
     if setup.is_enabled or not setup.active():
         return
-    # Where somebody says no, that is the place to look at; else the first file with hooks.
-    layer = next((layer for layer in setup.layers if layer.values.get("enableHooks") is False), None)
+    # Where the one with the last word says no, that is the place to look at; else the first file with hooks.
+    layer = next((layer for layer in by_authority(setup.layers) if layer.values.get("enableHooks") is False), None)
     if layer is not None:
         said = 'is false, so no hook runs; write "enableHooks": true to switch them on'
         yield layer.problem(("enableHooks",), said)
