@@ -11,6 +11,17 @@ def test_output_is_kept_up_to_its_limit() -> None:
     assert (output.kept(), output.is_cut) == (b"abcdef", True)
 
 
+def test_pieces_of_any_size_stay_in_order() -> None:
+    """Crumbs and large pieces, however they are mixed, come out as they came in."""
+    pieces = [
+        bytes([number % 251]) * size for number, size in enumerate([1, 9000, 3, 70_000, *[4000] * 40, 5, 5000, 2])
+    ]
+    output = Output(10**9)
+    for piece in pieces:
+        output.add(piece)
+    assert (output.kept(), output.is_cut) == (b"".join(pieces), False)
+
+
 def test_output_of_the_limit_is_not_cut() -> None:
     """Exactly as much as allowed is all there was."""
     output = Output(4)

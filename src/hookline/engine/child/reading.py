@@ -5,16 +5,17 @@ import os
 # What a pipe holds; a larger buffer would be mapped and unmapped for each read.
 _READ_BYTES = 1 << 16
 _READS_IN_A_ROW = 16
+_CRUMB_BYTES = 1 << 12
 
 
 class Output:
     """What is kept of one stream."""
 
-    __slots__ = ("_first", "_more", "_room", "is_cut")
+    __slots__ = ("_crumbs", "_pieces", "_room", "is_cut")
 
     def __init__(self, limit: int) -> None:
-        self._first = b""
-        self._more: bytearray | None = None
+        self._pieces: list[bytes] = []
+        self._crumbs = bytearray()
         self._room = limit
         self.is_cut = False
 
@@ -24,16 +25,24 @@ class Output:
             self.is_cut = True
             data = data[: self._room]
         self._room -= len(data)
-        if self._more is not None:
-            self._more += data
-        elif self._first:
-            self._more = bytearray(self._first) + data
-        else:
-            self._first = data
+        # Crumbs are collected, because each object has its price; large pieces stay apart, because one buffer that
+        # grows with them would be copied again and again.
+        if self._pieces and len(data) < _CRUMB_BYTES:
+            self._crumbs += data
+            if len(self._crumbs) < _READ_BYTES:
+                return
+            data = b""
+        if self._crumbs:
+            self._pieces.append(bytes(self._crumbs))
+            self._crumbs.clear()
+        if data:
+            self._pieces.append(data)
 
     def kept(self) -> bytes:
         """Everything kept."""
-        return self._first if self._more is None else bytes(self._more)
+        if len(self._pieces) == 1 and not self._crumbs:
+            return self._pieces[0]
+        return b"".join((*self._pieces, self._crumbs))
 
 
 def read(fd: int, output: Output) -> bool:
