@@ -268,3 +268,15 @@ def test_an_unusable_file_costs_that_file_only(project: Path, files: Files) -> N
         f"{files.paths.project}:1:11: is not JSON (Expecting value), so none of its hooks run; mend it at this place"
     ]
     assert [result.stdout for result in fire(config).results] == ["user\n"]
+
+
+def test_working_at_home_does_not_make_ones_own_file_a_strangers(own_home: Path) -> None:
+    """Where the project's file is the user's own, it is the user's: its hooks need no trust, and count once."""
+    file = own_home / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    hooks = [{"type": "command", "command": "true"}]
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+    system = Config(own_home).get_hook_system()
+    assert system is not None
+    asyncio.run(system.initialize())
+    assert [(hook.source, hook.needs_trust) for hook in system.get_all_hooks()] == [(ConfigSource.USER, False)]

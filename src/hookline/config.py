@@ -126,6 +126,9 @@ def _source(
         named = [Path(file) for file in files]
         return SettingsSource(lambda: tuple(read_layer(file, ConfigSource.PROJECT) for file in named), named)
     places = (paths or default_paths(working_dir)).by_source()
+    if places[0][1].resolve() == places[1][1].resolve():
+        # Somebody works in their home directory: the file is theirs, and not a stranger's project.
+        places = places[1:]
 
     def read_all() -> tuple[Layer, ...]:
         return tuple(read_layer(path, source, is_guest=source is ConfigSource.PROJECT) for source, path in places)

@@ -24,7 +24,7 @@ def _lines(report: Mapping[str, Any], style: Style, *, enabled: bool) -> Iterato
         return
     plan = report["plan"]
     if plan is None:
-        yield "No hook has to run."
+        yield "No hook runs."
     else:
         order = "one after another" if plan["sequential"] else "at the same time"
         count = len(plan["hooks"])

@@ -1,3 +1,5 @@
+import difflib
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -60,3 +62,21 @@ class HookDecision(StrEnum):
 
 
 BLOCKING_DECISIONS = frozenset({HookDecision.BLOCK.value, HookDecision.DENY.value})
+
+# What other hook systems call these moments.
+_FOREIGN_EVENTS: Mapping[str, HookEventName] = {
+    "PreToolUse": HookEventName.BEFORE_TOOL,
+    "PostToolUse": HookEventName.AFTER_TOOL,
+    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+    "Stop": HookEventName.AFTER_AGENT,
+    "SubagentStop": HookEventName.AFTER_AGENT,
+    "PreCompact": HookEventName.PRE_COMPRESS,
+}
+
+
+def suggest_event(name: str) -> str:
+    """What to say to somebody who wrote the name of an event that does not exist."""
+    spelled = {event.value.lower(): event.value for event in HookEventName}
+    close = difflib.get_close_matches(name.lower(), spelled, n=1)
+    meant = _FOREIGN_EVENTS.get(name) or (spelled[close[0]] if close else None)
+    return f"did you mean {meant}?" if meant else f"the events are {', '.join(spelled.values())}"

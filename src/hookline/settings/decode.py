@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.outputs import kind_of
 from hookline.settings.jsonc import PathStep, show_path
@@ -19,15 +19,6 @@ Path = tuple[PathStep, ...]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 _EVENTS = {event.value: event for event in HookEventName}
-# What other hook systems call these moments, and what people write by mistake.
-_FOREIGN_EVENTS = {
-    "PreToolUse": "BeforeTool",
-    "PostToolUse": "AfterTool",
-    "UserPromptSubmit": "BeforeAgent",
-    "Stop": "AfterAgent",
-    "SubagentStop": "AfterAgent",
-    "PreCompact": "PreCompress",
-}
 _MISPLACED_OPTIONS = frozenset({"disabled", "enabled", "notifications"})
 
 
@@ -249,9 +240,4 @@ def _hook_fault(raw: Any) -> str | None:
 def _unknown_event(name: str) -> str:
     if name in _MISPLACED_OPTIONS:
         return "is not an event; options such as this one belong in hooksConfig"
-    likely = _FOREIGN_EVENTS.get(name) or next(
-        (event for event in _EVENTS if event.lower() == name.lower()),
-        next(iter(difflib.get_close_matches(name, _EVENTS, n=1)), None),
-    )
-    advice = f"did you mean {likely}?" if likely else f"the events are {', '.join(_EVENTS)}"
-    return f"is not an event, so its hooks do not run; {advice}"
+    return f"is not an event, so its hooks do not run; {suggest_event(name)}"
