@@ -113,3 +113,15 @@ def test_a_trigger_is_compared(workbench: "Workbench") -> None:
         "hello"
     ]
     assert workbench.json("explain", "SessionStart", "--subject", "resume")["hooks"] == []
+
+
+def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -> None:
+    """Running in parallel is the rule, and it is said why."""
+    workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})
+    assert workbench.run("explain", "AfterAgent").splitlines()[1:] == [
+        "2 hooks would run, at the same time; no group says sequential:",
+        "  1. true  timeout 60 s",
+        "     ~/.llxprt/settings.json:7",
+        "  2. echo  timeout 60 s",
+        "     ~/.llxprt/settings.json:11",
+    ]

@@ -125,6 +125,7 @@ def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
         (["--since", "yesterday"], "--since yesterday is no time; write 10m, 2h, 7d or 2025-02-18T16:30"),
         (["--event", "X"], "X is not an event"),
         (["--file", "no-such"], "the log no-such does not exist"),
+        (["--file", "."], "the log . cannot be read: Is a directory"),
     ],
 )
 def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "Workbench") -> None:

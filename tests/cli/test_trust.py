@@ -266,3 +266,19 @@ def test_trust_is_taken_back(guarded: "Workbench") -> None:
 def test_untrust_says_what_it_needs(words: list[str], said: str, guarded: "Workbench") -> None:
     """One line, exit code 1."""
     assert said in guarded.run("untrust", *words, code=1)
+
+
+def test_a_file_that_did_not_change_is_not_shown_again(guarded: "Workbench") -> None:
+    """When only the definition is new, the script that was trusted is named and not repeated."""
+    guarded.run("trust", "--all", "--yes")
+    guarded.project_file.write_text(guarded.project_file.read_text().replace('"A": "b"', '"A": "c"'))
+    shown = guarded.run("trust", "guard", "--yes")
+    assert "  guard.sh has not changed\n" in shown
+    assert "echo checked" not in shown
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_a_file_that_cannot_be_read_is_said_so(guarded: "Workbench") -> None:
+    """What nobody can look at is not passed over in silence."""
+    (guarded.project / "guard.sh").chmod(0o111)
+    assert "guard.sh cannot be read: Permission denied" in guarded.run("trust", "guard", "--yes")

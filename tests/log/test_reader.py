@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hookline.contract.wire import stringify_json
+from hookline.errors import HooklineError
 from hookline.log import FileSink, HookLogger
 from hookline.log.reader import LogEntry, LogQuery, LogReader
 
@@ -217,3 +218,11 @@ def test_files_are_closed(path: Path, write: Write) -> None:
     messages(path, LogQuery())
     assert os.open(path, os.O_RDONLY) == free
     os.close(free)
+
+
+def test_what_is_no_log_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    """A directory is an error with its name; a pipe that nobody writes to holds nobody up."""
+    with pytest.raises(HooklineError, match=r"the log .* cannot be read: Is a directory"):
+        LogReader(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert messages(tmp_path / "pipe", LogQuery()) == []

@@ -16,7 +16,7 @@ from hookline.cli._show_log import show_entry, show_record
 from hookline.cli._showing import plural
 from hookline.cli._style import Style
 from hookline.config import Config
-from hookline.errors import HooklineError, UsageError
+from hookline.errors import UsageError
 from hookline.log.reader import LogEntry, LogReader
 from hookline.settings.decode import decode_options
 
@@ -59,7 +59,7 @@ def run(given: argparse.Namespace) -> int:
     path = Path(given.file) if given.file else _recorded_in(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
-    with _open(path) as reader:
+    with LogReader(path) as reader:
         if given.words:
             return _show(reader, given.words[1], as_json=given.json)
         found = reader.newest(query, given.n) if given.n > 0 else reader.entries(query)
@@ -79,13 +79,6 @@ def _recorded_in(config: Config) -> Path:
             "hookline: the settings switch the log off (hooksConfig.log.enabled), so nothing new is in it\n"
         )
     return log_path(config)
-
-
-def _open(path: Path) -> LogReader:
-    try:
-        return LogReader(path)
-    except OSError as error:
-        raise HooklineError(f"the log {path} cannot be read: {error.strerror}") from error
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:

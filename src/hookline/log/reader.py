@@ -13,6 +13,7 @@ import msgspec
 
 from hookline.contract.events import BLOCKING_DECISIONS
 from hookline.contract.wire import parse_json
+from hookline.errors import HooklineError
 
 _BLOCK = 1024 * 1024
 _POLL_S = 0.2
@@ -103,11 +104,17 @@ class LogQuery:
 
 
 class LogReader:
-    """The log as it is at this moment, rotated files included; closed by `close()` or at the end of a `with`."""
+    """The log as it is at this moment, rotated files included; closed by `close()` or at the end of a `with`.
+
+    HooklineError when it cannot be read; a log that is not there is empty.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._files = _open_all(path)
+        try:
+            self._files = _open_all(path)
+        except OSError as error:
+            raise HooklineError(f"the log {path} cannot be read: {error.strerror}") from error
         self.unreadable = 0
         """How many lines so far were not records."""
 
@@ -231,7 +238,8 @@ def _rotated(path: Path) -> list[Path]:
 
 def _open(path: Path) -> _File | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Not to wait for a writer, should it be a pipe.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     status = os.fstat(descriptor)
