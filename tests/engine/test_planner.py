@@ -4,6 +4,7 @@ import pytest
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.results import HookExecutionPlan
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.log import HookLogger
@@ -18,7 +19,7 @@ class Planned:
     def __init__(self, *layers: Layer) -> None:
         self.layers = layers
         self.distrust: str | None = None
-        self.made: list[object] = []
+        self.made: list[HookExecutionPlan] = []
         self.registry = HookRegistry(lambda: self.layers, HookLogger())
         self.registry.initialize()
         self.planner = HookPlanner(self.registry, distrust=self._distrust, on_plan=self.made.append)

@@ -19,12 +19,14 @@ _MAX_KEPT_PLANS = 1024
 _Matched = tuple[HookEntry, Matcher | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _KeptPlan:
     version: int
     distrust: tuple[str | None, ...]
     guests: tuple[HookEntry, ...]
     plan: HookExecutionPlan
+    is_told: bool = False
+    """Whether it was said of each skipped hook why it does not run."""
 
 
 class HookPlanner:
@@ -37,26 +39,27 @@ class HookPlanner:
         self._distrust = distrust
         self._on_plan = on_plan
         self._kept: dict[tuple[HookEventName, str | None], _KeptPlan] = {}
-        self._told: dict[tuple[HookEventName, str | None], HookExecutionPlan] = {}
         self._compiled: dict[HookEventName, tuple[int, Sequence[_Matched]]] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject (a tool's name, a trigger), or None when no hook has to run."""
         if not self._registry.get_hooks_for_event(event):
             return None
-        plan = self.explain(event, subject)
-        if self._told.get((event, subject)) is not plan:
-            self._told[event, subject] = plan
-            self._on_plan(plan)
-        return plan if plan.hooks else None
+        kept = self._keep((event, subject))
+        if not kept.is_told:
+            kept.is_told = True
+            self._on_plan(kept.plan)
+        return kept.plan if kept.plan.hooks else None
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """The same plan even when it is empty, for whoever asks: nobody is told that hooks are not run."""
-        key = (event, subject)
+        return self._keep((event, subject)).plan
+
+    def _keep(self, key: tuple[HookEventName, str | None]) -> _KeptPlan:
         kept = self._kept.get(key)
-        if kept is not None and self._still_holds(kept):
-            return kept.plan
-        return self._make(key)
+        if kept is None or not self._still_holds(kept):
+            kept = self._make(key)
+        return kept
 
     def _still_holds(self, kept: _KeptPlan) -> bool:
         if kept.version != self._registry.version:
@@ -64,7 +67,7 @@ class HookPlanner:
         # Asked anew at every event: a script may have been changed since it was trusted, even by the agent itself.
         return not kept.guests or kept.distrust == tuple(map(self._distrust, kept.guests))
 
-    def _make(self, key: tuple[HookEventName, str | None]) -> HookExecutionPlan:
+    def _make(self, key: tuple[HookEventName, str | None]) -> _KeptPlan:
         hooks = self._registry.get_hooks_for_event(key[0])
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = tuple(map(self._distrust, guests))
@@ -76,9 +79,8 @@ class HookPlanner:
         plan = _make_plan(*key, self._matched(key[0]), held_back)
         if len(self._kept) >= _MAX_KEPT_PLANS:
             self._kept.clear()
-            self._told.clear()
-        self._kept[key] = _KeptPlan(self._registry.version, distrust, guests, plan)
-        return plan
+        self._kept[key] = kept = _KeptPlan(self._registry.version, distrust, guests, plan)
+        return kept
 
     def _matched(self, event: HookEventName) -> Sequence[_Matched]:
         """The event's hooks with their matchers, which are compiled once as long as the hooks stay the same."""
