@@ -5,7 +5,7 @@ import os
 # What a pipe holds; a larger buffer would be mapped and unmapped for each read.
 _READ_BYTES = 1 << 16
 _READS_IN_A_ROW = 16
-_CRUMB_BYTES = 1 << 12
+_CRUMB_BYTES = 1 << 15
 
 
 class Output:
@@ -25,8 +25,8 @@ class Output:
             self.is_cut = True
             data = data[: self._room]
         self._room -= len(data)
-        # Crumbs are collected, because each object has its price; large pieces stay apart, because one buffer that
-        # grows with them would be copied again and again.
+        # Crumbs are collected, because each of them lies in a block as large as the read; large pieces stay apart,
+        # because one buffer that grows with them would be copied again and again.
         if self._pieces and len(data) < _CRUMB_BYTES:
             self._crumbs += data
             if len(self._crumbs) < _READ_BYTES:
