@@ -79,7 +79,8 @@ class LogQuery:
     def wants(self, entry: LogEntry) -> bool:
         """True for a record that fits everything that was asked for."""
         return (
-            (self.event is None or entry.event == self.event)
+            (self.kinds is None or entry.kind in self.kinds)
+            and (self.event is None or entry.event == self.event)
             and (self.tool is None or entry.subject == self.tool)
             and (self.hook is None or entry.hook == self.hook)
             and (self.session is None or entry.session == self.session)
@@ -87,7 +88,6 @@ class LogQuery:
             and (not self.failures or entry.is_failure or entry.kind == "fault")
             and (self.slower_than_ms is None or (entry.is_run and (entry.duration or 0) > self.slower_than_ms))
             and (self.since is None or (entry.time or "") >= self.since)
-            and (self.kinds is None or entry.kind in self.kinds)
         )
 
     def clue(self) -> bytes | None:
