@@ -414,6 +414,32 @@ def test_without_a_summary_the_history_stays(hooks: Hooks, stage: Callable[..., 
     assert again.events[-1] == Note(text="The history was not compressed: there is no summary of it.")
 
 
+def test_a_stop_while_compressing_stops_the_agent(stage: Callable[..., Stage]) -> None:
+    """The request for a summary is a model call like any other: a hook that stops it stops the agent."""
+    here = stage([says("x" * 2000, tokens=900)], context_limit=1000)
+    here.run("first")
+    again = stage(hooks={"BeforeModel": STOP}, history=here.agent.history, context_limit=500)
+    ended = again.run("second")
+    assert (ended.stopped, ended.stop_reason, again.model.requests) == (True, "enough", [])
+
+
+def test_a_note_after_the_summary_is_passed_on(stage: Callable[..., Stage]) -> None:
+    """What AfterModel says about the summary reaches the model with the next message."""
+    here = stage(
+        [says("one")], [says("summary")], [says("two")], hooks={"AfterModel": answers_with({"systemMessage": "N"})}
+    )
+
+    async def session() -> None:
+        here.agent.start()
+        await here.agent.run("first")
+        await here.agent.compress()
+        await here.agent.run("second")
+        await here.agent.close()
+
+    asyncio.run(session())
+    assert here.sent(2)[-1] == user("second", "[System] N", "[System] N")
+
+
 def test_an_empty_history_is_not_compressed(stage: Callable[..., Stage]) -> None:
     """Where nothing was said yet, no call is made."""
     here = stage()
