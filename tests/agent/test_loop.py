@@ -217,6 +217,16 @@ def test_a_note_before_the_model_is_for_one_call_only(event: str, stage: Callabl
     assert here.history() == [user("first"), said("one")]
 
 
+@pytest.mark.parametrize("event", ["BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool"])
+def test_half_a_character_is_harmless(event: str, stage: Callable[..., Stage]) -> None:
+    """JSON can hold half a character; from a hook it reaches the model as a replacement character."""
+    note = r"""echo '{"systemMessage": "a\ud800z", "hookSpecificOutput": {"additionalContext": "b\ud800y"}}'"""
+    here = stage([WRITE], [says("ok")], hooks={event: f"cat > /dev/null; {note}"})
+    assert here.run("g\ud800o").response == "ok"
+    assert "a\ufffdz" in json.dumps(here.sent(1), ensure_ascii=False)
+    assert read_history(here.path) == list(here.agent.history)
+
+
 @pytest.mark.req("HOOK-037", "HOOK-202")
 def test_an_empty_response_ends_the_turn(stage: Callable[..., Stage]) -> None:
     """A blocked call without a response ends the turn without a word, and leaves nothing empty in the history."""

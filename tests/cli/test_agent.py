@@ -311,6 +311,14 @@ def test_a_stop_is_no_failure(bench: Bench, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "Stopped by a hook: budget spent\n"
 
 
+def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a character, or one that the terminal does not know, costs nobody the reason."""
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    bench.hooks(BeforeTool=r"""echo '{"continue": false, "stopReason": "für a\ud800z"}'""")
+    done = bench.run("--prompt", "go", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Stopped by a hook: f\\xfcr a\\ud800z\n")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

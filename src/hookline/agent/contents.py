@@ -24,7 +24,7 @@ class ToolAnswer:
 def user_content(texts: Iterable[str]) -> "Content":
     """A message of the user, one part for each text."""
     types = sdk.types()
-    content: Content = types.Content(role="user", parts=[types.Part(text=text) for text in texts])
+    content: Content = types.Content(role="user", parts=[types.Part(text=_whole(text)) for text in texts])
     return content
 
 
@@ -72,9 +72,9 @@ def answer_calls(content: "Content", answers: Sequence[ToolAnswer], texts: Itera
     parts: list[Part] = []
     for call, answer in zip(calls, answers, strict=True):
         # With the identifier that the model gave, or none: ours are not for its eyes.
-        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: answer.text})
+        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: _whole(answer.text)})
         parts += [types.Part(function_response=response), *map(types.Part.model_validate, answer.media)]
-    whole: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=text) for text in texts)])
+    whole: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=_whole(text)) for text in texts)])
     return whole
 
 
@@ -111,3 +111,8 @@ def response_from_json(value: Any) -> "GenerateContentResponse":
     """A response, or a chunk of one, from its JSON form; fields that the SDK does not know are left out."""
     response: GenerateContentResponse = sdk.types().GenerateContentResponse.model_validate(value, extra="ignore")
     return response
+
+
+def _whole(text: str) -> str:
+    """The text without lone surrogates, which hooks and tools can produce and the SDK refuses."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,5 +1,6 @@
 """What `hookline agent` prints: text for people, one JSON object or a stream of them for programs."""
 
+import io
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -49,6 +50,9 @@ class TextOutput:
 
     def __init__(self) -> None:
         self._style = Style.for_stdout(sys.stderr)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What a hook says is shown, whatever is in it and whatever the terminal can show.
+            sys.stdout.reconfigure(errors="backslashreplace")
 
     def listen(self, event: AgentEvent) -> None:
         """Prints what a person wants to see."""

@@ -63,7 +63,7 @@ def from_hook_llm_request(
 def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
     """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
     *earlier, last = listed(params.contents) or [[]]
-    return replace(params, contents=[*earlier, *_with_note(last, f"[System] {text}")])
+    return replace(params, contents=[*earlier, *_with_note(last, whole_text(f"[System] {text}"))])
 
 
 def _with_note(content: Any, note: str) -> list[Any]:
