@@ -13,13 +13,13 @@ from statistics import median
 from typing import Any
 
 from hookline import Config
+from hookline.child.process import ChildJob, run_children
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.aggregator import HookAggregator
-from hookline.engine.child.process import ChildJob, run_children
 
 HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])

@@ -21,7 +21,7 @@ PACKAGE = Path(hookline.__file__).parent
 LAYERS = (
     ("errors",),
     ("contract",),
-    ("settings", "translate", "log", "bus"),
+    ("settings", "translate", "log", "bus", "child"),
     ("engine",),
     ("system",),
     ("config",),

@@ -7,8 +7,8 @@ import time
 from dataclasses import replace
 from functools import cache
 
-from hookline.engine.child.facilities import facilities, using
-from hookline.engine.child.process import ChildJob, run_children
+from hookline.child.facilities import facilities, using
+from hookline.child.process import ChildJob, run_children
 
 HOOK, BASH, SH = sys.argv[1:4]
 BALLAST_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 0

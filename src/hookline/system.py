@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from hookline.child.process import ChildLimits
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
@@ -14,7 +15,6 @@ from hookline.contract.messages import MessageBus
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import HookExecutionPlan
 from hookline.engine.aggregator import HookAggregator
-from hookline.engine.child.process import ChildLimits
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
@@ -153,6 +153,7 @@ class HookSystem:
             runner=HookRunner(
                 limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
                 environ=_inherited(self._environ, options.environment),
+                on_end=self._observer.hook_ended if self._observer is not None else None,
             ),
             aggregator=HookAggregator(),
             translator=default_hook_translator,

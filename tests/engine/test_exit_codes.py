@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
+from hookline.child.job import ChildOutcome
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, OnError
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.results import HookExecutionResult
-from hookline.engine.child.exit_codes import read_outcome, show_ending, show_ms, show_signal
-from hookline.engine.child.job import ChildOutcome
+from hookline.engine.exit_codes import read_outcome, show_ending, show_ms, show_signal
 
 HOOK = HookEntry(
     event=HookEventName.BEFORE_TOOL,

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import pytest
 
-from hookline.engine.child.facilities import Facilities, using
-from hookline.engine.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.facilities import Facilities, using
+from hookline.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {

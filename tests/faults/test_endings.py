@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.engine.child.process import ChildLimits
+from hookline.child.process import ChildLimits
 
 if TYPE_CHECKING:
     from tests.faults.conftest import MakeJob, Survive

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hookline.child.job import ChildOutcome
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
@@ -18,9 +19,8 @@ from hookline.contract.outputs import DefaultHookOutput, decode_stdout
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.aggregator import HookAggregator, overridden
-from hookline.engine.child.exit_codes import read_outcome
-from hookline.engine.child.job import ChildOutcome
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.exit_codes import read_outcome
 from hookline.engine.interpret import process_common_hook_output_fields
 
 JSON = st.recursive(

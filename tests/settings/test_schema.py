@@ -16,7 +16,8 @@ from hookline.settings.schema import HooksByEvent, SettingsFile, settings_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
-FENCE = re.compile(r"^```jsonc?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# Not the one that shows what `hookline check` finds wrong.
+FENCE = re.compile(r"(?<!example: hooks\.json -->\n)^```jsonc?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 OURS = {"hooks", "hooksConfig", "enableHooks", "extensions"}
 HOOK = {"type": "command", "command": "x"}
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
+from hookline.child.command import shell_invocation
 from hookline.cli._showing import plural
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup
@@ -16,8 +17,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import AggregatedHookResult, make_empty_success_result
-from hookline.engine.child.command import shell_invocation
-from hookline.engine.child.exit_codes import show_ending
+from hookline.engine.exit_codes import show_ending
 from hookline.log import default_log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer

@@ -7,7 +7,7 @@ from typing import Any
 
 from hookline.cli._showing import cut, one_line, screen_width, show_clock, show_ms, show_place, visible
 from hookline.cli._style import Style
-from hookline.engine.child.exit_codes import show_signal
+from hookline.engine.exit_codes import show_signal
 from hookline.engine.runner import PROJECT_DIR_VARIABLES
 from hookline.log.reader import LogEntry
 

@@ -14,10 +14,9 @@ from hookline.cli._agent_approval import ask, refuse
 from hookline.cli._agent_output import OUTPUTS, Output
 from hookline.cli._agent_setup import make_session, open_model, past_session
 from hookline.cli._settings import add_settings_options, require_project
+from hookline.cli.main import EXIT_TERMINATED
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
-
-EXIT_TERMINATED = 143
 
 _EXAMPLES = """\
 examples:

@@ -1,12 +1,15 @@
 """The command `hookline`: find the command that was asked for, load it alone, and turn errors into exit codes."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from hookline.errors import HooklineError
+
+EXIT_TERMINATED = 143
 
 # Each command is a module of this folder with `configure(parser)` and `run(given)`.
 COMMANDS: Mapping[str, str] = {
@@ -51,6 +54,9 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # As if asked politely: hooks that run are ended with us, which a plain death by signal would not do.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     parser = _top_parser()
     if not words:
         parser.print_help()

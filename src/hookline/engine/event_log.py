@@ -14,8 +14,8 @@ from hookline.contract.results import (
     SkippedHook,
 )
 from hookline.engine.aggregator import overridden
-from hookline.engine.child.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.log import HookLogger
 
 # A thousand hooks that do not match are the ordinary course of things, and worth one record.

@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from hookline.child.process import ChildJob, ChildLimits, run_children
 from hookline.contract.hooks import HookEntry, HookType
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
-from hookline.engine.child.exit_codes import read_outcome
-from hookline.engine.child.process import ChildJob, ChildLimits, run_children
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.exit_codes import read_outcome
 
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
@@ -18,23 +19,44 @@ class HookRunner:
     """Runs hooks as child processes, all at once or one after another."""
 
     def __init__(
-        self, *, limits: ChildLimits | None = None, environ: Callable[[], Mapping[str, str]] | None = None
+        self,
+        *,
+        limits: ChildLimits | None = None,
+        environ: Callable[[], Mapping[str, str]] | None = None,
+        on_end: Callable[[HookEntry], None] | None = None,
     ) -> None:
+        """Takes what it needs to know.
+
+        Args:
+            limits: how much a hook may write, and how many may run.
+            environ: what hooks inherit; this program's own environment if not given.
+            on_end: is told of each hook that ends, while others may still run.
+        """
         self._limits = limits or ChildLimits()
         self._environ = environ or _own_environment
+        self._on_end = on_end
 
     async def execute_hooks_parallel(
         self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
     ) -> list[HookExecutionResult]:
         """Starts all hooks at once, each told the same, and returns their results in the given order."""
         stdin = stringify_json(event_input)
-        jobs = {index: self._job(hook, event_input, stdin) for index, hook in enumerate(hooks) if _is_runnable(hook)}
-        outcomes = dict(zip(jobs, await run_children(tuple(jobs.values()), limits=self._limits), strict=True))
+        cwd = str(event_input["cwd"])
+        inherited = {**self._environ(), **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+        runnable = [hook for hook in hooks if _is_runnable(hook)]
+        jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
+
+        def tell_end(index: int) -> None:
+            if self._on_end is not None:
+                with suppress(Exception):  # whoever watches the guards must not keep them from their work
+                    self._on_end(runnable[index])
+
+        outcomes = iter(await run_children(jobs, limits=self._limits, on_end=tell_end))
         return [
-            read_outcome(hook, outcomes[index], stdin, can_block=EVENT_TABLE[hook.event].can_block)
-            if index in outcomes
+            read_outcome(hook, next(outcomes), stdin, can_block=EVENT_TABLE[hook.event].can_block)
+            if _is_runnable(hook)
             else _not_runnable(hook, stdin)
-            for index, hook in enumerate(hooks)
+            for hook in hooks
         ]
 
     async def execute_hooks_sequential(
@@ -54,15 +76,17 @@ class HookRunner:
                 event_input = row.chain(event_input, result.output)
         return results
 
-    def _job(self, hook: HookEntry, event_input: Mapping[str, Any], stdin: bytes) -> ChildJob:
-        cwd = str(event_input["cwd"])
-        return ChildJob(
-            command=hook.command or "",
-            stdin=stdin,
-            cwd=cwd,
-            env={**self._environ(), **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)},
-            timeout_ms=hook.timeout_ms,
-        )
+
+def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) -> ChildJob:
+    # The project's directory is a fact that no hook's own settings can change.
+    own = {name: value for name, value in hook.env.items() if name not in PROJECT_DIR_VARIABLES}
+    return ChildJob(
+        command=hook.command or "",
+        stdin=stdin,
+        cwd=cwd,
+        env={**inherited, **own} if own else inherited,
+        timeout_ms=hook.timeout_ms,
+    )
 
 
 def _own_environment() -> Mapping[str, str]:

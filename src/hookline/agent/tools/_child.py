@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.agent.tool import ToolContext
 
 if TYPE_CHECKING:
-    from hookline.engine.child.process import ChildOutcome
+    from hookline.child.process import ChildOutcome
 
 OUTPUT_BYTES = 1024 * 1024
 
@@ -17,7 +17,7 @@ async def run_child(
 ) -> "ChildOutcome":
     """What became of the command; when this is cancelled, its whole group is ended first."""
     # Not before a command is really run: an agent without hooks loads nothing of the engine.
-    from hookline.engine.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
+    from hookline.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
     job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=context.environ, timeout_ms=timeout_ms)
     (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))

@@ -9,8 +9,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.outputs import decode_stdout
 from hookline.contract.results import AggregatedHookResult, HookExecutionResult
 from hookline.engine.aggregator import overridden
-from hookline.engine.child.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.system import HookSystem
 
 _COULD_NOT_RUN = (126, 127)

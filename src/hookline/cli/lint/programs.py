@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hookline.child.command import direct_invocation, shell_invocation
 from hookline.contract.hooks import HookEntry, HookType
-from hookline.engine.child.command import direct_invocation, shell_invocation
 from hookline.engine.runner import PROJECT_DIR_VARIABLES
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")

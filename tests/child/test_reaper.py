@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from hookline.engine.child.reaper import Reaper, group_remains
+from hookline.child.reaper import Reaper, group_remains
 
 SLEEP = [
     sys.executable,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from hookline.engine.child.facilities import facilities
+from hookline.child.facilities import facilities
 
 # The status as waitpid gives it, or None where the child is still to be waited for.
 Ended = Callable[[int | None], None]

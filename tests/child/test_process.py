@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from hookline.engine.child.facilities import Facilities, using
-from hookline.engine.child.process import ChildLimits, ChildOutcome, run_children
+from hookline.child.facilities import Facilities, using
+from hookline.child.process import ChildLimits, ChildOutcome, run_children
 
 if TYPE_CHECKING:
-    from tests.engine.child.conftest import MakeJob, Run
+    from tests.child.conftest import MakeJob, Run
 
 
 def is_alive(pid: int) -> bool:
@@ -415,7 +415,7 @@ def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> N
 
 SURVIVOR = """
 import asyncio, os, sys
-from hookline.engine.child.process import *
+from hookline.child.process import *
 command = "(trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done) & echo $!; wait"
 job = ChildJob(command=command, stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=700)
 (outcome,) = asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))
@@ -433,7 +433,7 @@ def test_survivors_are_killed_when_the_program_ends() -> None:
 
 INTERRUPTED = """
 import asyncio, os, sys
-from hookline.engine.child.process import *
+from hookline.child.process import *
 job = ChildJob(command="echo $$ > ready; sleep 60; :", stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=1e9)
 asyncio.run(run_children([job]))
 """
@@ -451,7 +451,7 @@ def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
 
 FORKED = """
 import asyncio, os, sys, threading, time
-from hookline.engine.child.process import *
+from hookline.child.process import *
 os.chdir(sys.argv[1])
 command = "echo $$ > ready; until [ -e go ]; do sleep 0.02; done; echo hello"
 job = ChildJob(command=command, stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=15000)
@@ -477,7 +477,7 @@ def test_a_forked_copy_of_the_program_leaves_the_hooks_alone(tmp_path: Path) -> 
 
 CLOSED_STDIO = """
 import asyncio, os
-from hookline.engine.child.process import *
+from hookline.child.process import *
 for fd in (0, 1, 2):
     os.close(fd)
 job = ChildJob(command="cat; echo err >&2", stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=15000)

@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from hookline.engine.child.facilities import facilities
-from hookline.engine.child.watch import watcher_for
+from hookline.child.facilities import facilities
+from hookline.child.watch import watcher_for
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

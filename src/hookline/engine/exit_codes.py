@@ -3,6 +3,7 @@
 import signal
 from dataclasses import replace
 
+from hookline.child.process import ChildOutcome
 from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.outputs import (
     DecodedOutput,
@@ -12,7 +13,6 @@ from hookline.contract.outputs import (
     warning_from_stderr,
 )
 from hookline.contract.results import HookExecutionResult
-from hookline.engine.child.process import ChildOutcome
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2

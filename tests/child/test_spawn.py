@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hookline.engine.child.command import Invocation
-from hookline.engine.child.spawn import ExecError, Stdio, spawn
+from hookline.child.command import Invocation
+from hookline.child.spawn import ExecError, Stdio, spawn
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

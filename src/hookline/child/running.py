@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from hookline.engine.child.command import Invocation, direct_invocation, shell_invocation
-from hookline.engine.child.facilities import facilities
-from hookline.engine.child.feeding import SharedInputs, fill, fits, write
-from hookline.engine.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.engine.child.reading import Output, read, reads_to_the_end
-from hookline.engine.child.reaper import REAPER, signal_group
-from hookline.engine.child.spawn import ExecError, Stdio, spawn
-from hookline.engine.child.watch import Watcher
+from hookline.child.command import Invocation, direct_invocation, shell_invocation
+from hookline.child.facilities import facilities
+from hookline.child.feeding import SharedInputs, fill, fits, write
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.reading import Output, read, reads_to_the_end
+from hookline.child.reaper import REAPER, signal_group
+from hookline.child.spawn import ExecError, Stdio, spawn
+from hookline.child.watch import Watcher
 
 # How long a new child's pipes are not watched.
 _QUIET_S = 0.005

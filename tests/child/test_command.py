@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.engine.child.command import direct_invocation, shell_invocation
-from hookline.engine.child.facilities import Facilities, using
-from hookline.engine.child.process import run_children
+from hookline.child.command import direct_invocation, shell_invocation
+from hookline.child.facilities import Facilities, using
+from hookline.child.process import run_children
 
 if TYPE_CHECKING:
-    from tests.engine.child.conftest import MakeJob
+    from tests.child.conftest import MakeJob
 
 SHOW = """#!/usr/bin/env python3
 import os, sys

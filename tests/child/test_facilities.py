@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
-from hookline.engine.child.facilities import Facilities, facilities, using
+from hookline.child.facilities import Facilities, facilities, using
 
 SHOW = (
-    "from hookline.engine.child.facilities import facilities as f; c = f(); "
+    "from hookline.child.facilities import facilities as f; c = f(); "
     "print(c.has_fork_exec, c.has_pidfd, c.runs_directly)"
 )
 

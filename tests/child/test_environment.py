@@ -1,6 +1,6 @@
 import pytest
 
-from hookline.engine.child.environment import prepare
+from hookline.child.environment import prepare
 
 
 def test_the_environment_is_encoded_with_the_directory() -> None:

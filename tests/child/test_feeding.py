@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from hookline.engine.child.feeding import SharedInputs, fill, fits, write
+from hookline.child.feeding import SharedInputs, fill, fits, write
 
 
 def drain(fd: int) -> bytes:

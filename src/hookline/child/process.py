@@ -8,11 +8,11 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 
-from hookline.engine.child.feeding import SharedInputs
-from hookline.engine.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.engine.child.running import RunningChild
-from hookline.engine.child.slots import SLOTS
-from hookline.engine.child.watch import watcher_for
+from hookline.child.feeding import SharedInputs
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.running import RunningChild
+from hookline.child.slots import SLOTS
+from hookline.child.watch import watcher_for
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
@@ -31,14 +31,20 @@ _DESCRIPTORS_PER_CHILD = 4
 _DESCRIPTORS_FOR_OTHERS = 64
 
 
-async def run_children(jobs: Sequence[ChildJob], *, limits: ChildLimits = _DEFAULT_LIMITS) -> list[ChildOutcome]:
+async def run_children(
+    jobs: Sequence[ChildJob],
+    *,
+    limits: ChildLimits = _DEFAULT_LIMITS,
+    on_end: Callable[[int], None] | None = None,
+) -> list[ChildOutcome]:
     """The outcomes of all jobs, in the order given; they are started at once, within the limit of the whole program.
 
+    `on_end` is told the index of each job that ends, as soon as it does; it must not raise.
     Raises nothing but CancelledError; every started child is then terminated with its group before it propagates.
     """
     if not jobs:
         return []
-    batch = _Batch(jobs, limits)
+    batch = _Batch(jobs, limits, on_end)
     try:
         for index, job in enumerate(jobs):
             if index:
@@ -60,8 +66,9 @@ class _Batch:
     It lives as long as the call, so that loops share nothing and a loop that is closed too early leaves nothing behind.
     """
 
-    def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits) -> None:
+    def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
         self.limits = limits
+        self._on_end = on_end
         self.count = len(jobs)
         self.inputs = SharedInputs(job.stdin for job in jobs) if self.count > 1 else None
         self._loop = asyncio.get_running_loop()
@@ -145,6 +152,8 @@ class _Batch:
         self._running.remove(child)
         SLOTS.give_back()
         self._outcomes[child.index] = child.outcome()
+        if self._on_end is not None:
+            self._on_end(child.index)
         if not self._running and self._idle and not self._idle.done():
             self._idle.set_result(None)
 

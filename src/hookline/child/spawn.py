@@ -10,8 +10,8 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from hookline.engine.child.command import Invocation
-from hookline.engine.child.facilities import facilities
+from hookline.child.command import Invocation
+from hookline.child.facilities import facilities
 
 _HIGHEST_STDIO = 2
 _ERROR_BYTES = 256

@@ -6,8 +6,12 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 
 _POLL_S = 0.05
+# Orphans are reaped by init, in its own time.
+_GONE_S = 0.5
+_GONE_POLL_S = 0.005
 
 
 class Reaper:
@@ -54,7 +58,9 @@ class Reaper:
         with self._lock:
             # Coroutines that are thrown away even later must not start a thread: it would never run.
             self._is_over = True
+            groups = (*self._kill_at, *self._running)
             self._kill_all()
+        _wait_until_gone(groups)
 
     def start_over(self) -> None:
         """Forgets everything: after a fork it is the parent's business."""
@@ -94,6 +100,13 @@ class Reaper:
             # Killed is done, even if their zombies stay: reaping those is the business of init.
             if group not in self._unreaped and (is_due or not group_remains(group)):
                 del self._kill_at[group]
+
+
+def _wait_until_gone(groups: Sequence[int]) -> None:
+    """Waits a moment, so that whoever looks after the program's end finds nothing left, not even zombies."""
+    until = time.monotonic() + _GONE_S
+    while any(map(group_remains, groups)) and time.monotonic() < until:
+        time.sleep(_GONE_POLL_S)
 
 
 def signal_group(group: int, number: int) -> None:

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from hookline.engine.child._quoting import quote_project_variables
+from hookline.child._quoting import quote_project_variables
 
 V = "$LLXPRT_PROJECT_DIR"
 Q = f'"{V}"'

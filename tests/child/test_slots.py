@@ -1,6 +1,6 @@
 import asyncio
 
-from hookline.engine.child.slots import Slots
+from hookline.child.slots import Slots
 
 
 def test_slots_are_taken_up_to_the_limit() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from hookline.engine.child._quoting import PROJECT_VARIABLE, quote_project_variables
-from hookline.engine.child.environment import prepare
+from hookline.child._quoting import PROJECT_VARIABLE, quote_project_variables
+from hookline.child.environment import prepare
 
 
 class Invocation(NamedTuple):

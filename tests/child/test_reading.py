@@ -1,6 +1,6 @@
 import os
 
-from hookline.engine.child.reading import Output, read, reads_to_the_end
+from hookline.child.reading import Output, read, reads_to_the_end
 
 
 def test_output_is_kept_up_to_its_limit() -> None:
