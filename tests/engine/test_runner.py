@@ -254,3 +254,22 @@ def test_no_hooks_no_results(project: Path) -> None:
     """An empty plan has no results and starts nothing."""
     assert parallel([], told(project)) == []
     assert sequential([], told(project)) == []
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["sound", "failing"])
+def test_the_end_of_each_hook_is_told_as_it_comes(project: Path, fails: bool) -> None:
+    """Somebody who watches sees which hooks still run; what goes wrong with watching changes nothing."""
+    ended: list[str | None] = []
+
+    def tell(one: HookEntry) -> None:
+        ended.append(one.command)
+        if fails:
+            raise RuntimeError("cannot look")
+
+    # The first waits for what the second leaves behind, so the second ends first.
+    slow = hook("while [ ! -e done ]; do sleep 0.02; done; sleep 0.1")
+    quick = hook("touch done")
+    runner = HookRunner(on_end=tell)
+    results = asyncio.run(runner.execute_hooks_parallel([slow, hook(None, type=HookType.PLUGIN), quick], told(project)))
+    assert ended == [quick.command, slow.command]
+    assert [result.success for result in results] == [True, False, True]
