@@ -1,67 +1,77 @@
-"""A guided tour: a real hook blocks one tool call and rewrites another, and the log says what happened."""
+"""A guided tour: the agent calls a tool twice, one hook blocks, another rewrites, and the log says what happened."""
 
-import asyncio
 import json
 import os
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hookline import Config, ToolResult, execute_tool_with_hooks
-
-HOOKS = Path(__file__).parent / "hooks"
+HERE = Path(__file__).parent
+PROMPT = "Keep my token and some notes."
 SETTINGS = {
     "enableHooks": True,
     "hooks": {
         "BeforeTool": [
             {
                 "matcher": "write_file|replace",
-                "hooks": [{"type": "command", "name": "guard-secrets", "command": f"'{HOOKS}/guard-secrets.sh'"}],
+                "hooks": [{"type": "command", "name": "guard-secrets", "command": f"'{HERE}/hooks/guard-secrets.sh'"}],
             },
             {
                 "matcher": "^write_file$",
-                "hooks": [{"type": "command", "name": "tidy-text", "command": f"python3 '{HOOKS}/tidy-text.py'"}],
+                "hooks": [{"type": "command", "name": "tidy-text", "command": f"python3 '{HERE}/hooks/tidy-text.py'"}],
             },
         ]
     },
 }
 
 
-async def write_file(arguments: dict[str, Any]) -> ToolResult:
-    """A tool like any agent has one."""
-    path = Path(arguments["file_path"])
-    path.write_text(arguments["content"])
-    return ToolResult(llm_content=f"Wrote {path.name}", return_display=f"Wrote {path.name}")
+def run_agent(folder: Path) -> Iterator[dict[str, Any]]:
+    """What the agent tells while it works, as `--output stream-json` prints it."""
+    settings = folder / "settings.json"
+    settings.write_text(json.dumps(SETTINGS))
+    options = ["--project", str(folder / "project"), "--settings", str(settings), "--output", "stream-json"]
+    agent = [sys.executable, "-m", "hookline", "agent", "--model", f"replay:{HERE}/demo.jsonl", "--yes"]
+    # The demo leaves no trace in your own log.
+    env = {**os.environ, "HOOKLINE_STATE_DIR": str(folder / "state")}
+    done = subprocess.run([*agent, "--prompt", PROMPT, *options], env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603 - our own command
+    yield from map(json.loads, done.stdout.splitlines())
 
 
-async def call(config: Config, arguments: dict[str, str]) -> None:
-    """Lets the 'model' call the tool, between its hooks."""
-    path = Path(arguments["file_path"])
-    print(f"\nThe model calls write_file({path.name!r}, {arguments['content']!r})")
-    result = await execute_tool_with_hooks(config, "write_file", arguments, write_file)
-    print(f"  the model is told   {result.llm_content!r}")
-    print(f"  on disk             {path.read_text()!r}" if path.exists() else "  on disk             nothing")
+def tell(event: dict[str, Any], project: Path) -> None:
+    """Tells a person what happened."""
+    match event:
+        case {"type": "tool_call", "status": "scheduled", "name": name, "input": given}:
+            print(f"\nThe model calls {name}({given['file_path']!r}, {given['content']!r})")
+        case {"type": "hook_decision", "blocked": True, "decidedBy": hooks, "reason": reason}:
+            print(f"  {' and '.join(hooks)} blocks it: {reason}")
+        case {"type": "hook_decision", "effect": {"tool_input": {"content": content}}}:
+            print(f"  a hook rewrites it: {content!r}")
+        case {"type": "tool_call", "status": "idle" | "success", "input": given}:
+            path = project / given["file_path"]
+            print(f"  on disk: {repr(path.read_text()) if path.exists() else 'nothing'}")
+        case {"type": "result", "response": response}:
+            print(f"\nThe model says: {response}")
 
 
-async def main(project: Path) -> None:
+def main(folder: Path) -> None:
     """Two tool calls, and the log of both."""
-    config = Config(project, session_id="demo", settings=SETTINGS)
+    project = folder / "project"
+    project.mkdir()
     print("Two hooks are configured for BeforeTool: guard-secrets (a shell script) and tidy-text (Python).")
-    await call(config, {"file_path": str(project / ".env"), "content": "TOKEN=abc"})
-    await call(config, {"file_path": str(project / "notes.txt"), "content": "two trailing spaces  \nno newline"})
-    system = config.get_hook_system()
-    if system is not None:
-        system.dispose()
-    print("\nWhat the log says about both:")
-    for line in (Path(os.environ["HOOKLINE_STATE_DIR"]) / "hooks.jsonl").read_text().splitlines():
+    print("The model's answers come from a file, so there is no key and no network:\n")
+    print(f'  $ hookline agent --model replay:examples/demo.jsonl --prompt "{PROMPT}"')
+    for event in run_agent(folder):
+        tell(event, project)
+    print("\nWhat the log says about both calls:")
+    for line in (folder / "state" / "hooks.jsonl").read_text().splitlines():
         record = json.loads(line)
         print(f"  {record['level']:5} {record['message']}")
     print("\nNext: write a hook of your own; README.md shows how in a minute.")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOOKLINE_STATE_DIR"] = f"{folder}/state"  # the demo leaves no trace in your own log
-        work = Path(folder) / "project"
-        work.mkdir()
-        asyncio.run(main(work))
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(temporary))

@@ -192,7 +192,7 @@ ODD: Sequence[dict[str, Any]] = (
     {"tool_name": "t", "tool_input": {}},
     {"tool_name": "t", "tool_input": {"file_path": 7, "content": None, "path": ["x"]}},
     {"tool_name": "t", "tool_input": {"file_path": "", "content": "\ud800\x00"}, "llm_response": {"candidates": [{}]}},
-    {"tool_name": "t", "tool_input": {"file_path": "x" * 3000}, "llm_response": {}},
+    {"tool_name": "t", "tool_input": {"file_path": "x" * 3000 + ".py", "path": "a\x00b"}, "llm_response": {}},
 )
 
 

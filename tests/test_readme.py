@@ -40,7 +40,15 @@ def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:
     done = subprocess.run(
         [sys.executable, "examples/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=20
     )
-    for text in ("off limits", "on disk             nothing", "'two trailing spaces\\nno newline\\n'", "tool_input"):
+    for text in (
+        "guard-secrets blocks it: Files with secrets are off limits",
+        "on disk: nothing",
+        "a hook rewrites it: 'two trailing spaces\\nno newline\\n'",
+        "on disk: 'two trailing spaces\\nno newline\\n'",
+        "The model says: I wrote your notes",
+        "BeforeTool write_file: blocked: Files with secrets",
+        "BeforeTool write_file: goes on with another tool_input",
+    ):
         assert text in done.stdout
 
 

@@ -5,10 +5,13 @@ Answering with `tool_input` rewrites the arguments; only the keys that are given
 """
 
 import json
+import re
 import sys
 
-event = json.load(sys.stdin)
-content = event["tool_input"].get("content", "")
-tidy = "".join(f"{line.rstrip()}\n" for line in content.splitlines())
-if tidy != content:
-    print(json.dumps({"hookSpecificOutput": {"tool_input": {"content": tidy}}}))
+content = json.load(sys.stdin)["tool_input"].get("content")
+if isinstance(content, str):
+    tidy = re.sub(r"[ \t]+$", "", content, flags=re.MULTILINE)
+    if tidy and not tidy.endswith("\n"):
+        tidy += "\n"
+    if tidy != content:
+        print(json.dumps({"hookSpecificOutput": {"tool_input": {"content": tidy}}}))

@@ -314,6 +314,22 @@ def test_ctrl_c_cancels_a_slow_hook(desk: Desk) -> None:
     assert here.leaves_with() == 130
 
 
+def test_the_slow_hook_is_named(desk: Desk) -> None:
+    """Of several hooks that run together, the one that still runs is the one that is named."""
+    go = desk.project.parent / "go"
+    desk.hook("BeforeTool", "true", name="quick")
+    desk.hook("BeforeTool", f"until test -e {go}; do sleep 0.05; done", name="slow")
+    desk.hook("AfterAgent", "sleep 300", name="nobody-waits")
+    here = desk.sit_down(writes("a", "1"), [says("Written.")], words=("--yes",))
+    here.say("write it")
+    here.expect("waiting for hook slow (BeforeTool)")
+    go.touch()
+    here.expect("Written.")
+    here.expect("\n>")
+    assert "quick" not in here.shown
+    assert "nobody-waits" not in here.shown
+
+
 def test_ctrl_c_cancels_a_tool_and_then_leaves(desk: Desk) -> None:
     """Ctrl-C ends a running command with its group; the next one, while nothing runs, leaves with 130."""
     pids = desk.project / "pids"
