@@ -174,7 +174,7 @@ class _PlanTeller:
 
     def planned(self, plan: HookExecutionPlan) -> None:
         self._event_log.planned(plan)
-        for skip in plan.skipped:
+        for skip in plan.held_back:
             if skip.reason.startswith("untrusted") and skip.reason + skip.hook.location not in self._told:
                 self._told.add(skip.reason + skip.hook.location)
                 sys.stderr.write(f"hookline: {plan.event} hook {skip.hook.label} is not run: {skip.reason}\n")

@@ -18,6 +18,9 @@ class HookEventName(StrEnum):
     PRE_COMPRESS = "PreCompress"
     NOTIFICATION = "Notification"
 
+    # Enum's own hash is written in Python, and every event looks things up by its name several times.
+    __hash__ = str.__hash__
+
 
 class SessionStartSource(StrEnum):
     """How a session came to be."""

@@ -1,6 +1,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import DefaultHookOutput
@@ -102,8 +104,7 @@ class HookExecutionPlan:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregatedHookResult:
+class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):  # one for every event, so it has to be cheap
     """The merged answer of all hooks of one event.
 
     Policy is read from `final_output`; `success` only says whether every hook ran well.

@@ -33,8 +33,10 @@ class SettingsSource:
 
     def refresh(self) -> bool:
         """Reads the files again if one of them changed since; True when it did."""
+        if not self._files:
+            return False
         now = self._clock()
-        if not self._files or now - self._looked < _LOOK_AGAIN_S:
+        if now - self._looked < _LOOK_AGAIN_S:
             return False
         self._looked = now
         stamps = tuple(map(_stamp, self._files))
