@@ -79,7 +79,7 @@ def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
     ]
     here.type("write it\r")
     here.expect("write_file wants to write notes.txt")
-    diff = here.expect("Allow it? [y]es, [a]lways, [N]o:")
+    diff = here.expect("Allow write_file? [y]es, [a]lways, [N]o:")
     assert [line.strip() for line in diff.strip().splitlines()] == ["@@ -1,2 +1,2 @@", "-old", "+new", "kept"]
     here.type("y\r")
     here.expect("✓ write_file notes.txt")
@@ -238,6 +238,20 @@ def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
     here.expect("not trusted yet; look at it and run: hookline trust")
     here.expect("off-one")
     here.expect("disabled by")
+
+
+def test_it_works_without_hooks(desk: Desk, person: Seat) -> None:
+    """While hooks are disabled the agent does its work, and says so."""
+    replay = desk.project / "replay.jsonl"
+    replay.write_text(json.dumps({"method": "generateContentStream", "response": [says("Grüße → 世界.")]}))
+    here = person("agent", "--model", f"replay:{replay}", PYTHONIOENCODING="latin-1")
+    here.expect("hooks: disabled")
+    here.say("hello")
+    here.expect("Gr")
+    here.say("/hooks")
+    here.expect("Hooks are disabled")
+    here.say("/quit")
+    assert here.leaves_with() == 0
 
 
 @pytest.mark.req("HOOK-203")

@@ -11,12 +11,10 @@ from rich.text import Text
 from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
-from hookline.cli._plain import visible
+from hookline.cli._showing import visible
 
 MAX_LINES = 40
 MAX_BYTES = 1024 * 1024
-
-QUESTION = "Allow it? [y]es, [a]lways, [N]o: "
 
 _ANSWERS: Mapping[str, Approval] = {
     "y": Approval.ALLOW_ONCE,
@@ -29,14 +27,19 @@ _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_c
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
 
 
+def question(call: ToolCall) -> str:
+    """What is asked; the tool's name is in it, because other calls may have ended since it was shown."""
+    return f"Allow {visible(call.name)}? [y]es, [a]lways, [N]o: "
+
+
 def read_answer(text: str) -> Approval:
     """What was said; anything but a clear yes refuses."""
     return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
 
 
-def show_call(console: Console, call: ToolCall, question: str, context: ToolContext) -> None:
+def show_call(console: Console, call: ToolCall, what: str, context: ToolContext) -> None:
     """Prints what the call would do: the command, or the changes that would be written."""
-    console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(question)}"))
+    console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
     lines = [visible(line) for line in preview(call, context)]
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hookline.cli._hook_tally import HookLine, HookRecord
-from hookline.cli._plain import visible
+from hookline.cli._showing import visible
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",

@@ -26,7 +26,8 @@ from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli._activity import AWAITED_EVENTS, Activity
 from hookline.cli._agent_output import shown_display
 from hookline.cli._blocks import split_blocks
-from hookline.cli._plain import one_line, plain, visible
+from hookline.cli._plain import plain
+from hookline.cli._showing import one_line, visible
 from hookline.contract.events import HookEventName
 
 MAX_LINES = 20
@@ -96,6 +97,10 @@ class Terminal:
             # What came before a stream broke off is worth reading.
             self._print_streamed(self._streamed)
             self._streamed = ""
+
+    def wait_for(self, what: str) -> None:
+        """Says this from now on, whatever else is running."""
+        self._activity.begin(what)
 
     def pause(self) -> None:
         """Leaves the line to somebody else, who asks the person something."""

@@ -2,11 +2,13 @@
 
 import argparse
 import asyncio
+import io
 import signal
+import sys
 from collections.abc import Coroutine
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hookline.agent.approval import Approval
 from hookline.agent.events import Note
@@ -18,7 +20,7 @@ from hookline.agent.transcript import PastSession
 from hookline.cli._agent_setup import Session, make_session, open_model, past_session
 from hookline.cli._hook_tally import HookTally, hook_lines
 from hookline.cli._keyboard import Keyboard
-from hookline.cli._permission import QUESTION, read_answer, show_call
+from hookline.cli._permission import question, read_answer, show_call
 from hookline.cli._slash import COMMANDS, command_in, show_help, show_hooks, unknown
 from hookline.cli._terminal import Terminal
 from hookline.contract.events import SessionEndReason, SessionStartSource
@@ -26,9 +28,14 @@ from hookline.errors import HooklineError
 
 EXIT_INTERRUPTED = 130
 
+_Result = TypeVar("_Result")
+
 
 async def run_interactive(given: argparse.Namespace) -> int:
     """Talks until the person leaves, and returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A model says what it likes, and not every terminal can show it.
+        sys.stdout.reconfigure(errors="replace")
     terminal = Terminal()
     model = open_model(given, on_retry=lambda text: terminal.listen(Note(text=text)))
     try:
@@ -55,7 +62,11 @@ class _Conversation:
     async def hold(self) -> int:
         """Talks, and ends the session in any case."""
         self._watch_signals()
-        servers = await connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
+        connecting = connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
+        connected = await self._until_done(connecting, "connecting to MCP servers")
+        if connected.cancelled():
+            return EXIT_INTERRUPTED
+        servers = connected.result()
         try:
             await self._greet()
             self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
@@ -151,17 +162,7 @@ class _Conversation:
 
     async def _work(self, work: Coroutine[Any, Any, Any], doing: str = "thinking") -> bool:
         """Does something that Ctrl-C can end; False when it did. An error of ours or of the model is told."""
-        self._running = asyncio.ensure_future(work)
-        with self._keyboard.silenced():
-            try:
-                async with self._terminal.busy(doing):
-                    await asyncio.wait([self._running])
-            except asyncio.CancelledError:
-                self._running.cancel()
-                await asyncio.wait([self._running])
-                raise
-            finally:
-                done, self._running = self._running, None
+        done = await self._until_done(work, doing)
         if done.cancelled():
             self._terminal.say("Cancelled.", "yellow")
             return False
@@ -171,13 +172,28 @@ class _Conversation:
             self._terminal.say(f"hookline: {error}", "red")
         return True
 
-    async def _approve(self, call: ToolCall, question: str) -> Approval:
+    async def _until_done(self, work: Coroutine[Any, Any, _Result], doing: str) -> asyncio.Future[_Result]:
+        """What came of the work, also when Ctrl-C ended it; meanwhile a line says what is waited for."""
+        running = self._running = asyncio.ensure_future(work)
+        try:
+            with self._keyboard.silenced():
+                async with self._terminal.busy(doing):
+                    await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
+        finally:
+            self._running = None
+        return running
+
+    async def _approve(self, call: ToolCall, what: str) -> Approval:
         config = self._session.config
         context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
         self._terminal.pause()
         try:
-            show_call(self._terminal.console, call, question, context)
-            return read_answer(await self._keyboard.answer(QUESTION))
+            show_call(self._terminal.console, call, what, context)
+            return read_answer(await self._keyboard.answer(question(call)))
         except EOFError:
             return Approval.REFUSE
         except KeyboardInterrupt:
@@ -201,4 +217,5 @@ class _Conversation:
             self._keyboard.interrupt()
         elif self._running is not None:
             self._interrupts += 1
+            self._terminal.wait_for("cancelling; Ctrl-C once more leaves at once")
             self._running.cancel()
