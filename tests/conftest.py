@@ -8,6 +8,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,15 @@ class Person:
             self._read(time.monotonic() + 0.05)
         while self._read(time.monotonic()):
             pass
-        return self.process.wait(timeout=0)
+        code = self.process.poll()
+        assert code is not None, f"it does not end:\n{self.shown}"
+        return code
 
     def close(self) -> None:
-        """Ends what is still running."""
+        """Ends what is still running, gently at first, so that it can take its own processes along."""
+        self.process.terminate()
+        with suppress(AssertionError):
+            self.leaves_with(5)
         self.process.kill()
         self.process.wait()
         os.close(self._ours)

@@ -373,6 +373,17 @@ def test_ctrl_c_at_a_question_cancels_the_turn(desk: Desk) -> None:
     assert not (desk.project / "a").exists()
 
 
+def test_ctrl_c_ends_waiting_for_servers(desk: Desk, person: Seat) -> None:
+    """Somebody who does not want to wait for an MCP server can leave."""
+    settings, replay = desk.project / "settings.json", desk.project / "replay.jsonl"
+    settings.write_text(json.dumps({"mcpServers": {"silent": {"command": "sleep", "args": ["300"]}}}))
+    replay.write_text("")
+    here = person("agent", "--settings", str(settings), "--model", f"replay:{replay}")
+    here.expect("connecting to MCP servers")
+    here.type("\x03")
+    assert here.leaves_with() == 130
+
+
 def test_ctrl_c_drops_a_half_written_line(desk: Desk) -> None:
     """Ctrl-C on a line that is not empty drops the line only."""
     here = desk.sit_down([says("Fine.")])
