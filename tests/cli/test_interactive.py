@@ -250,7 +250,7 @@ def test_it_works_without_hooks(desk: Desk, person: Seat) -> None:
     here.expect("Gr")
     here.say("/hooks")
     here.expect("Hooks are disabled")
-    here.say("/quit")
+    here.say("/Exit")
     assert here.leaves_with() == 0
 
 

@@ -113,7 +113,7 @@ class _Conversation:
                 self._interrupts += 1
             else:
                 self._interrupts = 0
-                if line == "/quit":
+                if command_in(line) in ("/quit", "/exit"):
                     return await self._leave(SessionEndReason.EXIT, 0)
                 await self._obey(line)
             if self._interrupts > 1:
