@@ -4,6 +4,7 @@ import asyncio
 import gc
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,14 @@ def zombies() -> list[str]:
     return [child for child in children if "Z (zombie)" in Path(f"/proc/{child}/status").read_text()]
 
 
-def open_files() -> set[str]:
-    """The numbers of this process's open files."""
-    return {path.name for path in Path("/proc/self/fd").iterdir()}
+def open_files() -> set[tuple[str, str]]:
+    """This process's open files, by number and by what they lead to."""
+    found = set()
+    for path in Path("/proc/self/fd").iterdir():
+        # The listing itself is open while it is made, and gone afterwards.
+        with suppress(FileNotFoundError):
+            found.add((path.name, str(path.readlink())))
+    return found
 
 
 @pytest.mark.slow
