@@ -50,7 +50,6 @@ def open_files() -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callable[..., Path]) -> None:

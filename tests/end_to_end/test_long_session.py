@@ -44,7 +44,6 @@ class Footprint:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(150)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 def test_a_long_conversation_stays_small(project: Path, person: "Callable[..., Person]") -> None:

@@ -227,8 +227,9 @@ def test_tool_selections_are_united(configs: list[dict[str, Any]]) -> None:
     assert final is not None
     merged = final.hook_specific_output.get("toolConfig")
     read = [json.loads(answer)["hookSpecificOutput"]["toolConfig"] for answer in answers]
-    modes = [config["mode"] for config in read if config.get("mode") is not None]
-    lists = [config["allowedFunctionNames"] for config in read if isinstance(config.get("allowedFunctionNames"), list)]
+    modes = [str(config["mode"]).upper() for config in read if config.get("mode") is not None]
+    given_lists = [config.get("allowedFunctionNames") for config in read]
+    lists = [[one] if isinstance(one, str) else one for one in given_lists if isinstance(one, str | list)]
     names = sorted({name for given_names in lists for name in given_names if isinstance(name, str)})
     if not modes and not lists:
         assert merged is None
