@@ -2,6 +2,7 @@ import os
 import pty
 import re
 import select
+import signal
 import stat
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+
+# Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is not a fault of the code: each test has its own time limit anyway.
 hypothesis.settings.register_profile(

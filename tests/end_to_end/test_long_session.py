@@ -68,7 +68,9 @@ def test_a_long_conversation_stays_small(project: Path, person: "Callable[..., P
     assert warm is not None
     after = _at_rest(here)
     assert after.memory - warm.memory < MAX_GROWTH
-    assert (after.files, after.threads, after.children) == (warm.files, warm.threads, ())
+    assert (after.files, after.children) == (warm.files, ())
+    # A thread of the pool may be new, but not one for each turn.
+    assert after.threads <= warm.threads + 2
     here.say("/quit")
     assert here.leaves_with() == 0
 
