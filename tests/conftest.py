@@ -19,9 +19,14 @@ import pytest
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A slow machine is not a fault of the code: each test has its own time limit anyway.
+# A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
+# time, so that a change is judged by itself; at home they are new in every run.
 hypothesis.settings.register_profile(
-    "hookline", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+    "hookline",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    print_blob=True,
 )
 hypothesis.settings.load_profile("hookline")
 
