@@ -92,4 +92,7 @@ def test_a_group_without_members_does_not_remain() -> None:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert not group_remains(pid)
-    assert not group_remains(os.getpgid(0))
+    stranger = start()
+    assert not group_remains(stranger)
+    os.kill(stranger, signal.SIGKILL)
+    os.waitpid(stranger, 0)
