@@ -19,7 +19,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.runner import HookRunner
+from hookline.engine.runner import HookRunner, snapshots_of
 from hookline.errors import HookSystemNotInitializedError
 from hookline.log import FileSink, HookLogger, LogSink, Redactor, default_log_path
 from hookline.settings.decode import decode_options
@@ -201,7 +201,7 @@ def _log_path(given: str | None) -> Path:
 def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callable[[], Mapping[str, str]]:
     """What hooks inherit of the environment: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
-        return lambda: environ
+        return snapshots_of(environ)
 
     def is_passed_on(name: str) -> bool:
         if any(fnmatchcase(name, pattern) for pattern in lists.deny):

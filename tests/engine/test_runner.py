@@ -273,3 +273,18 @@ def test_the_end_of_each_hook_is_told_as_it_comes(project: Path, fails: bool) ->
     results = asyncio.run(runner.execute_hooks_parallel([slow, hook(None, type=HookType.PLUGIN), quick], told(project)))
     assert ended == [quick.command, slow.command]
     assert [result.success for result in results] == [True, False, True]
+
+
+def test_hooks_inherit_the_environment_as_it_is_now(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that is set, changed or removed between two events is so for the hooks of the second."""
+    runner = HookRunner()
+    seen = []
+    for value in ("one", "two", None):
+        if value is None:
+            monkeypatch.delenv("HOOKLINE_TEST_WORD")
+        else:
+            monkeypatch.setenv("HOOKLINE_TEST_WORD", value)
+        show = hook('echo "${HOOKLINE_TEST_WORD-gone}"')
+        (result,) = asyncio.run(runner.execute_hooks_parallel([show], told(project)))
+        seen.append(result.stdout.strip())
+    assert seen == ["one", "two", "gone"]

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
@@ -82,8 +83,12 @@ def utc_timestamp(seconds: float | None = None) -> str:
     """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
     now = time.time() if seconds is None else seconds
     whole = int(now)
-    moment = time.gmtime(whole)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{int((now - whole) * 1000):03d}Z"
+    return f"{_utc_second(whole)}.{int((now - whole) * 1000):03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _utc_second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def _stringify_slowly(value: Any) -> bytes:

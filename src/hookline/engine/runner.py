@@ -33,7 +33,7 @@ class HookRunner:
             on_end: is told of each hook that ends, while others may still run.
         """
         self._limits = limits or ChildLimits()
-        self._environ = environ or _own_environment
+        self._environ = environ or snapshots_of(os.environ)
         self._on_end = on_end
 
     async def execute_hooks_parallel(
@@ -89,8 +89,22 @@ def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) 
     )
 
 
-def _own_environment() -> Mapping[str, str]:
-    return os.environ
+def snapshots_of(environ: Mapping[str, str]) -> Callable[[], Mapping[str, str]]:
+    """Gives the environment as it is at each call, as a plain dictionary that is not to be changed."""
+    known: dict[bytes, bytes] | None = None
+    plain: dict[str, str] = {}
+
+    def snapshot() -> Mapping[str, str]:
+        nonlocal known, plain
+        # os.environ decodes every variable at every look; its own bytes are compared in a microsecond.
+        data = getattr(environ, "_data", None)
+        if not isinstance(data, dict):
+            return dict(environ)
+        if data != known:
+            known, plain = dict(data), dict(environ)
+        return plain
+
+    return snapshot
 
 
 def _is_runnable(hook: HookEntry) -> bool:

@@ -19,6 +19,7 @@ FIELD_LIMIT = 64 * 1024
 _MAX_WAITING = 10_000
 _BATCH = 256
 _CLOSE_WAIT_S = 3.0
+_GATHER_S = 0.02
 
 
 class FileSink:
@@ -108,6 +109,7 @@ class _Writer:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
+        self._ending = threading.Event()
         self._lost = 0
 
     def put(self, record: LogRecord) -> None:
@@ -125,6 +127,7 @@ class _Writer:
         self._stopped = True
         if self._pid == os.getpid():
             self._queue.put(None)
+            self._ending.set()
 
     def join(self, timeout_s: float) -> None:
         thread = self._thread
@@ -149,8 +152,12 @@ class _Writer:
             self._append_batch(self._queue.get())
 
     def _run(self) -> None:
-        while self._append_batch(self._queue.get()):
-            pass
+        while True:
+            first = self._queue.get()
+            # Being woken for every record would take time from the hooks; a moment later there are several.
+            self._ending.wait(_GATHER_S)
+            if not self._append_batch(first):
+                break
         self._appender.close()
         _running.discard(self)
 
