@@ -14,8 +14,8 @@ The parts, in the order in which an event passes through them:
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing: importing hookline costs next to nothing
 if TYPE_CHECKING:
     from hookline.bus import InProcessBus
     from hookline.config import Config
@@ -73,7 +73,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Each name is loaded when it is first asked for: importing hookline costs an idle program next to nothing.
     home = _HOMES.get(name)
     if home is None:

@@ -5,9 +5,22 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol, cast
 
 from hookline.errors import HooklineError
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing, which `hookline --help` need not wait for
+if TYPE_CHECKING:
+    from typing import Any, NoReturn, Protocol
+
+    class Command(Protocol):
+        """What a command's module offers."""
+
+        def configure(self, parser: argparse.ArgumentParser) -> None:
+            """Adds the description and the options."""
+
+        def run(self, given: argparse.Namespace) -> int:
+            """Does it, and returns the exit code."""
+
 
 EXIT_TERMINATED = 143
 
@@ -31,20 +44,10 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
-class Command(Protocol):
-    """What a command's module offers."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the description and the options."""
-
-    def run(self, given: argparse.Namespace) -> int:
-        """Does it, and returns the exit code."""
-
-
 class Parser(argparse.ArgumentParser):
     """Bad usage is exit code 1, because 2 means that a hook blocks."""
 
-    def error(self, message: str) -> NoReturn:
+    def error(self, message: str) -> "NoReturn":
         """Says what is wrong and how it is used, and ends the program."""
         self.print_usage(sys.stderr)
         sys.stderr.write(f"hookline: {message}\n")
@@ -74,11 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; there is nobody left to tell.
         sys.stderr.close()
         return 1
+    except Exception:  # noqa: BLE001 - the door: a person gets a sentence, and what we need to mend it
+        import traceback  # noqa: PLC0415 - needed at this moment only
+
+        sys.stderr.write(f"{traceback.format_exc()}hookline: this is a fault in hookline itself; please report it\n")
+        return 1
 
 
-def load_command(name: str) -> tuple[Command, Parser]:
+def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    command = cast("Command", import_module(f"hookline.cli.{name}"))
+    command: Any = import_module(f"hookline.cli.{name}")
     parser = Parser(prog=f"hookline {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     command.configure(parser)
     return command, parser
