@@ -50,6 +50,7 @@ faults: $(READY) ## hooks that misbehave in every way, the slow ones included
 
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/where_time_goes.py
 
 check: fmt lint types trace test ## what CI runs
 

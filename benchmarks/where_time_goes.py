@@ -1,0 +1,110 @@
+"""Says where the time of hooks goes: into starting processes, into waiting, or into our own code."""
+
+import argparse
+import asyncio
+import cProfile
+import os
+import pstats
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookline.child.process import ChildJob, run_children
+from hookline.config import Config
+from hookline.contract.hooks import HookEntry
+from hookline.contract.results import HookExecutionResult
+from hookline.engine.aggregator import HookAggregator
+from hookline.engine.exit_codes import read_outcome
+from hookline.engine.handler import HookEventHandler
+from hookline.engine.planner import HookPlanner
+from hookline.engine.registry import HookRegistry
+from hookline.engine.runner import HookRunner
+from hookline.log import FileSink, HookLogger
+from hookline.translate.translator import default_hook_translator
+
+SHARES = {
+    "starting processes (vfork until exec)": ("fork_exec",),
+    "waiting for them (epoll)": ("poll",),
+    "pipes (pipe, read, write, close)": ("pipe>", "posix.close", "posix.read", "posix.write", "set_blocking"),
+}
+
+
+async def run_rounds(hooks: int, rounds: int) -> cProfile.Profile:
+    """The profile of some rounds of hooks at once."""
+    job = ChildJob(command="/bin/true; :", stdin=b"x" * 1000, cwd="/", env=dict(os.environ), timeout_ms=60_000)
+    await run_children([job] * hooks)
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(rounds):
+        await run_children([job] * hooks)
+    profile.disable()
+    return profile
+
+
+class InstantRunner(HookRunner):
+    """A runner whose hooks have ended before they began: what is left is everything around the process."""
+
+    def __init__(self, outcome: Any) -> None:
+        super().__init__()
+        self._outcome = outcome
+
+    async def execute_hooks_parallel(
+        self,
+        hooks: Sequence[HookEntry],
+        event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
+    ) -> list[HookExecutionResult]:
+        """The results of hooks that all ended the same."""
+        return [read_outcome(hook, self._outcome, b"", can_block=True) for hook in hooks]
+
+
+async def event_without_process(rounds: int, folder: str) -> float:
+    """Microseconds of a whole event with one hook, whose process is left out."""
+    config = Config(
+        folder,
+        settings={"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x"}]}]}},
+    )
+    job = ChildJob(command='echo \'{"decision": "allow"}\'', stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=9e3)
+    log = HookLogger([FileSink(Path(folder) / "hooks.jsonl")])
+    registry = HookRegistry(config.get_layers, log)
+    registry.initialize()
+    handler = HookEventHandler(
+        facts=config,
+        planner=HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        runner=InstantRunner((await run_children([job]))[0]),
+        aggregator=HookAggregator(),
+        translator=default_hook_translator,
+        log=log,
+    )
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        await handler.fire_before_tool_event("write_file", {"path": "/tmp/x.txt", "content": "hello " * 150})
+    took = (time.perf_counter() - begin) / rounds * 1e6
+    log.close()
+    return took
+
+
+def main() -> None:
+    """Prints the shares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hooks", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=20)
+    given = parser.parse_args()
+    profile = asyncio.run(run_rounds(given.hooks, given.rounds))
+    own = {str(name): float(entry[2]) for name, entry in vars(pstats.Stats(profile))["stats"].items()}
+    total = sum(own.values())
+    rest = total
+    for label, names in SHARES.items():
+        share = sum(time for function, time in own.items() if any(name in function for name in names))
+        rest -= share
+        print(f"{share / total:6.1%}  {label}")
+    print(f"{rest / total:6.1%}  everything else: Python, the event loop, and the profiler itself")
+    print(f"{total / given.rounds * 1000:.1f} ms for {given.hooks} hooks, while being profiled")
+    with tempfile.TemporaryDirectory() as folder:
+        took = asyncio.run(event_without_process(2_000, folder))
+    print(f"{took:.0f} µs for a whole event with one hook, its process left out, again and again")
+
+
+if __name__ == "__main__":
+    main()
