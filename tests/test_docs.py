@@ -69,3 +69,8 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     check("stats")
     check("disable")
     check("explain-disabled")
+    check("enable")
+    check("fire")
+    check("untrust")
+    check("schema")
+    check("completion")
