@@ -208,7 +208,8 @@ def test_commands(desk: Desk) -> None:
     here.expect("There is no /hook; did you mean /hooks?")
     here.say("write it")
     here.expect("Then not.")
-    _wait_for(lambda: "broken" in (desk.project.parent / "state" / "hooks.jsonl").read_text())
+    log = desk.project.parent / "state" / "hooks.jsonl"
+    _wait_for(lambda: log.exists() and "broken" in log.read_text())
     here.say("/hooks")
     here.expect("guard  BeforeTool write_file  project")
     here.expect("ran once; last: blocked write_file")

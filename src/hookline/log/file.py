@@ -109,13 +109,16 @@ class _Writer:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._ending = threading.Event()
+        self._hurry = threading.Event()
         self._lost = 0
 
     def put(self, record: LogRecord) -> None:
         if self._stopped:
             return
-        if self._queue.qsize() >= _MAX_WAITING:
+        waiting = self._queue.qsize()
+        if waiting == _BATCH:
+            self._hurry.set()
+        if waiting >= _MAX_WAITING:
             with self._lock:
                 self._lost += 1
             return
@@ -127,7 +130,7 @@ class _Writer:
         self._stopped = True
         if self._pid == os.getpid():
             self._queue.put(None)
-            self._ending.set()
+            self._hurry.set()
 
     def join(self, timeout_s: float) -> None:
         thread = self._thread
@@ -155,7 +158,8 @@ class _Writer:
         while True:
             first = self._queue.get()
             # Being woken for every record would take time from the hooks; a moment later there are several.
-            self._ending.wait(_GATHER_S)
+            if not self._stopped and self._hurry.wait(_GATHER_S):
+                self._hurry.clear()
             if not self._append_batch(first):
                 break
         self._appender.close()
