@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 
 _POLL_S = 0.05
-# Orphans are reaped by init, in its own time.
-_GONE_S = 0.5
+# Orphans are reaped by init, in its own time: at once almost everywhere, within two seconds in some containers.
+_GONE_S = 2.5
 _GONE_POLL_S = 0.005
 
 
