@@ -30,7 +30,7 @@ class Stage:
         hooks = {}
         options = answers.pop("hooksConfig", {})
         for event, answer in answers.items():
-            body = f"cat >> told.jsonl; echo >> told.jsonl\ncat <<'END'\n{json.dumps(answer)}\nEND"
+            body = f"printf '%s\\n' \"$(cat)\" >> told.jsonl\ncat <<'END'\n{json.dumps(answer)}\nEND"
             script = hook_script(body, f"{event}.sh")
             hooks[event] = [{"hooks": [{"type": "command", "command": str(script)}]}]
         self.config = Config(project, settings={"enableHooks": True, "hooks": hooks, "hooksConfig": options})

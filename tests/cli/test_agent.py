@@ -21,7 +21,8 @@ HookScript = Callable[..., Path]
 
 WRITE = calls(("write_file", {"file_path": "{{CWD}}/a.txt", "content": "hi\n"}))
 DONE = says("Done.")
-SPY = "cat >> told.jsonl; echo >> told.jsonl"
+# In one write, because hooks of two events may run at the same time.
+SPY = "printf '%s\\n' \"$(cat)\" >> told.jsonl"
 ENDLESS = "sleep 60 & echo $! > pid; wait"
 STUBBORN = "trap '' TERM; echo $$ > pid; while :; do sleep 1; done"
 

@@ -40,7 +40,8 @@ class Desk:
     def watch(self, *events: str) -> None:
         """Configures hooks that keep what they are told in `told.jsonl`."""
         for event in events:
-            self.hook(event, f"cat >> {self.project}/told.jsonl; echo >> {self.project}/told.jsonl", name=event)
+            # In one write, because hooks of two events may run at the same time.
+            self.hook(event, f"printf '%s\\n' \"$(cat)\" >> {self.project}/told.jsonl", name=event)
 
     def told(self) -> list[dict[str, Any]]:
         """What those hooks were told."""
