@@ -216,5 +216,5 @@ def test_values_never_become_part_of_the_command(job: "MakeJob", tmp_path: Path,
 def test_the_shell_is_bash_under_its_own_name(folder: Path) -> None:
     """Messages then start with `bash: line 1:`."""
     invocation = shell_invocation("a | b", str(folder), _variables(folder, {}))
-    assert Path(invocation.executable).name == "bash"
+    assert Path(os.fsdecode(invocation.executable)).name == "bash"
     assert invocation.argv == ("bash", "-c", "a | b")

@@ -40,8 +40,3 @@ def test_reading_tells_the_end_from_a_pause() -> None:
     os.close(sink)
     assert (reads_to_the_end(source, output), read(source, output), output.kept()) == (True, False, b"somemore")
     os.close(source)
-
-
-def test_nothing_is_read_from_a_closed_stream() -> None:
-    """A stream that ended before has nothing more to say."""
-    assert not reads_to_the_end(-1, Output(10))

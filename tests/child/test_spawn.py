@@ -15,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("each_path")
 def null() -> Iterator[Stdio]:
     """Three descriptors that lead nowhere."""
     with Path(os.devnull).open("r+b") as file:
-        yield Stdio(file.fileno(), file.fileno(), file.fileno())
+        yield (file.fileno(), file.fileno(), file.fileno())
 
 
 def test_a_process_is_started_in_its_own_session(null: Stdio) -> None:
     """The new process leads a session and a group of its own."""
-    pid = spawn(Invocation("/bin/sleep", ("sleep", "60"), ()), "/", null)
+    pid = spawn(Invocation(b"/bin/sleep", ("sleep", "60"), ()), "/", null)
     try:
         assert (os.getsid(pid), os.getpgid(pid)) == (pid, pid)
     finally:
@@ -35,13 +35,13 @@ def test_a_process_is_started_in_its_own_session(null: Stdio) -> None:
 def test_a_program_that_cannot_be_executed_is_told_apart(null: Stdio, executable: str, number: int) -> None:
     """The program's own fault is an ExecError, and leaves no zombie."""
     with pytest.raises(ExecError) as caught:
-        spawn(Invocation(executable, ("x",), ()), "/", null)
+        spawn(Invocation(os.fsencode(executable), ("x",), ()), "/", null)
     assert caught.value.errno == number
 
 
 def test_a_wrong_directory_is_no_fault_of_the_program(null: Stdio) -> None:
     """Nothing else would run there either."""
     with pytest.raises(OSError, match="No such file") as caught:
-        spawn(Invocation("/bin/true", ("true",), ()), "/no/such/place", null)
+        spawn(Invocation(b"/bin/true", ("true",), ()), "/no/such/place", null)
     assert not isinstance(caught.value, ExecError)
     assert caught.value.filename == "/no/such/place"

@@ -49,14 +49,15 @@ def reap(pid: int) -> int:
 
 
 class Listener:
-    """Hears once of the end of a child."""
+    """Hears of the end of a child."""
 
     def __init__(self) -> None:
         self.heard: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
 
-    def ended(self, status: int | None) -> None:
-        """Is told."""
-        self.heard.set_result(status)
+    def ended(self, status: int | None = None) -> None:
+        """Is told, until the end is forgotten."""
+        if not self.heard.done():
+            self.heard.set_result(status)
 
 
 def test_the_end_of_a_child_is_told_before_it_is_reaped() -> None:
@@ -65,8 +66,10 @@ def test_the_end_of_a_child_is_told_before_it_is_reaped() -> None:
     async def main() -> int:
         listener = Listener()
         pid = start("sh", "-c", "exit 7")
-        watcher_for(asyncio.get_running_loop()).ends(pid, listener.ended)
+        watcher = watcher_for(asyncio.get_running_loop())
+        watcher.ends(pid, listener.ended)
         assert await listener.heard is None
+        watcher.forget_end(pid)
         return reap(pid)
 
     assert asyncio.run(main()) == 7

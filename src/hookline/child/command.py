@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hookline.child._quoting import PROJECT_VARIABLE, quote_project_variables
-from hookline.child.environment import prepare
+from hookline.child.environment import Environment, prepare
 
 
 class Invocation(NamedTuple):
     """A program ready to be executed."""
 
-    executable: str
+    executable: bytes
     argv: tuple[str, ...]
     env: tuple[bytes, ...]
 
@@ -142,16 +142,26 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocat
         if not env.get("HOME") and any(("HOME", True) in word for word in words):
             return None
         argv = tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in words)
-    executable = _executable(argv[0], cwd, env)
-    if executable is None:
-        return None
-    return Invocation(executable, argv, (*prepared.handed_on, os.fsencode(f"_={executable}")))
+    # A name with a slash is for the kernel to judge.
+    executable = argv[0] if "/" in argv[0] else _found_on_path(argv[0], cwd, env)
+    return None if executable is None else _by_itself(executable, argv, prepared)
+
+
+@lru_cache(maxsize=64)
+def _by_itself(executable: str, argv: tuple[str, ...], prepared: Environment) -> Invocation:
+    path = os.fsencode(executable)
+    return Invocation(path, argv, (*prepared.handed_on, b"_=" + path))
 
 
 def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
+    return _by_shell(command, prepare(env, cwd))
+
+
+@lru_cache(maxsize=64)
+def _by_shell(command: str, prepared: Environment) -> Invocation:
     path, name = _shell()
-    return Invocation(path, (name, "-c", _analyse(command).shell_text), prepare(env, cwd).encoded)
+    return Invocation(os.fsencode(path), (name, "-c", _analyse(command).shell_text), prepared.encoded)
 
 
 @lru_cache(maxsize=256)
@@ -226,10 +236,8 @@ def _skip_blanks(command: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _executable(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
-    """Where bash would find the program; a name with a slash is for the kernel to judge."""
-    if "/" in name:
-        return name
+def _found_on_path(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
+    """Where bash would find the program."""
     path = env.get("PATH")
     if not name or name in _OWN_WORDS_OF_BASH or path is None:
         return None

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 # Variables that bash acts on or rewrites when it starts: with one of these only bash knows what a command sees.
 _BASH_REWRITES = frozenset(
@@ -16,7 +16,8 @@ _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
 
-class Environment(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Environment:
     """A child's variables, encoded."""
 
     encoded: tuple[bytes, ...]
@@ -26,12 +27,17 @@ class Environment(NamedTuple):
 
 
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
-    """The environment encoded, from a small cache: events in a row mostly have the same one.
+    """The environment encoded, from a small cache: events in a row mostly have the same one, and so have their hooks.
 
     PWD names the directory that the child runs in, as after a `cd` in a shell; OLDPWD, which is about another shell, is
     left out.
     """
-    return _prepare(tuple(env.items()), cwd)
+    global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
+    last_env, last_cwd, prepared = _last
+    if env is not last_env or cwd != last_cwd:
+        prepared = _prepare(tuple(env.items()), cwd)
+        _last = env, cwd, prepared
+    return prepared
 
 
 @lru_cache(maxsize=8)
@@ -56,3 +62,6 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
     else:
         needs_bash = True
     return Environment(tuple(encoded), needs_bash, tuple(handed_on))
+
+
+_last: tuple[Mapping[str, str], str, Environment] = ({}, "", Environment((), needs_bash=True, handed_on=()))

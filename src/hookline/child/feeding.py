@@ -3,9 +3,11 @@
 import contextlib
 import fcntl
 import os
+import select
 from collections import Counter
 from collections.abc import Iterable
 
+_SMALLEST_PIPE_BYTES = select.PIPE_BUF
 _USUAL_PIPE_BYTES = 1 << 16
 _LARGEST_PIPE_BYTES = 1 << 20
 _NOTHING = memoryview(b"")
@@ -40,16 +42,20 @@ class SharedInputs:
         return lent
 
 
-def fits(data: bytes) -> bool:
-    """Whether the data can be put into a usual pipe before there is a reader."""
-    return len(data) <= _USUAL_PIPE_BYTES
-
-
-def fill(feed: int, data: bytes, shared: SharedInputs | None) -> memoryview:
-    """Puts into a new pipe what it takes and returns the rest."""
+def put_before_start(feed: int, data: bytes) -> memoryview | None:
+    """Puts a short input into a new pipe and returns the rest, mostly nothing; None for a long one."""
+    if len(data) > _USUAL_PIPE_BYTES:
+        return None
+    if len(data) <= _SMALLEST_PIPE_BYTES:
+        os.write(feed, data)
+        return _NOTHING
     os.set_blocking(feed, False)
-    if fits(data):
-        return write(feed, memoryview(data))
+    return write(feed, memoryview(data))
+
+
+def put_after_start(feed: int, data: bytes, shared: SharedInputs | None) -> memoryview:
+    """Puts as much of a long input into the pipe as it takes now and returns the rest."""
+    os.set_blocking(feed, False)
     _enlarge(feed, len(data))
     lent = shared.lend(data, feed) if shared else 0
     return write(feed, memoryview(data)[lent:])

@@ -1,6 +1,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildJob:
@@ -11,7 +13,7 @@ class ChildJob:
     stdin: bytes
     cwd: str
     env: Mapping[str, str]
-    """The complete environment of the child."""
+    """The complete environment of the child; not to be changed afterwards."""
     timeout_ms: float
     """0 means at once; any size is allowed, infinity too."""
 
@@ -30,8 +32,7 @@ class ChildLimits:
     """For the whole program, on all its loops; jobs beyond it wait for their turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildOutcome:
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one job."""
 
     exit_code: int | None

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import heapq
 import os
 import resource
 import time
@@ -18,6 +17,7 @@ __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
 _DEFAULT_LIMITS = ChildLimits()
 _NEVER = float("inf")
+_ALREADY = -_NEVER
 _LONGEST_ALARM_S = 86400.0
 
 # Shortages that pass when other children end.
@@ -25,6 +25,9 @@ _SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
 _PAUSES_ALONE = 5
+
+# How long children are started in a row.
+_TURN_S = 0.0005
 
 _SURELY_AFFORDABLE = 16
 _DESCRIPTORS_PER_CHILD = 4
@@ -46,47 +49,52 @@ async def run_children(
         return []
     batch = _Batch(jobs, limits, on_end)
     try:
+        turn_ends = time.monotonic() + _TURN_S
         for index, job in enumerate(jobs):
-            if index:
+            if index and time.monotonic() >= turn_ends:
                 # Others on this loop get their turn between two spawns.
                 await asyncio.sleep(0)
+                turn_ends = time.monotonic() + _TURN_S
             if not batch.starts_at_once(index, job):
                 await batch.start(index, job)
-        return await batch.outcomes()
+        await batch.all_ended()
     except asyncio.CancelledError:
         await batch.stop()
         raise
     finally:
         batch.close()
+    return batch.outcomes
 
 
 class _Batch:
-    """The children of one call: one watcher, one heap of timers, one future.
+    """The children of one call: one watcher, one alarm, one future.
 
     It lives as long as the call, so that loops share nothing and a loop that is closed too early leaves nothing behind.
     """
+
+    _idle: asyncio.Future[None] | None = None
+    _alarm: asyncio.TimerHandle | None = None
+    _alarm_at = _NEVER
 
     def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
         self.limits = limits
         self._on_end = on_end
         self.count = len(jobs)
         self.inputs = SharedInputs(job.stdin for job in jobs) if self.count > 1 else None
+        self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
+        if self.count > _SURELY_AFFORDABLE:
+            self._most = _most_at_once(limits.max_concurrent)
         self._loop = asyncio.get_running_loop()
         self.watcher = watcher_for(self._loop)
-        self._outcomes: list[ChildOutcome | None] = [None] * len(jobs)
+        self.outcomes = [_NEVER_STARTED] * self.count
         self._running: set[RunningChild] = set()
-        self._idle: asyncio.Future[None] | None = None
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
-        self._timers_made = 0
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = _NEVER
 
     def starts_at_once(self, index: int, job: ChildJob) -> bool:
         """Starts a job without waiting, as is usual; False if it has to wait."""
         if job.timeout_ms <= 0:
-            self._outcomes[index] = _not_started(timed_out=True)
+            self.outcomes[index] = _not_started(timed_out=True)
             return True
-        return SLOTS.try_take(min(_SURELY_AFFORDABLE, self.limits.max_concurrent)) and self._is_settled(index, job)
+        return SLOTS.try_take(self._most) and self._is_settled(index, job)
 
     async def start(self, index: int, job: ChildJob) -> None:
         """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
@@ -110,13 +118,15 @@ class _Batch:
             SLOTS.give_back()
             if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
                 return False
-            self._outcomes[index] = _not_started(error=_refusal(error, job))
+            self.outcomes[index] = _not_started(error=_refusal(error, job))
         return True
 
-    async def outcomes(self) -> list[ChildOutcome]:
-        """All outcomes, when the last child has ended."""
-        await self._all_ended()
-        return [outcome for outcome in self._outcomes if outcome is not None]
+    def all_ended(self) -> asyncio.Future[None]:
+        """Is done when the last child has ended."""
+        self._idle = self._loop.create_future()
+        if not self._running:
+            self._idle.set_result(None)
+        return self._idle
 
     async def stop(self) -> None:
         """Terminates what runs and returns when it has ended; being cancelled again kills at once."""
@@ -124,7 +134,7 @@ class _Batch:
             child.terminate()
         while self._running:
             try:
-                await self._all_ended()
+                await self.all_ended()
             except asyncio.CancelledError:
                 for child in tuple(self._running):
                     child.kill()
@@ -136,47 +146,40 @@ class _Batch:
             child.abandon()
         if self._alarm:
             self._alarm.cancel()
-        self._timers.clear()
         if self.inputs:
             self.inputs.close()
 
-    def call_at(self, when: float, action: Callable[[], None]) -> None:
-        """Calls the action at that monotonic time, if the batch still exists."""
-        self._timers_made += 1
-        heapq.heappush(self._timers, (when, self._timers_made, action))
+    def wake_at(self, when: float) -> None:
+        """Sees to it that what is due at that monotonic time is done then, if the batch still exists."""
         if when < self._alarm_at:
-            self._set_alarm()
+            self._set_alarm(when)
 
     def ended(self, child: RunningChild) -> None:
         """Keeps the outcome of a child and its slot for the next."""
         self._running.remove(child)
         SLOTS.give_back()
-        self._outcomes[child.index] = child.outcome()
+        self.outcomes[child.index] = child.outcome()
         if self._on_end is not None:
             self._on_end(child.index)
         if not self._running and self._idle and not self._idle.done():
             self._idle.set_result(None)
 
-    async def _all_ended(self) -> None:
-        if self._running:
-            self._idle = self._loop.create_future()
-            await self._idle
-
-    def _set_alarm(self) -> None:
+    def _set_alarm(self, when: float) -> None:
         if self._alarm:
             self._alarm.cancel()
-        self._alarm_at = self._timers[0][0]
-        delay = min(max(0.0, self._alarm_at - time.monotonic()), _LONGEST_ALARM_S)
+        self._alarm_at = when
+        delay = min(max(0.0, when - time.monotonic()), _LONGEST_ALARM_S)
         self._alarm = self._loop.call_later(delay, self._ring)
 
     def _ring(self) -> None:
         now = time.monotonic()
-        while self._timers and self._timers[0][0] <= now:
-            heapq.heappop(self._timers)[2]()
-        if self._timers:
-            self._set_alarm()
-        else:
-            self._alarm_at = _NEVER
+        self._alarm_at = _ALREADY
+        for child in tuple(self._running):
+            while child.due <= now:
+                child.due = _NEVER
+                child.do_due()
+        self._alarm_at = _NEVER
+        self.wake_at(min((child.due for child in self._running), default=_NEVER))
 
 
 def _most_at_once(wanted: int) -> int:
@@ -199,6 +202,9 @@ def _not_started(*, timed_out: bool = False, error: str | None = None) -> ChildO
         duration_ms=0.0,
         error=error,
     )
+
+
+_NEVER_STARTED = _not_started(error="the hook was not started")
 
 
 def _refusal(error: Exception, job: ChildJob) -> str:

@@ -4,7 +4,7 @@ import os
 
 # What a pipe holds; a larger buffer would be mapped and unmapped for each read.
 _READ_BYTES = 1 << 16
-_READS_IN_A_ROW = 16
+_READS_IN_A_ROW = range(16)
 _CRUMB_BYTES = 1 << 15
 
 
@@ -40,8 +40,8 @@ class Output:
 
     def kept(self) -> bytes:
         """Everything kept."""
-        if len(self._pieces) == 1 and not self._crumbs:
-            return self._pieces[0]
+        if not self._crumbs and len(self._pieces) <= 1:
+            return self._pieces[0] if self._pieces else b""
         return b"".join((*self._pieces, self._crumbs))
 
 
@@ -58,12 +58,11 @@ def read(fd: int, output: Output) -> bool:
 
 def reads_to_the_end(fd: int, output: Output) -> bool:
     """Reads what an ended process left in its pipe; False if somebody else holds it open."""
-    for _ in range(_READS_IN_A_ROW if fd >= 0 else 0):
-        try:
-            data = os.read(fd, _READ_BYTES)
-        except BlockingIOError:
-            return False
-        if not data:
-            return True
-        output.add(data)
+    try:
+        for _ in _READS_IN_A_ROW:
+            if not (data := os.read(fd, _READ_BYTES)):
+                return True
+            output.add(data)
+    except BlockingIOError:
+        pass
     return False

@@ -3,19 +3,18 @@
 import os
 import signal
 import time
-from collections.abc import Callable
 from typing import Protocol
 
-from hookline.child.command import Invocation, direct_invocation, shell_invocation
+from hookline.child.command import direct_invocation, shell_invocation
 from hookline.child.facilities import facilities
-from hookline.child.feeding import SharedInputs, fill, fits, write
+from hookline.child.feeding import SharedInputs, put_after_start, put_before_start, write
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.reading import Output, read, reads_to_the_end
 from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import ExecError, Stdio, spawn
 from hookline.child.watch import Watcher
 
-# How long a new child's pipes are not watched.
+# How long a new child is only waited for, and its output left in the pipes.
 _QUIET_S = 0.005
 _QUIET_S_PER_CHILD = 0.001
 _UNKILLABLE_S = 2.0
@@ -36,8 +35,8 @@ class Surroundings(Protocol):
     count: int
     watcher: Watcher
 
-    def call_at(self, when: float, action: Callable[[], None]) -> None:
-        """Calls the action at that monotonic time, if the batch still exists."""
+    def wake_at(self, when: float) -> None:
+        """Sees to it that what is due at that monotonic time is done then."""
 
     def ended(self, child: "RunningChild") -> None:
         """Is told once, when the child's outcome is known."""
@@ -46,37 +45,20 @@ class Surroundings(Protocol):
 class RunningChild:
     """A started hook: watched, fed, read, timed and waited for until `ended` is called with it."""
 
-    __slots__ = (
-        "__weakref__",
-        "_batch",
-        "_deadline",
-        "_error",
-        "_feed",
-        "_has_ended",
-        "_is_killed",
-        "_is_watching_pipes",
-        "_job",
-        "_pid",
-        "_rest",
-        "_started",
-        "_status",
-        "_stderr",
-        "_stderr_fd",
-        "_stdout",
-        "_stdout_fd",
-        "_terminated_at",
-        "_timed_out",
-        "index",
-    )
+    due: float = _NEVER
+    """The monotonic time of `do_due`."""
+    _error: str | None = None
+    _status: int | None = None
+    _terminated_at: float | None = None
+    _timed_out = False
+    _is_killed = False
+    _has_ended = False
+    _is_watching_pipes = False
 
     def __init__(self, batch: Surroundings, index: int, job: ChildJob) -> None:
         self.index = index
         self._job = job
         self._batch = batch
-        self._error: str | None = None
-        self._status: int | None = None
-        self._terminated_at: float | None = None
-        self._has_ended = self._is_killed = self._timed_out = self._is_watching_pipes = False
         self._started = time.monotonic()
 
     def start(self) -> None:
@@ -84,38 +66,43 @@ class RunningChild:
         job = self._job
         opened: list[int] = []
         try:
-            for _ in range(3):
-                opened += os.pipe()
+            opened += os.pipe()
+            opened += os.pipe()
+            opened += os.pipe()
             stdin, feed, stdout_fd, stdout, stderr_fd, stderr = opened
-            # A short input waits in the pipe for its reader; a long one is written while the child starts.
-            if fits(job.stdin):
-                self._rest = fill(feed, job.stdin, None)
-            self._pid = _spawn(job, Stdio(stdin, stdout, stderr))
+            rest = put_before_start(feed, job.stdin)
+            self._pid = _spawn(job, (stdin, stdout, stderr))
         except BaseException:
             for fd in opened:
                 os.close(fd)
             raise
-        # From here on the child runs beside us, and our own work costs no time.
         REAPER.track(self._pid)
         os.close(stdin)
         os.close(stdout)
         os.close(stderr)
         self._feed, self._stdout_fd, self._stderr_fd = feed, stdout_fd, stderr_fd
-        limit = self._batch.limits.output_bytes
-        self._stdout, self._stderr = Output(limit), Output(limit)
+        self._stdout = Output(self._batch.limits.output_bytes)
+        self._stderr = Output(self._batch.limits.output_bytes)
         try:
+            self._rest = put_after_start(feed, job.stdin, self._batch.inputs) if rest is None else rest
             self._watch()
         except (OSError, RuntimeError) as error:
             # It runs, so it must not be started again.
-            self._error = f"the hook could not be watched and was ended: {error}"
-            self.abandon()
+            self._abandon_unwatched(error)
 
     def outcome(self) -> ChildOutcome:
         """What became of it."""
-        code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+        exit_code: int | None = None
+        number: int | None = None
+        if self._status is not None:
+            code = os.waitstatus_to_exitcode(self._status)
+            if code >= 0:
+                exit_code = code
+            else:
+                number = -code
         return ChildOutcome(
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
+            exit_code=exit_code,
+            signal=number,
             timed_out=self._timed_out,
             stdout=self._stdout.kept(),
             stderr=self._stderr.kept(),
@@ -130,14 +117,30 @@ class RunningChild:
         if self._terminated_at is None and not self._has_ended:
             self._terminated_at = time.monotonic()
             _terminate_group(self._pid)
-            self._batch.call_at(self._kill_at(), self.kill)
+            self._wake_at(self._kill_at())
 
     def kill(self) -> None:
         """Ends the whole group now."""
         if not self._has_ended and not self._is_killed:
             self._is_killed = True
             signal_group(self._pid, signal.SIGKILL)
-            self._batch.call_at(time.monotonic() + _UNKILLABLE_S, self._give_up)
+            self._wake_at(time.monotonic() + _UNKILLABLE_S)
+
+    def do_due(self) -> None:
+        """Does what comes next when nothing else has happened until `due`."""
+        if self._has_ended:
+            self._stop_reading()
+            self._finishes()
+        elif self._is_killed:
+            self._error = _UNKILLABLE
+            self.abandon()
+        elif self._terminated_at is not None:
+            self.kill()
+        elif self._is_watching_pipes:
+            self._timed_out = True
+            self.terminate()
+        else:
+            self._watch_closely()
 
     def abandon(self) -> None:
         """Terminates it without waiting: the reaper does that."""
@@ -154,27 +157,31 @@ class RunningChild:
         self._batch.ended(self)
 
     def _watch(self) -> None:
-        if not fits(self._job.stdin):
-            self._rest = fill(self._feed, self._job.stdin, self._batch.inputs)
-        if not self._rest:
+        watcher = self._batch.watcher
+        watcher.ends(self._pid, self._process_ended)
+        if self._rest:
+            watcher.writes(self._feed, self._feed_more)
+        else:
             os.close(self._feed)
             self._feed = -1
         os.set_blocking(self._stdout_fd, False)
         os.set_blocking(self._stderr_fd, False)
-        self._batch.watcher.ends(self._pid, self._process_ended)
-        if self._feed >= 0:
-            self._batch.watcher.writes(self._feed, self._feed_more)
         # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and by
         # the closing of both pipes costs more than all the rest. Who runs longer is watched.
         self._deadline = self._started + self._job.timeout_ms / 1000
         quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * self._batch.count)
-        self._batch.call_at(min(self._started + quiet_s, self._deadline), self._after_quiet)
+        self._wake_at(min(self._started + quiet_s, self._deadline))
 
-    def _after_quiet(self) -> None:
-        if not self._has_ended:
+    def _wake_at(self, when: float) -> None:
+        self.due = when
+        self._batch.wake_at(when)
+
+    def _watch_closely(self) -> None:
+        self._wake_at(self._deadline)
+        try:
             self._watch_pipes()
-            if self._deadline != _NEVER:
-                self._batch.call_at(self._deadline, self._time_out)
+        except OSError as error:
+            self._abandon_unwatched(error)
 
     def _watch_pipes(self) -> None:
         if not self._is_watching_pipes:
@@ -184,6 +191,10 @@ class RunningChild:
             if self._stderr_fd >= 0:
                 self._batch.watcher.reads(self._stderr_fd, self._read_stderr)
 
+    def _abandon_unwatched(self, error: Exception) -> None:
+        self._error = f"the hook could not be watched and was ended: {error}"
+        self.abandon()
+
     def _feed_more(self) -> None:
         self._rest = write(self._feed, self._rest)
         if not self._rest:
@@ -191,19 +202,17 @@ class RunningChild:
 
     def _stop_feeding(self) -> None:
         if self._feed >= 0:
-            self._batch.watcher.forget(self._feed)
-            os.close(self._feed)
-            self._feed = -1
+            self._feed = self._stop(self._feed)
 
     def _read_stdout(self) -> None:
         if not read(self._stdout_fd, self._stdout):
             self._stdout_fd = self._stop(self._stdout_fd)
-            self._check_finished()
+            self._finishes()
 
     def _read_stderr(self) -> None:
         if not read(self._stderr_fd, self._stderr):
             self._stderr_fd = self._stop(self._stderr_fd)
-            self._check_finished()
+            self._finishes()
 
     def _stop_reading(self) -> None:
         self._stdout_fd = self._stop(self._stdout_fd)
@@ -211,15 +220,15 @@ class RunningChild:
 
     def _stop(self, fd: int) -> int:
         if fd >= 0:
-            if self._is_watching_pipes:
-                self._batch.watcher.forget(fd)
+            self._batch.watcher.forget(fd)
             os.close(fd)
         return -1
 
-    def _process_ended(self, status: int | None) -> None:
+    def _process_ended(self, status: int | None = None) -> None:
         if self._has_ended:  # let go meanwhile
             return
         self._has_ended = True
+        self._batch.watcher.forget_end(self._pid)
         self._status = _reap(self._pid) if status is None else status
         if self._status is None:
             self._error = _LOST
@@ -227,39 +236,23 @@ class RunningChild:
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)
         self._stop_feeding()
-        if reads_to_the_end(self._stdout_fd, self._stdout):
+        if self._stdout_fd >= 0 and reads_to_the_end(self._stdout_fd, self._stdout):
             self._stdout_fd = self._stop(self._stdout_fd)
-        if reads_to_the_end(self._stderr_fd, self._stderr):
+        if self._stderr_fd >= 0 and reads_to_the_end(self._stderr_fd, self._stderr):
             self._stderr_fd = self._stop(self._stderr_fd)
-        if not self._is_read():
+        if not self._finishes():
+            self._wake_at(time.monotonic() + self._batch.limits.pipe_grace_s)
             self._watch_pipes()
-            self._batch.call_at(time.monotonic() + self._batch.limits.pipe_grace_s, self._end_pipe_grace)
-        self._check_finished()
 
-    def _is_read(self) -> bool:
-        return self._stdout_fd < 0 and self._stderr_fd < 0
-
-    def _end_pipe_grace(self) -> None:
-        if not self._is_read():
-            self._stop_reading()
-            self._check_finished()
-
-    def _check_finished(self) -> None:
-        if self._has_ended and self._is_read():
-            self._batch.ended(self)
-
-    def _time_out(self) -> None:
-        if self._terminated_at is None and not self._has_ended:
-            self._timed_out = True
-            self.terminate()
+    def _finishes(self) -> bool:
+        """Whether everything is known, which the batch is told then."""
+        if not self._has_ended or self._stdout_fd >= 0 or self._stderr_fd >= 0:
+            return False
+        self._batch.ended(self)
+        return True
 
     def _kill_at(self) -> float:
         return (self._terminated_at or 0.0) + self._batch.limits.grace_s
-
-    def _give_up(self) -> None:
-        if not self._has_ended:
-            self._error = _UNKILLABLE
-            self.abandon()
 
 
 def _reap(pid: int) -> int | None:
@@ -272,10 +265,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _spawn(job: ChildJob, stdio: Stdio) -> int:
-    direct: Invocation | None = None
-    if facilities().runs_directly:
-        direct = direct_invocation(job.command, job.cwd, job.env)
-    if direct:
+    if facilities().runs_directly and (direct := direct_invocation(job.command, job.cwd, job.env)):
         try:
             return spawn(direct, job.cwd, stdio)
         except ExecError:

@@ -56,7 +56,9 @@ class Slots:
         """Frees a slot and calls the next in line."""
         with self._lock:
             self._taken -= 1
-        self._call_next()
+            is_awaited = bool(self._line)
+        if is_awaited:
+            self._call_next()
 
     def _leave_line(self, turn: asyncio.Future[None]) -> None:
         with self._lock:

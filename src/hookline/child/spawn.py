@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookline.child.command import Invocation
 from hookline.child.facilities import facilities
@@ -21,22 +21,25 @@ _ERROR_WAIT_MS = 1000
 # Private, so used only in versions whose arguments are known: see facilities.py.
 _fork_exec: Any = getattr(import_module("_posixsubprocess"), "fork_exec", None)
 _CLOSE_OTHERS = True
+_NO_FD = -1
 _RESTORE_SIGNALS = True
 _NEW_SESSION = True
+_SAME_GROUP = -1
+_SAME_USER = None
+_SAME_UMASK = -1
+_NOTHING_BEFORE_EXEC = None
 # The cost does not grow with the memory of this program.
 _VFORK = True
+
+_NEITHER_INHERITED_NOR_WAITING = getattr(os, "O_CLOEXEC", 0) | os.O_NONBLOCK
 
 
 class ExecError(OSError):
     """The program itself could not be executed; the directory and everything else was right."""
 
 
-class Stdio(NamedTuple):
-    """The child's ends of its three pipes."""
-
-    stdin: int
-    stdout: int
-    stderr: int
+# The child's ends of its three pipes: stdin, stdout, stderr.
+Stdio = tuple[int, int, int]
 
 
 def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
@@ -48,23 +51,36 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
 
 def _by_fork_exec(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     executable, argv, env = invocation
+    stdin, stdout, stderr = stdio
     sys.audit("subprocess.Popen", executable, argv, cwd, None)
-    told, tells = os.pipe()
+    told, tells = os.pipe2(_NEITHER_INHERITED_NOR_WAITING)
     if tells <= _HIGHEST_STDIO:
         tells = _moved_above_stdio(tells)
     try:
         try:
             pid: int = _fork_exec(
                 argv,
-                (os.fsencode(executable),),
+                (executable,),
                 _CLOSE_OTHERS,
                 (tells,),
                 cwd,
                 env,
-                *(stdio.stdin, -1, -1, stdio.stdout, -1, stdio.stderr, told, tells),
+                stdin,
+                _NO_FD,
+                _NO_FD,
+                stdout,
+                _NO_FD,
+                stderr,
+                told,
+                tells,
                 _RESTORE_SIGNALS,
                 _NEW_SESSION,
-                *(-1, None, None, None, -1, None),  # group, users and umask stay; nothing is run before the exec
+                _SAME_GROUP,
+                _SAME_USER,
+                _SAME_USER,
+                _SAME_USER,
+                _SAME_UMASK,
+                _NOTHING_BEFORE_EXEC,
                 _VFORK,
             )
         finally:
@@ -91,7 +107,6 @@ def _told(fd: int) -> bytes:
     After vfork the answer is there. It is waited for, a moment, only where the kernel made a fork of it, or another
     thread forked a process that holds the pipe.
     """
-    os.set_blocking(fd, False)
     try:
         return os.read(fd, _ERROR_BYTES)
     except BlockingIOError:
@@ -100,17 +115,18 @@ def _told(fd: int) -> bytes:
         return os.read(fd, _ERROR_BYTES) if poll.poll(_ERROR_WAIT_MS) else b""
 
 
-def _error(message: bytes, cwd: str, executable: str) -> OSError:
+def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
     # As _posixsubprocess writes it: "OSError:hexadecimal errno:where", where "noexec" is before the exec.
     _, code, where = message.split(b":", 2)
     number = int(code, 16)
     if where == b"noexec":
         return OSError(number, os.strerror(number), cwd)
-    return ExecError(number, os.strerror(number), executable)
+    return ExecError(number, os.strerror(number), os.fsdecode(executable))
 
 
 def _by_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     executable, argv, env = invocation
+    stdin, stdout, stderr = stdio
     pairs = (entry.partition(b"=") for entry in env)
     try:
         process = subprocess.Popen(  # noqa: S603 - running the user's commands is our purpose
@@ -118,9 +134,9 @@ def _by_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
             executable=executable,
             cwd=cwd,
             env={name: value for name, _, value in pairs},
-            stdin=stdio.stdin,
-            stdout=stdio.stdout,
-            stderr=stdio.stderr,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             start_new_session=True,
         )
     except OSError as error:

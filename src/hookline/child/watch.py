@@ -7,13 +7,17 @@ import select
 import threading
 import weakref
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 from hookline.child.facilities import facilities
 
-# The status as waitpid gives it, or None where the child is still to be waited for.
-Ended = Callable[[int | None], None]
+
+class Ended(Protocol):
+    """Is told that a child has ended, more than once if it is not forgotten."""
+
+    def __call__(self, status: int | None = None, /) -> None:
+        """Takes the status as waitpid gives it, or None where the child is still to be waited for."""
+
 
 _ATTRIBUTE = "_hookline_child_watcher"
 
@@ -31,7 +35,7 @@ class Watcher(Protocol):
         """Stops watching a descriptor; to be called before it is closed."""
 
     def ends(self, pid: int, ended: Ended) -> None:
-        """Calls `ended` once, when the child has ended."""
+        """Calls `ended`, until the end is forgotten, when the child has ended."""
 
     def forget_end(self, pid: int) -> None:
         """Stops watching for the end of a child."""
@@ -93,12 +97,12 @@ class EpollWatcher:
         loop.add_reader(self._epoll.fileno(), self._turn)
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
-        self._ready[fd] = ready
         self._epoll.register(fd, select.EPOLLIN)
+        self._ready[fd] = ready
 
     def writes(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
-        self._ready[fd] = ready
         self._epoll.register(fd, select.EPOLLOUT)
+        self._ready[fd] = ready
 
     def forget(self, fd: int) -> None:  # noqa: D102 - see the protocol
         if self._ready.pop(fd, None):
@@ -112,17 +116,13 @@ class EpollWatcher:
                 _wait_in_thread(loop, pid, ended)
             return
         self._pidfds[pid] = pidfd
-        self.reads(pidfd, partial(self._child_ended, pid, ended))
+        self.reads(pidfd, ended)
 
     def forget_end(self, pid: int) -> None:  # noqa: D102 - see the protocol
         pidfd = self._pidfds.pop(pid, None)
         if pidfd is not None:
             self.forget(pidfd)
             os.close(pidfd)
-
-    def _child_ended(self, pid: int, ended: Ended) -> None:
-        self.forget_end(pid)
-        ended(None)
 
     def _turn(self) -> None:
         for fd, _ in self._epoll.poll(0):

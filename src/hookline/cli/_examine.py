@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,9 +109,10 @@ def _enabled(setup: Setup) -> Sign:
 
 def _shell(setup: Setup) -> Sign:
     shell = shell_invocation("", setup.project_dir, setup.environ)
+    path = os.fsdecode(shell.executable)
     if shell.argv[0] != "bash":
-        return Sign("shell", Health.ODD, f"{shell.executable}, because there is no bash on PATH")
-    return Sign("shell", Health.GOOD, shell.executable)
+        return Sign("shell", Health.ODD, f"{path}, because there is no bash on PATH")
+    return Sign("shell", Health.GOOD, path)
 
 
 def _limits(setup: Setup) -> Sign:
