@@ -142,6 +142,19 @@ for o in run(job("cat; exit 3"), job("sleep 60", timeout_ms=400), job("echo quic
 
 
 @PATHS
+def test_the_program_dies_of_broken_pipes(path: str) -> None:
+    """With SIGPIPE as filters have it, a hook that does not read its input does not end the program."""
+    code = """
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+large = b"x" * 3_000_000
+outcomes = run(*[job("exit 3", stdin=large), job("exec <&-; sleep 0.1", stdin=large), job("wc -c", stdin=large)] * 2)
+print([o.exit_code for o in outcomes], outcomes[2].stdout, signal.getsignal(signal.SIGPIPE) is signal.SIG_DFL)
+print(signal.sigpending(), signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+    assert program(code, path) == ["[3, 0, 0, 3, 0, 0] b'3000000\\n' True", "set() set()"]
+
+
+@PATHS
 def test_the_program_reaps_every_child(path: str) -> None:
     """With a handler that waits for any child the status may be lost, but never the output or the end."""
     code = """

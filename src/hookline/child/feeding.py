@@ -4,8 +4,9 @@ import contextlib
 import fcntl
 import os
 import select
+import signal
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _SMALLEST_PIPE_BYTES = select.PIPE_BUF
 _USUAL_PIPE_BYTES = 1 << 16
@@ -36,7 +37,7 @@ class SharedInputs:
             source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
             os.write(source, data)
         lent = 0
-        with contextlib.suppress(BlockingIOError):
+        with _without_sigpipe(), contextlib.suppress(BlockingIOError, BrokenPipeError):
             while now := os.splice(source, feed, len(data) - lent, offset_src=lent):
                 lent += now
         return lent
@@ -63,14 +64,30 @@ def put_after_start(feed: int, data: bytes, shared: SharedInputs | None) -> memo
 
 def write(feed: int, rest: memoryview) -> memoryview:
     """Writes what the pipe takes now and returns the rest; nothing is left for a hook that does not read."""
-    try:
-        while rest:
-            rest = rest[os.write(feed, rest) :]
-    except BlockingIOError:
-        return rest
-    except BrokenPipeError:
-        return _NOTHING
+    with _without_sigpipe():
+        try:
+            while rest:
+                rest = rest[os.write(feed, rest) :]
+        except BlockingIOError:
+            return rest
+        except BrokenPipeError:
+            return _NOTHING
     return rest
+
+
+@contextlib.contextmanager
+def _without_sigpipe() -> Iterator[None]:
+    """Python ignores SIGPIPE, but a program may have taken it back: then a hook that does not read would end it."""
+    if signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
+    try:
+        yield
+    finally:
+        if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
+            signal.sigwait((signal.SIGPIPE,))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _enlarge(feed: int, wanted: int) -> None:
