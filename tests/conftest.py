@@ -19,6 +19,10 @@ import pytest
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Hooks say `python3`, which a version manager may put a slow script of its own in front of: a hook with half a second
+# to live must not spend it there.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+
 # A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
 # time, so that a change is judged by itself; at home they are new in every run.
 hypothesis.settings.register_profile(

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 
 from hookline.contract.events import HookEventName
@@ -92,7 +93,7 @@ def test_results_as_json() -> None:
         "error": None,
         "complaints": ["hm"],
     }
-    assert dataclasses.replace(ran, output=None).to_dict()["output"] is None
+    assert msgspec.structs.replace(ran, output=None).to_dict()["output"] is None
     assert aggregated.to_dict() == {
         "success": False,
         "finalOutput": {"decision": "deny", "reason": "no"},

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hookline.contract.events import HookEventName
@@ -81,7 +82,9 @@ def test_the_events_own_rule_merges(event: HookEventName, blocked: bool) -> None
 @pytest.mark.req("HOOK-200")
 def test_answers_speak_for_their_event() -> None:
     """Answers come out in the event's own class, and the engine's own `allow` is still known as such."""
-    plain = replace(result(), output=DefaultHookOutput({"decision": "allow", "systemMessage": "x"}, is_explicit=False))
+    plain = msgspec.structs.replace(
+        result(), output=DefaultHookOutput({"decision": "allow", "systemMessage": "x"}, is_explicit=False)
+    )
     merged = aggregate(result({"decision": "deny"}), plain, event=BEFORE_MODEL)
     assert [type(output) for output in merged.all_outputs] == [BeforeModelHookOutput, BeforeModelHookOutput]
     assert isinstance(merged.final_output, BeforeModelHookOutput)
@@ -122,5 +125,5 @@ def test_who_undid_whose_block(answers: list[dict[str, Any] | None], said: list[
 
 def test_a_failed_hook_overrides_nobody() -> None:
     """The engine's own `allow` for a failed hook is not an override."""
-    failed = replace(result(), output=DefaultHookOutput({"decision": "allow"}, is_explicit=False))
+    failed = msgspec.structs.replace(result(), output=DefaultHookOutput({"decision": "allow"}, is_explicit=False))
     assert overridden([result({"decision": "deny"}), failed]) == []

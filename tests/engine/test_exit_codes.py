@@ -1,6 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hookline.child.job import ChildOutcome
@@ -164,7 +165,7 @@ def test_what_was_cut_is_not_read(
 def test_a_strict_hook_blocks_when_it_fails(ended: ChildOutcome, reason: str) -> None:
     """With `onError: block` a failure blocks, where an event can block, and says why."""
     assert read_outcome(STRICT, ended, b"", can_block=True).output == answer(decision="deny", reason=reason)
-    assert read_outcome(STRICT, ended, b"", can_block=False) == replace(
+    assert read_outcome(STRICT, ended, b"", can_block=False) == msgspec.structs.replace(
         read_outcome(HOOK, ended, b"", can_block=True), hook=STRICT
     )
 
@@ -186,6 +187,6 @@ def test_endings_are_shown_in_words() -> None:
     """A signal goes by its name, an error by its sentence."""
     ended = read_outcome(HOOK, outcome(3), b"", can_block=True)
     assert show_ending(ended) == "exited with code 3"
-    assert show_ending(replace(ended, signal=11)) == "was killed by SIGSEGV"
-    assert show_ending(replace(ended, signal=11, error="timed out")) == "timed out"
+    assert show_ending(msgspec.structs.replace(ended, signal=11)) == "was killed by SIGSEGV"
+    assert show_ending(msgspec.structs.replace(ended, signal=11, error="timed out")) == "timed out"
     assert show_signal(250) == "signal 250"

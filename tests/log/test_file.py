@@ -76,6 +76,36 @@ def test_records_become_lines_in_order(path: Path) -> None:
     ]
 
 
+def test_what_is_told_later_is_made_in_the_writer_s_thread(path: Path) -> None:
+    """It stands among the records in the order in which it was handed over, and a fault in it costs no other."""
+    sink, threads = FileSink(path), list[str]()
+
+    def tell(log: HookLogger) -> None:
+        threads.append(threading.current_thread().name)
+        log.info("told", n=1)
+        log.info("told", n=2)
+
+    def fail(log: HookLogger) -> None:
+        log.info("told", n=3)
+        raise RuntimeError("speechless")
+
+    log = HookLogger([sink], clock=iter(range(9)).__next__)
+    log.info("before")
+    log.later(tell)
+    log.later(fail)
+    log.info("after")
+    log.close()
+    assert threads == ["hookline-log"]
+    assert [(line["time"][17:19], line["message"][:8]) for line in lines_in(path)] == [
+        ("00", "before"),
+        ("01", "told"),
+        ("01", "told"),
+        ("02", "told"),
+        ("02", "hookline"),
+        ("03", "after"),
+    ]
+
+
 def test_nothing_is_made_before_the_first_record(path: Path) -> None:
     """A sink that is never written to leaves no trace, not even when it is closed."""
     before = threading.active_count()

@@ -126,3 +126,36 @@ def test_a_logger_without_sinks_does_not_look_at_the_clock() -> None:
 
     HookLogger(clock=clock).info("unheard")
     assert asked == []
+
+
+def test_what_is_told_later_is_of_the_moment_that_it_is_about() -> None:
+    """A sink without a thread gets it at once; a broken one keeps nothing from the next."""
+    memory = MemorySink()
+    log = HookLogger([BrokenSink(), memory], clock=iter((1.0, 2.0)).__next__)
+
+    def tell(telling: HookLogger) -> None:
+        telling.debug("first", a=1)
+        telling.warn("second")
+
+    log.later(tell)
+    log.info("third")
+    assert [(record.time, record.level, record.message, dict(record.fields)) for record in memory.records] == [
+        (1.0, LogLevel.DEBUG, "first", {"a": 1}),
+        (1.0, LogLevel.WARN, "second", {}),
+        (2.0, LogLevel.INFO, "third", {}),
+    ]
+
+
+def test_a_fault_in_the_telling_is_told() -> None:
+    """What was said before it stays, and nothing is raised."""
+    memory = MemorySink()
+
+    def tell(log: HookLogger) -> None:
+        log.debug("before")
+        raise RuntimeError("speechless")
+
+    HookLogger([memory]).later(tell)
+    before, fault = memory.records
+    assert before.message == "before"
+    assert fault.message.startswith("hookline failed while logging (RuntimeError('speechless')), so the log lacks")
+    assert fault.fields == {"kind": "fault", "stage": "logging"}

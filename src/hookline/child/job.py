@@ -4,8 +4,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildJob:
+class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """One hook to be run: its command, what it reads, and where."""
 
     command: str

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
 from hookline.contract.wire import parse_json, stringify_json, trim
@@ -10,27 +12,31 @@ from hookline.contract.wire import parse_json, stringify_json, trim
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"
 
-_COMMON_FIELDS: Mapping[str, str] = {
-    "decision": "a string",
-    "reason": "a string",
-    "continue": "true or false",
-    "stopReason": "a string",
-    "suppressOutput": "true or false",
-    "systemMessage": "a string",
-    "hookSpecificOutput": "an object",
+_COMMON_FIELDS: Mapping[str, type] = {
+    "decision": str,
+    "reason": str,
+    "continue": bool,
+    "stopReason": str,
+    "suppressOutput": bool,
+    "systemMessage": str,
+    "hookSpecificOutput": dict,
 }
-_SPECIFIC_FIELDS: Mapping[str, str] = {
-    "tool_input": "an object",
-    "llm_request": "an object",
-    "llm_response": "an object",
-    "toolConfig": "an object",
-    "additionalContext": "a string",
-    "permissionDecision": "a string",
-    "permissionDecisionReason": "a string",
-    "clearContext": "true or false",
+_SPECIFIC_FIELDS: Mapping[str, type] = {
+    "tool_input": dict,
+    "llm_request": dict,
+    "llm_response": dict,
+    "toolConfig": dict,
+    "additionalContext": str,
+    "permissionDecision": str,
+    "permissionDecisionReason": str,
+    "clearContext": bool,
 }
+_CALLED = {str: "a string", bool: "true or false", dict: "an object"}
 _SHOWN_AS_TEXT = frozenset({"reason", "stopReason", "systemMessage", "permissionDecisionReason"})
 _DECISIONS = frozenset(decision.value for decision in HookDecision)
+
+
+AnyOutput = TypeVar("AnyOutput", bound="DefaultHookOutput")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,13 @@ class DefaultHookOutput:
         self._data: dict[str, Any] = dict(data or {})
         self.is_explicit = is_explicit
         """False when the engine made this answer from plain text or from a failed run."""
+
+    def read_as(self, kind: type[AnyOutput]) -> AnyOutput:
+        """The same answer with the questions of another kind."""
+        reading = kind.__new__(kind)
+        reading._data = self._data  # noqa: SLF001 - of its own class
+        reading.is_explicit = self.is_explicit
+        return reading
 
     @property
     def decision(self) -> str | None:
@@ -127,10 +140,8 @@ class BeforeToolHookOutput(DefaultHookOutput):
 
     def is_blocking_decision(self) -> bool:
         """True when either the decision or the compatibility field blocks."""
-        return super().is_blocking_decision() or self.hook_specific_output.get("permissionDecision") in (
-            "block",
-            "deny",
-        )
+        permission = self.hook_specific_output.get("permissionDecision")
+        return self.decision in BLOCKING_DECISIONS or permission in ("block", "deny")
 
     def get_effective_reason(self) -> str:
         """The compatibility reason, or else the ordinary one."""
@@ -142,8 +153,7 @@ class BeforeToolHookOutput(DefaultHookOutput):
         return tool_input if isinstance(tool_input, dict) else None
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedOutput:
+class DecodedOutput(msgspec.Struct, frozen=True):
     """What a hook printed: the answer, if there is one, and what its author should know about it."""
 
     output: DefaultHookOutput | None
@@ -235,13 +245,13 @@ def _complaints(value: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, str], deciding: str) -> list[str]:
-    said = [
-        f"{name} is {kind_of(value[name])}, expected {expected};"
-        f" {'shown as text' if name in _SHOWN_AS_TEXT else 'ignored'}"
-        for name, expected in fields.items()
-        if value.get(name) is not None and kind_of(value[name]) != expected
-    ]
+def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, type], deciding: str) -> list[str]:
+    said = []
+    for name, given in value.items():
+        expected = fields.get(name)
+        if expected is not None and given is not None and type(given) is not expected:
+            consequence = "shown as text" if name in _SHOWN_AS_TEXT else "ignored"
+            said.append(f"{name} is {kind_of(given)}, expected {_CALLED[expected]}; {consequence}")
     decision = value.get(deciding)
     if isinstance(decision, str) and decision not in _DECISIONS:
         said.append(f"{deciding} {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")

@@ -7,9 +7,10 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import DefaultHookOutput
 
+# What is made for every event or every hook is a Struct, because that costs a tenth of a dataclass.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookExecutionResult:
+
+class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one hook that was started, or that could not be."""
 
     hook: HookEntry
@@ -104,7 +105,7 @@ class HookExecutionPlan:
         }
 
 
-class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):  # one for every event, so it has to be cheap
+class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):
     """The merged answer of all hooks of one event.
 
     Policy is read from `final_output`; `success` only says whether every hook ran well.
@@ -133,8 +134,7 @@ class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):  # one fo
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessedHookResult:
+class ProcessedHookResult(msgspec.Struct, frozen=True, kw_only=True):
     """The one reading of the fields that every event has in common."""
 
     aggregated: AggregatedHookResult

@@ -16,8 +16,7 @@ def no_effect(_event_input: Mapping[str, Any], _output: DefaultHookOutput) -> No
 
 def tool_input_effect(event_input: Mapping[str, Any], output: DefaultHookOutput) -> dict[str, Any] | None:
     """The arguments that the tool runs with."""
-    changed = chain_tool_input(event_input, output)
-    return _changed("tool_input", event_input, changed) if _goes_on(output) else None
+    return _changed("tool_input", event_input, chain_tool_input(event_input, output)) if _goes_on(output) else None
 
 
 def llm_request_effect(event_input: Mapping[str, Any], output: DefaultHookOutput) -> dict[str, Any] | None:
@@ -44,4 +43,4 @@ def _goes_on(output: DefaultHookOutput) -> bool:
 
 
 def _changed(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any] | None:
-    return {name: after[name]} if after.get(name) != before.get(name) else None
+    return {name: after[name]} if after is not before and after.get(name) != before.get(name) else None

@@ -15,14 +15,21 @@ _MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 def merge_or_decision(outputs: Outputs) -> dict[str, Any]:
     """Any block blocks, any stop stops, any suppression suppresses; texts are joined, the rest is replaced by key."""
-    merged: dict[str, Any] = {**_stop_fields(outputs), "suppressOutput": any(o.suppress_output for o in outputs)}
-    blocking = [output for output in outputs if output.is_blocking_decision()]
-    if blocking:
-        merged["decision"] = _blocking_decision(blocking[-1])
-    elif not any(output.should_stop_execution() for output in outputs):
+    merged = _stop_fields(outputs)
+    suppressed, blocking, reasons, messages = False, None, [], []
+    for output in outputs:
+        suppressed = suppressed or output.suppress_output
+        reasons.append(output.reason)
+        messages.append(output.system_message)
+        if output.is_blocking_decision():
+            blocking = output
+    merged["suppressOutput"] = suppressed
+    if blocking is not None:
+        merged["decision"] = _blocking_decision(blocking)
+    elif merged["continue"]:
         merged["decision"] = "allow"
-    merged |= _joined("reason", [output.reason for output in outputs])
-    merged |= _joined("systemMessage", [output.system_message for output in outputs])
+    _join(merged, "reason", reasons)
+    _join(merged, "systemMessage", messages)
     specific = _merge_specific(outputs)
     if specific:
         merged["hookSpecificOutput"] = specific
@@ -47,7 +54,7 @@ def merge_field_replacement(outputs: Outputs) -> dict[str, Any]:
 def merge_tool_selection(outputs: Outputs) -> dict[str, Any]:
     """Allow-lists are united and the most restrictive mode wins; stops and messages are kept as on tool events."""
     merged = _stop_fields(outputs)
-    merged |= _joined("systemMessage", [output.system_message for output in outputs])
+    _join(merged, "systemMessage", [output.system_message for output in outputs])
     configs = [
         config for output in outputs if isinstance(config := output.hook_specific_output.get("toolConfig"), dict)
     ]
@@ -69,8 +76,10 @@ def merge_last_wins(outputs: Outputs) -> dict[str, Any]:
 
 
 def _stop_fields(outputs: Outputs) -> dict[str, Any]:
-    stopping = [output for output in outputs if output.should_stop_execution()]
-    return {"continue": not stopping, **_joined("stopReason", [output.stop_reason for output in stopping])}
+    reasons = [output.stop_reason for output in outputs if output.should_stop_execution()]
+    fields: dict[str, Any] = {"continue": not reasons}
+    _join(fields, "stopReason", reasons)
+    return fields
 
 
 def _blocking_decision(output: DefaultHookOutput) -> str:
@@ -78,16 +87,18 @@ def _blocking_decision(output: DefaultHookOutput) -> str:
     return output.decision if output.decision in BLOCKING_DECISIONS and output.decision else "deny"
 
 
-def _joined(name: str, texts: Sequence[str | None]) -> dict[str, str]:
-    given = [text for text in texts if text]
-    return {name: "\n".join(given)} if given else {}
+def _join(merged: dict[str, Any], name: str, texts: Sequence[str | None]) -> None:
+    if text := "\n".join(filter(None, texts)):
+        merged[name] = text
 
 
 def _merge_specific(outputs: Outputs) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for output in outputs:
-        _overlay(merged, output.hook_specific_output, {"tool_input": _lay_over})
-    merged |= _joined("additionalContext", [output.get_additional_context() for output in outputs])
+        _overlay(merged, output.hook_specific_output, _TOOL_INPUT_BY_KEY)
+    if not merged:
+        return merged
+    _join(merged, "additionalContext", [output.get_additional_context() for output in outputs])
     if any(output.hook_specific_output.get("clearContext") is True for output in outputs):
         merged["clearContext"] = True
     return _with_surviving_permission(merged, outputs)
@@ -96,9 +107,7 @@ def _merge_specific(outputs: Outputs) -> dict[str, Any]:
 def _with_surviving_permission(merged: dict[str, Any], outputs: Outputs) -> dict[str, Any]:
     """The merged fields with the first denial in the compatibility fields, and the reasons of all that deny there."""
     blocking = [
-        output.hook_specific_output
-        for output in outputs
-        if BeforeToolHookOutput(output.to_dict()).is_blocking_decision()
+        output.hook_specific_output for output in outputs if output.read_as(BeforeToolHookOutput).is_blocking_decision()
     ]
     if not blocking:
         return merged
@@ -107,7 +116,8 @@ def _with_surviving_permission(merged: dict[str, Any], outputs: Outputs) -> dict
     kept = {key: value for key, value in merged.items() if key != "permissionDecisionReason"}
     if denials:
         kept["permissionDecision"] = denials[0]["permissionDecision"]
-    return kept | _joined("permissionDecisionReason", [text_of(s.get("permissionDecisionReason")) for s in blocking])
+    _join(kept, "permissionDecisionReason", [text_of(s.get("permissionDecisionReason")) for s in blocking])
+    return kept
 
 
 def _overlay(target: dict[str, Any], changes: Mapping[str, Any], keywise: Mapping[str, _LayOver]) -> None:
@@ -123,6 +133,9 @@ def _overlay(target: dict[str, Any], changes: Mapping[str, Any], keywise: Mappin
 
 def _lay_over(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**before, **changes}
+
+
+_TOOL_INPUT_BY_KEY: Mapping[str, _LayOver] = {"tool_input": _lay_over}
 
 
 def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -27,19 +27,19 @@ class HookAggregator:
         `event_input` is what the hooks were told; `started` when the event began, on the clock of `time.perf_counter`.
         """
         row = EVENT_TABLE[event]
-        outputs = [
-            row.output(result.output.to_dict(), is_explicit=result.output.is_explicit)
-            for result in results
-            if result.output is not None
-        ]
+        success, outputs, errors = True, list[DefaultHookOutput](), list[HookError]()
+        for result in results:
+            success = success and result.success
+            if result.output is not None:
+                outputs.append(result.output.read_as(row.output))
+            if result.error is not None:
+                errors.append(HookError(f"{result.hook.label} {result.error}"))
         final = row.output(row.merge(outputs)) if outputs else None
         return AggregatedHookResult(
-            success=all(result.success for result in results),
+            success=success,
             final_output=final,
             all_outputs=tuple(outputs),
-            errors=tuple(
-                HookError(f"{result.hook.label} {result.error}") for result in results if result.error is not None
-            ),
+            errors=tuple(errors),
             total_duration=0.0 if started is None else (time.perf_counter() - started) * 1000,
             results=tuple(results),
             plan=plan,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from hookline.contract.events import HookEventName
+import msgspec
+
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -50,17 +51,8 @@ class EventLog:
         self, result: AggregatedHookResult, processed: ProcessedHookResult, fire_id: str, subject: str | None
     ) -> None:
         """Says what every hook did, what came of all of them together, and what their authors should know."""
-        plan = result.plan
-        if plan is None:
-            return
-        common = {"fire": fire_id, "session": self._session(), "event": plan.event.value, "subject": subject}
-        for index, hook_result in enumerate(result.results):
-            self._hook(hook_result, {"id": f"{fire_id}-{index}", **common})
-        for hook in plan.hooks[len(result.results) :]:
-            reason = f"chain stopped: {result.results[-1].hook.label} blocked"
-            text = f"{plan.event}: {hook.label} is not run: {reason}"
-            self._log.info(text, kind="skip", reason=reason, **common, **_who(hook))
-        self._batch(result, processed, common)
+        if result.plan is not None:
+            self._log.later(_Fired(result.plan, result, processed, fire_id, self._session(), subject))
 
     def failed(self, message: str, **fields: Any) -> None:
         """Says that the engine itself failed, which never stops the agent."""
@@ -78,45 +70,41 @@ class EventLog:
             **_who(skip.hook),
         }
 
-    def _hook(self, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
-        fields = {
-            **common,
-            **_who(result.hook),
-            "duration": round(result.duration_ms, 3),
-            "success": result.success,
-            "exitCode": result.exit_code,
-            "signal": result.signal,
-            "timedOut": result.timed_out,
-            "truncated": result.truncated,
-            "decision": _decision(result),
-            # What every hook gets added is in its stdin as well; this is its own.
-            **({"env": dict(result.hook.env)} if result.hook.env else {}),
-            "stdin": result.stdin,
-            "stdout": result.stdout,
-            "stderr": result.stderr,
-            "error": result.error,
-        }
-        text = f"{result.event}: {result.hook.label} {show_ending(result)}"
-        if result.success:
-            self._log.debug(text, kind="hook", **fields)
-        elif _denies(result):
-            self._log.info(f"{text}: deny", kind="hook", **fields)
-        else:
-            place = f"({result.hook.origin}: {result.hook.location})"
-            denies = result.output is not None and result.output.is_blocking_decision()
-            meaning = "its onError is block" if denies else "the operation goes on without it"
-            self._log.warn(f"{text} {place}; {meaning}", kind="hook", **fields)
-        advice = EVENT_TABLE[result.event].advice(result.output) if result.output is not None else None
-        for complaint in (*result.complaints, *([advice] if advice else [])):
-            self._log.warn(
-                f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook)
-            )
 
-    def _batch(self, result: AggregatedHookResult, processed: ProcessedHookResult, common: Mapping[str, Any]) -> None:
+class _Fired(msgspec.Struct, frozen=True):
+    """An event that is over, and tells a log what it was."""
+
+    plan: HookExecutionPlan
+    result: AggregatedHookResult
+    processed: ProcessedHookResult
+    fire_id: str
+    session: str
+    subject: str | None
+
+    def __call__(self, log: HookLogger) -> None:
+        event = self.plan.event
+        results = self.result.results
+        common = {"fire": self.fire_id, "session": self.session, "event": event.value, "subject": self.subject}
+        for index, result in enumerate(results):
+            _tell_hook(log, result, {"id": f"{self.fire_id}-{index}", **common})
+        for hook in self.plan.hooks[len(results) :]:
+            reason = f"chain stopped: {results[-1].hook.label} blocked"
+            text = f"{event}: {hook.label} is not run: {reason}"
+            log.info(text, kind="skip", reason=reason, **common, **_who(hook))
+        self._tell_event(log, common)
+        if EVENT_TABLE[event].replaces_fields:
+            for said in overridden(results):
+                log.warn(f"{event}: {said}: on this event the later hook wins", kind="override", **common)
+        if not EVENT_TABLE[event].can_block:
+            for result in results:
+                _advise_of_useless_block(log, result, common)
+
+    def _tell_event(self, log: HookLogger, common: Mapping[str, Any]) -> None:
+        result, processed = self.result, self.processed
         count = len(result.results)
         good = sum(hook_result.success for hook_result in result.results)
-        self._log.debug(
-            f"{common['event']}{f' {subject}' if (subject := common['subject']) else ''}: {_verdict(result, processed)}"
+        log.debug(
+            f"{self.plan.event}{f' {self.subject}' if self.subject else ''}: {_verdict(result, processed)}"
             f" ({_health(result)}, {result.total_duration:.1f} ms)",
             kind="event",
             **common,
@@ -131,24 +119,50 @@ class EventLog:
             systemMessage=processed.system_message,
             suppressOutput=processed.suppress_output,
         )
-        row = EVENT_TABLE[HookEventName(common["event"])]
-        if row.replaces_fields:
-            for said in overridden(result.results):
-                text = f"{common['event']}: {said}: on this event the later hook wins"
-                self._log.warn(text, kind="override", **common)
-        if not row.can_block:
-            self._advise_of_useless_blocks(result, common)
 
-    def _advise_of_useless_blocks(self, result: AggregatedHookResult, common: Mapping[str, Any]) -> None:
-        for hook_result in result.results:
-            if hook_result.output is not None and hook_result.output.is_blocking_decision():
-                self._log.warn(
-                    f"{hook_result.event}: {hook_result.hook.label} blocks, but {hook_result.event} cannot block"
-                    ' anything; to end the session answer {"continue": false}',
-                    kind="advice",
-                    **common,
-                    **_who(hook_result.hook),
-                )
+
+def _tell_hook(log: HookLogger, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
+    fields = {
+        **common,
+        **_who(result.hook),
+        "duration": round(result.duration_ms, 3),
+        "success": result.success,
+        "exitCode": result.exit_code,
+        "signal": result.signal,
+        "timedOut": result.timed_out,
+        "truncated": result.truncated,
+        "decision": _decision(result),
+        # What every hook gets added is in its stdin as well; this is its own.
+        **({"env": dict(result.hook.env)} if result.hook.env else {}),
+        "stdin": result.stdin,
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "error": result.error,
+    }
+    text = f"{result.event}: {result.hook.label} {show_ending(result)}"
+    if result.success:
+        log.debug(text, kind="hook", **fields)
+    elif _denies(result):
+        log.info(f"{text}: deny", kind="hook", **fields)
+    else:
+        place = f"({result.hook.origin}: {result.hook.location})"
+        denies = result.output is not None and result.output.is_blocking_decision()
+        meaning = "its onError is block" if denies else "the operation goes on without it"
+        log.warn(f"{text} {place}; {meaning}", kind="hook", **fields)
+    advice = EVENT_TABLE[result.event].advice(result.output) if result.output is not None else None
+    for complaint in (*result.complaints, *([advice] if advice else [])):
+        log.warn(f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook))
+
+
+def _advise_of_useless_block(log: HookLogger, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
+    if result.output is not None and result.output.is_blocking_decision():
+        log.warn(
+            f"{result.event}: {result.hook.label} blocks, but {result.event} cannot block anything;"
+            ' to end the session answer {"continue": false}',
+            kind="advice",
+            **common,
+            **_who(result.hook),
+        )
 
 
 def _health(result: AggregatedHookResult) -> str:
@@ -169,7 +183,7 @@ def _decision(result: HookExecutionResult) -> str | None:
     output = result.output
     if output is None:
         return None
-    is_block = EVENT_TABLE[result.event].output(output.to_dict()).is_blocking_decision()
+    is_block = output.read_as(EVENT_TABLE[result.event].output).is_blocking_decision()
     return "deny" if is_block and not output.is_blocking_decision() else output.decision
 
 

@@ -1,7 +1,8 @@
 """What it meant: how a hook's process ended, and what it wrote → its result."""
 
 import signal
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hookline.child.process import ChildOutcome
 from hookline.contract.hooks import HookEntry, OnError

@@ -162,7 +162,8 @@ class HookEventHandler:
             stage = "translation"
             event_input = self._build_input(name, fields)
             stage = "execution"
-            self._show(name, lambda observer: observer.hooks_started(plan, subject))
+            if self._observer is not None:
+                self._show(name, lambda observer: observer.hooks_started(plan, subject))
             results = await self._run(plan, event_input)
             stage = "aggregation"
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
@@ -176,7 +177,8 @@ class HookEventHandler:
             self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
         except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
             self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
-        self._show(name, lambda observer: observer.hooks_finished(result, subject))
+        if self._observer is not None:
+            self._show(name, lambda observer: observer.hooks_finished(result, subject))
         return result
 
     def _show(self, name: HookEventName, tell: Callable[[HookObserver], None]) -> None:
@@ -201,23 +203,20 @@ class HookEventHandler:
         return await self._runner.execute_hooks_parallel(plan.hooks, event_input)
 
     def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {
+        event_input = {
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
             "hook_event_name": name.value,
             "transcript_path": self._facts.get_transcript_path(),
-            **{key: self._translate(key, value) for key, value in fields.items()},
+            **fields,
         }
-
-    def _translate(self, key: str, value: Any) -> Any:
-        match key:
-            case "llm_request" if not isinstance(value, Mapping) or is_sdk_request(value):
-                return self._translator.to_hook_llm_request(value)
-            case "llm_response" if not isinstance(value, Mapping) or is_sdk_response(value):
-                return self._translator.to_hook_llm_response(value)
-            case _:
-                return value
+        request, response = fields.get("llm_request"), fields.get("llm_response")
+        if request is not None and (not isinstance(request, Mapping) or is_sdk_request(request)):
+            event_input["llm_request"] = self._translator.to_hook_llm_request(request)
+        if response is not None and (not isinstance(response, Mapping) or is_sdk_response(response)):
+            event_input["llm_response"] = self._translator.to_hook_llm_response(response)
+        return event_input
 
 
 def build_failure_envelope(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hookline.child.process import ChildJob, ChildLimits, run_children
@@ -35,6 +36,8 @@ class HookRunner:
         self._limits = limits or ChildLimits()
         self._environ = environ or snapshots_of(os.environ)
         self._on_end = on_end
+        self._inherited: Mapping[str, str] = {}
+        self._inherited_from: tuple[str, Mapping[str, str]] | None = None
 
     async def execute_hooks_parallel(
         self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
@@ -42,16 +45,11 @@ class HookRunner:
         """Starts all hooks at once, each told the same, and returns their results in the given order."""
         stdin = stringify_json(event_input)
         cwd = str(event_input["cwd"])
-        inherited = {**self._environ(), **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+        inherited = self._environment_in(cwd)
         runnable = [hook for hook in hooks if _is_runnable(hook)]
         jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
-
-        def tell_end(index: int) -> None:
-            if self._on_end is not None:
-                with suppress(Exception):  # whoever watches the guards must not keep them from their work
-                    self._on_end(runnable[index])
-
-        outcomes = iter(await run_children(jobs, limits=self._limits, on_end=tell_end))
+        on_end = self._on_end and partial(_tell_end, self._on_end, runnable)
+        outcomes = iter(await run_children(jobs, limits=self._limits, on_end=on_end))
         return [
             read_outcome(hook, next(outcomes), stdin, can_block=EVENT_TABLE[hook.event].can_block)
             if _is_runnable(hook)
@@ -70,23 +68,32 @@ class HookRunner:
             if result.output is None:
                 continue
             row = EVENT_TABLE[hook.event]
-            if row.output(result.output.to_dict()).is_blocking_decision():
+            if result.output.read_as(row.output).is_blocking_decision():
                 break
             if result.success and row.chain is not None:
                 event_input = row.chain(event_input, result.output)
         return results
 
+    def _environment_in(self, cwd: str) -> Mapping[str, str]:
+        """What every hook finds in its environment: the same object as long as it is the same."""
+        given = cwd, self._environ()
+        if given != self._inherited_from:
+            self._inherited_from = cwd, dict(given[1])
+            self._inherited = {**given[1], **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+        return self._inherited
+
+
+def _tell_end(on_end: Callable[[HookEntry], None], hooks: Sequence[HookEntry], index: int) -> None:
+    with suppress(Exception):  # whoever watches the guards must not keep them from their work
+        on_end(hooks[index])
+
 
 def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) -> ChildJob:
-    # The project's directory is a fact that no hook's own settings can change.
-    own = {name: value for name, value in hook.env.items() if name not in PROJECT_DIR_VARIABLES}
-    return ChildJob(
-        command=hook.command or "",
-        stdin=stdin,
-        cwd=cwd,
-        env={**inherited, **own} if own else inherited,
-        timeout_ms=hook.timeout_ms,
-    )
+    env = inherited
+    if hook.env:
+        # The project's directory is a fact that no hook's own settings can change.
+        env = {**inherited, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+    return ChildJob(command=hook.command or "", stdin=stdin, cwd=cwd, env=env, timeout_ms=hook.timeout_ms)
 
 
 def snapshots_of(environ: Mapping[str, str]) -> Callable[[], Mapping[str, str]]:

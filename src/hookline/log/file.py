@@ -9,7 +9,7 @@ from typing import Any
 
 from hookline.contract.wire import stringify_json
 from hookline.log._appender import Appender
-from hookline.log.records import LogLevel, LogRecord
+from hookline.log.records import LogLevel, LogRecord, Tell, records_of
 from hookline.log.redact import Redactor
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -45,17 +45,24 @@ class FileSink:
 
     def write(self, record: LogRecord) -> None:
         """Hand the record to the writer's thread; after `close()` it is dropped."""
+        self._writer().put(record)
+
+    def write_later(self, tell: Tell, seconds: float) -> None:
+        """Hand what there is to tell to the writer's thread; after `close()` it is dropped."""
+        self._writer().put((tell, seconds))
+
+    def close(self) -> None:
+        """Wait, a few seconds at most, until every record is in the file."""
+        writer = self._writer()
+        writer.stop()
+        writer.join(_CLOSE_WAIT_S)
+
+    def _writer(self) -> "_Writer":
         pid = os.getpid()
         writer = self._writers.get(pid)
         if writer is None:
             writer = self._writers.setdefault(pid, _Writer(Appender(*self._appender_options), self._encoder))
-        writer.put(record)
-
-    def close(self) -> None:
-        """Wait, a few seconds at most, until every record is in the file."""
-        writer = self._writers.setdefault(os.getpid(), _Writer(Appender(*self._appender_options), self._encoder))
-        writer.stop()
-        writer.join(_CLOSE_WAIT_S)
+        return writer
 
     def __del__(self) -> None:
         # Put on a SimpleQueue, which alone among queues may be used while garbage is collected.
@@ -98,6 +105,10 @@ class _Encoder:
         return value
 
 
+# A record, or what makes records, with its moment.
+_Item = LogRecord | tuple[Tell, float]
+
+
 class _Writer:
     """The queue and the thread of one sink in one process."""
 
@@ -105,14 +116,14 @@ class _Writer:
         self._pid = os.getpid()
         self._appender = appender
         self._encoder = encoder
-        self._queue: SimpleQueue[LogRecord | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._hurry = threading.Event()
         self._lost = 0
 
-    def put(self, record: LogRecord) -> None:
+    def put(self, item: _Item) -> None:
         if self._stopped:
             return
         waiting = self._queue.qsize()
@@ -122,7 +133,7 @@ class _Writer:
             with self._lock:
                 self._lost += 1
             return
-        self._queue.put(record)
+        self._queue.put(item)
         if self._thread is None:
             self._start()
 
@@ -165,24 +176,25 @@ class _Writer:
         self._appender.close()
         _running.discard(self)
 
-    def _append_batch(self, first: LogRecord | None) -> bool:
-        """Write the record and those that wait behind it; False when the last one was reached."""
-        batch: list[LogRecord] = []
-        record = first
-        while record is not None:
-            batch.append(record)
+    def _append_batch(self, first: _Item | None) -> bool:
+        """Write the item and those that wait behind it; False when the last one was reached."""
+        batch: list[_Item] = []
+        item = first
+        while item is not None:
+            batch.append(item)
             if len(batch) == _BATCH:
                 break
             try:
-                record = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except Empty:
                 break
         self._appender.append(self._lines(batch))
-        return record is not None
+        return item is not None
 
-    def _lines(self, batch: Iterable[LogRecord]) -> Iterable[bytes]:
-        for record in batch:
-            yield self._encoder.line(record)
+    def _lines(self, batch: Iterable[_Item]) -> Iterable[bytes]:
+        for item in batch:
+            for record in (item,) if isinstance(item, LogRecord) else records_of(*item):
+                yield self._encoder.line(record)
         with self._lock:
             lost, self._lost = self._lost, 0
         if lost:

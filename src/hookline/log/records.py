@@ -1,9 +1,10 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
 
 from hookline.contract.wire import MAX_DEPTH, to_plain, utc_timestamp
 
@@ -19,15 +20,14 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class LogRecord:
+class LogRecord(msgspec.Struct, frozen=True):
     """One thing that happened; its fields belong to the log from now on and are not to be changed."""
 
     time: float
     """Seconds since 1970."""
     level: LogLevel
     message: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values; a field named like one of the record's own gets an underscore at its end."""
@@ -51,11 +51,22 @@ class LogSink(Protocol):
         ...
 
 
+@runtime_checkable
+class PatientSink(LogSink, Protocol):
+    """A sink with a thread of its own, in which records can be made as well."""
+
+    def write_later(self, tell: "Tell", seconds: float) -> None:
+        """Take what there is to tell, of this moment, without making the caller wait."""
+        ...
+
+
 class HookLogger:
     """The log that every part of hookline writes to; no call of it ever raises."""
 
     def __init__(self, sinks: Sequence[LogSink] = (), *, clock: Callable[[], float] = time.time) -> None:
         self._sinks = tuple(sinks)
+        self._patient = tuple(sink for sink in sinks if isinstance(sink, PatientSink))
+        self._prompt = tuple(sink for sink in sinks if not isinstance(sink, PatientSink))
         self._clock = clock
 
     def debug(self, message: str, /, **fields: Any) -> None:
@@ -74,6 +85,19 @@ class HookLogger:
         """Record something that went wrong."""
         self._emit(LogLevel.ERROR, message, fields)
 
+    def later(self, tell: "Tell") -> None:
+        """Record what is told of this moment: in the threads of sinks that have one, else now.
+
+        What it tells of must not change any more.
+        """
+        now = self._clock()
+        for sink in self._patient:
+            with suppress(Exception):
+                sink.write_later(tell, now)
+        if self._prompt:
+            for record in records_of(tell, now):
+                _write(record, self._prompt)
+
     def close(self) -> None:
         """Let every sink finish, within bounded time."""
         for sink in self._sinks:
@@ -83,11 +107,41 @@ class HookLogger:
     def _emit(self, level: LogLevel, message: str, fields: Mapping[str, Any]) -> None:
         if not self._sinks:
             return
-        record = LogRecord(self._clock(), level, message, fields)
-        for sink in self._sinks:
-            # A broken sink must not break the agent, nor keep the record from the next sink.
-            with suppress(Exception):
-                sink.write(record)
+        _write(LogRecord(self._clock(), level, message, fields), self._sinks)
+
+
+# Tells a logger what has happened.
+Tell = Callable[[HookLogger], None]
+
+
+def records_of(tell: Tell, seconds: float) -> list[LogRecord]:
+    """What is told of that moment; a fault in the telling is told as well."""
+    records = _Records()
+    log = HookLogger((records,), clock=lambda: seconds)
+    try:
+        tell(log)
+    except Exception as error:  # noqa: BLE001 - what cannot be told must not cost what comes after it
+        log.warn(
+            f"hookline failed while logging ({error!r}), so the log lacks what some hooks did; please report this",
+            kind="fault",
+            stage="logging",
+        )
+    return records
+
+
+class _Records(list[LogRecord]):
+    def write(self, record: LogRecord) -> None:
+        self.append(record)
+
+    def close(self) -> None:
+        pass
+
+
+def _write(record: LogRecord, sinks: Sequence[LogSink]) -> None:
+    for sink in sinks:
+        # A broken sink must not break the agent, nor keep the record from the next sink.
+        with suppress(Exception):
+            sink.write(record)
 
 
 def readable(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """Runs a command for a tool the way hooks are run: a session of its own, bounded output, nothing left behind."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from hookline.agent.tool import ToolContext
 
