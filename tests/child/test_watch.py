@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from hookline.child.facilities import facilities
-from hookline.child.watch import watcher_for
+from hookline.child.watch import Watcher, watcher_for
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
@@ -48,6 +48,13 @@ def reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def stop_watching(watcher: Watcher, pidfd: int) -> None:
+    """Forgets the end of a child, where it is told by a descriptor."""
+    if pidfd >= 0:
+        watcher.forget(pidfd)
+        os.close(pidfd)
+
+
 class Listener:
     """Hears of the end of a child."""
 
@@ -67,9 +74,9 @@ def test_the_end_of_a_child_is_told_before_it_is_reaped() -> None:
         listener = Listener()
         pid = start("sh", "-c", "exit 7")
         watcher = watcher_for(asyncio.get_running_loop())
-        watcher.ends(pid, listener.ended)
+        pidfd = watcher.ends(pid, listener.ended)
         assert await listener.heard is None
-        watcher.forget_end(pid)
+        stop_watching(watcher, pidfd)
         return reap(pid)
 
     assert asyncio.run(main()) == 7
@@ -97,8 +104,7 @@ def test_a_forgotten_end_is_not_told() -> None:
         listener = Listener()
         pid = start("sleep", "60")
         watcher = watcher_for(asyncio.get_running_loop())
-        watcher.ends(pid, listener.ended)
-        watcher.forget_end(pid)
+        stop_watching(watcher, watcher.ends(pid, listener.ended))
         os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
         reap(pid)

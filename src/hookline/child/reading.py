@@ -8,26 +8,59 @@ _READS_IN_A_ROW = range(16)
 _CRUMB_BYTES = 1 << 15
 
 
-class Output:
-    """What is kept of one stream."""
+class Stream:
+    """Our end of a pipe that a child writes to, and what is kept of it."""
 
-    __slots__ = ("_crumbs", "_pieces", "_room", "is_cut")
+    __slots__ = ("_crumbs", "_pieces", "_room", "fd", "is_cut")
 
-    def __init__(self, limit: int) -> None:
-        self._pieces: list[bytes] = []
-        self._crumbs = bytearray()
-        self._room = limit
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd = fd
+        """Negative when it is closed."""
         self.is_cut = False
+        self._room = limit
+        self._pieces: list[bytes] = []
+        self._crumbs: bytearray | None = None
 
-    def add(self, data: bytes) -> None:
-        """Keeps the data as far as there is room."""
+    def reads(self) -> bool:
+        """Reads once; False at the end."""
+        try:
+            data = os.read(self.fd, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if data:
+            self._keep(data)
+        return bool(data)
+
+    def reads_to_the_end(self) -> bool:
+        """Reads what an ended process left in its pipe; False if somebody else holds it open."""
+        try:
+            for _ in _READS_IN_A_ROW:
+                if not (data := os.read(self.fd, _READ_BYTES)):
+                    return True
+                self._keep(data)
+        except BlockingIOError:
+            pass
+        return False
+
+    def kept(self) -> bytes:
+        """Everything that was read, up to the limit."""
+        if self._crumbs is None:
+            return self._pieces[0] if self._pieces else b""
+        return b"".join((*self._pieces, self._crumbs))
+
+    def _keep(self, data: bytes) -> None:
         if len(data) > self._room:
             self.is_cut = True
             data = data[: self._room]
         self._room -= len(data)
+        if not self._pieces:
+            self._pieces.append(data)
+            return
         # Crumbs are collected, because each of them lies in a block as large as the read; large pieces stay apart,
         # because one buffer that grows with them would be copied again and again.
-        if self._pieces and len(data) < _CRUMB_BYTES:
+        if self._crumbs is None:
+            self._crumbs = bytearray()
+        if len(data) < _CRUMB_BYTES:
             self._crumbs += data
             if len(self._crumbs) < _READ_BYTES:
                 return
@@ -37,32 +70,3 @@ class Output:
             self._crumbs.clear()
         if data:
             self._pieces.append(data)
-
-    def kept(self) -> bytes:
-        """Everything kept."""
-        if not self._crumbs and len(self._pieces) <= 1:
-            return self._pieces[0] if self._pieces else b""
-        return b"".join((*self._pieces, self._crumbs))
-
-
-def read(fd: int, output: Output) -> bool:
-    """Reads once; False at the end."""
-    try:
-        data = os.read(fd, _READ_BYTES)
-    except BlockingIOError:
-        return True
-    if data:
-        output.add(data)
-    return bool(data)
-
-
-def reads_to_the_end(fd: int, output: Output) -> bool:
-    """Reads what an ended process left in its pipe; False if somebody else holds it open."""
-    try:
-        for _ in _READS_IN_A_ROW:
-            if not (data := os.read(fd, _READ_BYTES)):
-                return True
-            output.add(data)
-    except BlockingIOError:
-        pass
-    return False

@@ -3,13 +3,14 @@
 import os
 import signal
 import time
+from functools import partial
 from typing import Protocol
 
 from hookline.child.command import direct_invocation, shell_invocation
 from hookline.child.facilities import facilities
 from hookline.child.feeding import SharedInputs, put_after_start, put_before_start, write
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.child.reading import Output, read, reads_to_the_end
+from hookline.child.reading import Stream
 from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import ExecError, Stdio, spawn
 from hookline.child.watch import Watcher
@@ -54,6 +55,7 @@ class RunningChild:
     _is_killed = False
     _has_ended = False
     _is_watching_pipes = False
+    _pidfd = -1
 
     def __init__(self, batch: Surroundings, index: int, job: ChildJob) -> None:
         self.index = index
@@ -80,9 +82,9 @@ class RunningChild:
         os.close(stdin)
         os.close(stdout)
         os.close(stderr)
-        self._feed, self._stdout_fd, self._stderr_fd = feed, stdout_fd, stderr_fd
-        self._stdout = Output(self._batch.limits.output_bytes)
-        self._stderr = Output(self._batch.limits.output_bytes)
+        self._feed = feed
+        self._stdout = Stream(stdout_fd, self._batch.limits.output_bytes)
+        self._stderr = Stream(stderr_fd, self._batch.limits.output_bytes)
         try:
             self._rest = put_after_start(feed, job.stdin, self._batch.inputs) if rest is None else rest
             self._watch()
@@ -129,8 +131,9 @@ class RunningChild:
     def do_due(self) -> None:
         """Does what comes next when nothing else has happened until `due`."""
         if self._has_ended:
-            self._stop_reading()
-            self._finishes()
+            self._close(self._stdout)
+            self._close(self._stderr)
+            self._batch.ended(self)
         elif self._is_killed:
             self._error = _UNKILLABLE
             self.abandon()
@@ -140,7 +143,8 @@ class RunningChild:
             self._timed_out = True
             self.terminate()
         else:
-            self._watch_closely()
+            self._wake_at(self._deadline)
+            self._watch_pipes()
 
     def abandon(self) -> None:
         """Terminates it without waiting: the reaper does that."""
@@ -148,24 +152,25 @@ class RunningChild:
             if self._terminated_at is None:
                 self._terminated_at = time.monotonic()
                 _terminate_group(self._pid)
-            self._batch.watcher.forget_end(self._pid)
+            self._stop_watching_end()
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=True)
             self._has_ended = True
         self._stop_feeding()
-        self._stop_reading()
+        self._close(self._stdout)
+        self._close(self._stderr)
         REAPER.untrack(self._pid)
         self._batch.ended(self)
 
     def _watch(self) -> None:
         watcher = self._batch.watcher
-        watcher.ends(self._pid, self._process_ended)
+        self._pidfd = watcher.ends(self._pid, self._process_ended)
         if self._rest:
             watcher.writes(self._feed, self._feed_more)
         else:
             os.close(self._feed)
             self._feed = -1
-        os.set_blocking(self._stdout_fd, False)
-        os.set_blocking(self._stderr_fd, False)
+        os.set_blocking(self._stdout.fd, False)
+        os.set_blocking(self._stderr.fd, False)
         # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and by
         # the closing of both pipes costs more than all the rest. Who runs longer is watched.
         self._deadline = self._started + self._job.timeout_ms / 1000
@@ -176,20 +181,16 @@ class RunningChild:
         self.due = when
         self._batch.wake_at(when)
 
-    def _watch_closely(self) -> None:
-        self._wake_at(self._deadline)
+    def _watch_pipes(self) -> None:
+        if self._is_watching_pipes:
+            return
+        self._is_watching_pipes = True
         try:
-            self._watch_pipes()
+            for stream in (self._stdout, self._stderr):
+                if stream.fd >= 0:
+                    self._batch.watcher.reads(stream.fd, partial(self._read, stream))
         except OSError as error:
             self._abandon_unwatched(error)
-
-    def _watch_pipes(self) -> None:
-        if not self._is_watching_pipes:
-            self._is_watching_pipes = True
-            if self._stdout_fd >= 0:
-                self._batch.watcher.reads(self._stdout_fd, self._read_stdout)
-            if self._stderr_fd >= 0:
-                self._batch.watcher.reads(self._stderr_fd, self._read_stderr)
 
     def _abandon_unwatched(self, error: Exception) -> None:
         self._error = f"the hook could not be watched and was ended: {error}"
@@ -202,33 +203,28 @@ class RunningChild:
 
     def _stop_feeding(self) -> None:
         if self._feed >= 0:
-            self._feed = self._stop(self._feed)
+            self._batch.watcher.forget(self._feed)
+            os.close(self._feed)
+            self._feed = -1
 
-    def _read_stdout(self) -> None:
-        if not read(self._stdout_fd, self._stdout):
-            self._stdout_fd = self._stop(self._stdout_fd)
-            self._finishes()
+    def _read(self, stream: Stream) -> None:
+        if not stream.reads():
+            self._close(stream)
+            if self._has_ended and self._stdout.fd < 0 and self._stderr.fd < 0:
+                self._batch.ended(self)
 
-    def _read_stderr(self) -> None:
-        if not read(self._stderr_fd, self._stderr):
-            self._stderr_fd = self._stop(self._stderr_fd)
-            self._finishes()
-
-    def _stop_reading(self) -> None:
-        self._stdout_fd = self._stop(self._stdout_fd)
-        self._stderr_fd = self._stop(self._stderr_fd)
-
-    def _stop(self, fd: int) -> int:
-        if fd >= 0:
-            self._batch.watcher.forget(fd)
-            os.close(fd)
-        return -1
+    def _close(self, stream: Stream) -> None:
+        if stream.fd >= 0:
+            if self._is_watching_pipes:
+                self._batch.watcher.forget(stream.fd)
+            os.close(stream.fd)
+            stream.fd = -1
 
     def _process_ended(self, status: int | None = None) -> None:
         if self._has_ended:  # let go meanwhile
             return
         self._has_ended = True
-        self._batch.watcher.forget_end(self._pid)
+        self._stop_watching_end()
         self._status = _reap(self._pid) if status is None else status
         if self._status is None:
             self._error = _LOST
@@ -236,20 +232,24 @@ class RunningChild:
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)
         self._stop_feeding()
-        if self._stdout_fd >= 0 and reads_to_the_end(self._stdout_fd, self._stdout):
-            self._stdout_fd = self._stop(self._stdout_fd)
-        if self._stderr_fd >= 0 and reads_to_the_end(self._stderr_fd, self._stderr):
-            self._stderr_fd = self._stop(self._stderr_fd)
-        if not self._finishes():
+        is_read = True
+        for stream in (self._stdout, self._stderr):
+            if stream.fd >= 0:
+                if stream.reads_to_the_end():
+                    self._close(stream)
+                else:
+                    is_read = False
+        if is_read:
+            self._batch.ended(self)
+        else:
             self._wake_at(time.monotonic() + self._batch.limits.pipe_grace_s)
             self._watch_pipes()
 
-    def _finishes(self) -> bool:
-        """Whether everything is known, which the batch is told then."""
-        if not self._has_ended or self._stdout_fd >= 0 or self._stderr_fd >= 0:
-            return False
-        self._batch.ended(self)
-        return True
+    def _stop_watching_end(self) -> None:
+        if self._pidfd >= 0:
+            self._batch.watcher.forget(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
 
     def _kill_at(self) -> float:
         return (self._terminated_at or 0.0) + self._batch.limits.grace_s

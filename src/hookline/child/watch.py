@@ -13,13 +13,14 @@ from hookline.child.facilities import facilities
 
 
 class Ended(Protocol):
-    """Is told that a child has ended, more than once if it is not forgotten."""
+    """Is told that a child has ended, again and again until that is forgotten."""
 
     def __call__(self, status: int | None = None, /) -> None:
         """Takes the status as waitpid gives it, or None where the child is still to be waited for."""
 
 
 _ATTRIBUTE = "_hookline_child_watcher"
+_NO_FD = -1
 
 
 class Watcher(Protocol):
@@ -34,11 +35,11 @@ class Watcher(Protocol):
     def forget(self, fd: int) -> None:
         """Stops watching a descriptor; to be called before it is closed."""
 
-    def ends(self, pid: int, ended: Ended) -> None:
-        """Calls `ended`, until the end is forgotten, when the child has ended."""
+    def ends(self, pid: int, ended: Ended) -> int:
+        """Calls `ended` when the child has ended, and returns the descriptor that tells it.
 
-    def forget_end(self, pid: int) -> None:
-        """Stops watching for the end of a child."""
+        That is to be forgotten and closed by who asked for it. It is negative where a thread waits.
+        """
 
 
 def watcher_for(loop: asyncio.AbstractEventLoop) -> Watcher:
@@ -78,12 +79,9 @@ class LoopWatcher:
             else:
                 self._loop.remove_writer(fd)
 
-    def ends(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+    def ends(self, pid: int, ended: Ended) -> int:  # noqa: D102 - see the protocol
         _wait_in_thread(self._loop, pid, ended)
-
-    def forget_end(self, pid: int) -> None:  # noqa: D102 - see the protocol
-        # The thread ends with the child; it holds nothing.
-        pass
+        return _NO_FD
 
 
 class EpollWatcher:
@@ -93,7 +91,6 @@ class EpollWatcher:
         self._loop = weakref.ref(loop)
         self._epoll = select.epoll()
         self._ready: dict[int, Callable[[], None]] = {}
-        self._pidfds: dict[int, int] = {}
         loop.add_reader(self._epoll.fileno(), self._turn)
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
@@ -108,21 +105,19 @@ class EpollWatcher:
         if self._ready.pop(fd, None):
             self._epoll.unregister(fd)
 
-    def ends(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+    def ends(self, pid: int, ended: Ended) -> int:  # noqa: D102 - see the protocol
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:  # no descriptor left for it, or gone and reaped already, by somebody else
             if loop := self._loop():
                 _wait_in_thread(loop, pid, ended)
-            return
-        self._pidfds[pid] = pidfd
-        self.reads(pidfd, ended)
-
-    def forget_end(self, pid: int) -> None:  # noqa: D102 - see the protocol
-        pidfd = self._pidfds.pop(pid, None)
-        if pidfd is not None:
-            self.forget(pidfd)
+            return _NO_FD
+        try:
+            self.reads(pidfd, ended)
+        except OSError:
             os.close(pidfd)
+            raise
+        return pidfd
 
     def _turn(self) -> None:
         for fd, _ in self._epoll.poll(0):
