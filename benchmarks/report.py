@@ -57,7 +57,7 @@ class Measured:
 
 def page(run: Measured) -> str:
     """The generated part of docs/performance.md."""
-    lines = [f"Measured on: {run.machine}. {run.rounds} rounds.", ""]
+    lines = [f"Measured on: {run.machine}. {run.rounds} rounds, three times that for one hook.", ""]
     lines += [f"Left out: {name}, because {reason}." for name, reason in run.missing.items()]
     lines += ["| figure | measured | at most | |", "|---|---|---|---|"]
     lines += [f"| {each.name} | {each.shown} | {each.goal_shown} | {each.verdict} |" for each in run.figures]
