@@ -36,11 +36,8 @@ class SharedInputs:
         if source is None:
             source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
             os.write(source, data)
-        lent = 0
-        with _without_sigpipe(), contextlib.suppress(BlockingIOError, BrokenPipeError):
-            while now := os.splice(source, feed, len(data) - lent, offset_src=lent):
-                lent += now
-        return lent
+        with _without_sigpipe():
+            return _splice(source, feed, len(data))
 
 
 def put_before_start(feed: int, data: bytes) -> memoryview | None:
@@ -75,12 +72,26 @@ def write(feed: int, rest: memoryview) -> memoryview:
     return rest
 
 
-@contextlib.contextmanager
-def _without_sigpipe() -> Iterator[None]:
+def _splice(source: int, feed: int, size: int) -> int:
+    done = 0
+    with contextlib.suppress(BlockingIOError, BrokenPipeError):
+        while now := os.splice(source, feed, size - done, offset_src=done):
+            done += now
+    return done
+
+
+def _without_sigpipe() -> contextlib.AbstractContextManager[None]:
     """Python ignores SIGPIPE, but a program may have taken it back: then a hook that does not read would end it."""
-    if signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN:
-        yield
-        return
+    if signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:
+        return _AS_IT_IS
+    return _sigpipe_blocked()
+
+
+_AS_IT_IS = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _sigpipe_blocked() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
     try:
         yield
