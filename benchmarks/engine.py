@@ -138,10 +138,11 @@ async def main() -> None:
     """Prints every figure."""
     with tempfile.TemporaryDirectory() as project:
         os.environ["HOOKLINE_STATE_DIR"] = project
+        event_us = await event_above_runner(project)
         first, again = await planning(project)
         help_ms, pass_ms = start_up()
         figures = {
-            "event_us": await event_above_runner(project),
+            "event_us": event_us,
             "without_match_us": await without_match(project),
             "disabled_ns": disabled(project),
             "planning_first_us": first,

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import report
-from benchmarks.race import FLOOR, LOADED, NODE, OURS, Scenario, Times, Workers
+from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +26,11 @@ KIB, MIB = 1024, 1024**2
 
 ONE = Scenario("one hook, 1 KB", 1, KIB)
 DIRECT = Scenario("one hook, 1 KB, no shell (floor: sh)", 1, KIB, shell="-", floor_shell="sh")
-LARGE = Scenario("one hook, 1 MB", 1, MIB)
+# The bare one writes its inputs one after another, while nothing else gets done.
+WITHOUT_BARE = tuple(worker for worker in ALL if worker != BARE)
+LARGE = Scenario("one hook, 1 MB", 1, MIB, workers=WITHOUT_BARE)
 MANY = {count: Scenario(f"{count} at once", count, KIB) for count in (8, 32, 128)}
-MANY_LARGE = Scenario("32 with 1 MB each", 32, MIB)
+MANY_LARGE = Scenario("32 with 1 MB each", 32, MIB, workers=WITHOUT_BARE)
 RACES = (ONE, DIRECT, LARGE, *MANY.values(), MANY_LARGE)
 RESIDENT = Scenario("2 GB resident", 1, KIB, workers=(OURS, LOADED))
 STALL = Scenario("loop stall", 32, KIB, workers=(FLOOR, OURS), wishes="stall")
@@ -73,11 +75,14 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
 
 
 def measure_engine(hook: Path, rounds: int) -> dict[str, float]:
-    """The figures of engine.py, in a process of their own."""
+    """The figures of engine.py, each the median of several processes."""
     print("the engine …", file=sys.stderr)
     command = [sys.executable, str(Path(__file__).with_name("engine.py")), str(hook), str(rounds)]
-    figures: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return figures
+    runs: list[dict[str, float]] = [
+        json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        for _ in range(max(1, rounds // ROUNDS_IN_A_LIFE))
+    ]
+    return {name: median(run[name] for run in runs) for name in runs[0]}
 
 
 def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Figure]:

@@ -19,6 +19,8 @@ LOADED = "hookline, 2 GB resident"
 NODE = "Node child_process"
 SUBPROCESS = "subprocess.run"
 ASYNCIO = "asyncio"
+BARE = "bare asyncio"
+ALL = (FLOOR, OURS, BARE, SUBPROCESS, ASYNCIO, NODE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Scenario:
     shell: str = "bash"
     """What the workers use: bash, or - for direct execution."""
     floor_shell: str = "bash"
-    workers: tuple[str, ...] = (FLOOR, OURS, SUBPROCESS, ASYNCIO, NODE)
+    workers: tuple[str, ...] = ALL
     wishes: str = ""
 
 
@@ -74,6 +76,7 @@ class Workers:
             OURS: [sys.executable, str(HERE / "with_hookline.py"), *self._arguments],
             LOADED: [sys.executable, str(HERE / "with_hookline.py"), *self._arguments, str(BALLAST_BYTES)],
             SUBPROCESS: [sys.executable, str(HERE / "with_subprocess.py"), *self._arguments],
+            BARE: [sys.executable, str(HERE / "bare_asyncio.py"), *self._arguments],
             ASYNCIO: [sys.executable, str(HERE / "with_asyncio.py"), *self._arguments],
         }
         if FLOOR not in self.missing and (floor := _build(HERE / "floor.c", folder / "floor")):

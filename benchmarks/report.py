@@ -5,12 +5,18 @@ from html import escape
 from pathlib import Path
 from statistics import median
 
-from benchmarks.race import ASYNCIO, FLOOR, NODE, OURS, SUBPROCESS, Times
+from benchmarks.race import ALL, ASYNCIO, BARE, FLOOR, NODE, OURS, SUBPROCESS, Times
 
 BEGIN = "<!-- figures: written by benchmarks/run.py, not by hand -->"
 END = "<!-- end of figures -->"
-SHOWN = (FLOOR, OURS, SUBPROCESS, ASYNCIO, NODE)
-COLOURS = {FLOOR: "#9aa0a6", OURS: "#1a73e8", SUBPROCESS: "#f9ab00", ASYNCIO: "#e8710a", NODE: "#188038"}
+COLOURS = {
+    FLOOR: "#9aa0a6",
+    OURS: "#1a73e8",
+    BARE: "#aecbfa",
+    SUBPROCESS: "#f9ab00",
+    ASYNCIO: "#e8710a",
+    NODE: "#188038",
+}
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,10 @@ def page(run: Measured) -> str:
     lines += ["| figure | measured | at most | |", "|---|---|---|---|"]
     lines += [f"| {each.name} | {each.shown} | {each.goal_shown} | {each.verdict} |" for each in run.figures]
     lines += ["", "Ratios to the floor (milliseconds in brackets):", ""]
-    lines += [f"| | {' | '.join(SHOWN)} |", f"|---|{'---|' * len(SHOWN)}"]
+    lines += [f"| | {' | '.join(ALL)} |", f"|---|{'---|' * len(ALL)}"]
     for name, each in run.times.items():
         if _races(each):
-            lines.append(f"| {name} | {' | '.join(_cell(each, who) for who in SHOWN)} |")
+            lines.append(f"| {name} | {' | '.join(_cell(each, who) for who in ALL)} |")
     lines += ["", "![Ratios to the floor](performance.svg)", ""]
     lines += ["How the time of an event grows with the number of its hooks (medians, milliseconds):", ""]
     lines += [f"| hooks at once | {' | '.join(run.growth)} |", f"|---|{'---|' * len(run.growth)}"]
@@ -91,12 +97,12 @@ def plot(times: dict[str, Times]) -> str:
     bar, gap, left, scale, longest = 13, 16, 250, 110, 4.0
     shapes: list[str] = []
     y = 40
-    for place, who in enumerate(SHOWN):
+    for place, who in enumerate(ALL):
         shapes.append(f'<rect x="{left + place * 130}" y="10" width="11" height="11" fill="{COLOURS[who]}"/>')
         shapes.append(f'<text x="{left + place * 130 + 16}" y="20">{escape(who)}</text>')
     for name, each in times.items():
         shapes.append(f'<text x="{left - 10}" y="{y + 26}" text-anchor="end">{escape(name)}</text>')
-        for who in SHOWN:
+        for who in ALL:
             ratio = each.ratio(who)
             if ratio is None:
                 continue
@@ -105,7 +111,7 @@ def plot(times: dict[str, Times]) -> str:
             shapes.append(f'<text x="{left + width + 4:.1f}" y="{y + 10}">{ratio:.2f}</text>')
             y += bar
         y += gap
-    width = left + 5 * 130
+    width = left + len(ALL) * 130
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" font-family="sans-serif" '
         'font-size="11">\n'

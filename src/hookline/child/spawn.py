@@ -104,8 +104,8 @@ def _moved_above_stdio(fd: int) -> int:
 def _told(fd: int) -> bytes:
     """What the child said about its failure, nothing if it was executed.
 
-    After vfork the answer is there. It is waited for, a moment, only where the kernel made a fork of it, or another
-    thread forked a process that holds the pipe.
+    After vfork the answer is there, or the child is about to close its end. That is waited for, a moment: where the
+    kernel made a fork of it, or another thread forked a process that holds the pipe, it may take longer.
     """
     try:
         return os.read(fd, _ERROR_BYTES)
