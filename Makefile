@@ -46,7 +46,7 @@ cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
 
 faults: $(READY) ## hooks that misbehave in every way, the slow ones included
-	@$(BIN)/pytest -n auto --dist worksteal -q tests/faults
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults
 
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
 	@$(BIN)/python benchmarks/run.py

@@ -11,7 +11,8 @@ import pytest
 from hookline.child.process import ChildLimits
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import MakeJob, Survive
+    from tests.child.conftest import MakeJob
+    from tests.child.faults.conftest import Survive
 
 SHORT = ChildLimits(grace_s=0.5)
 STUBBORN = "trap '' TERM; while :; do sleep 0.05; done"

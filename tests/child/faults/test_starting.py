@@ -11,7 +11,8 @@ from hookline.child.process import ChildJob
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.faults.conftest import MakeJob, Survive
+    from tests.child.conftest import MakeJob
+    from tests.child.faults.conftest import Survive
 
 FOREIGN = b"\x7fELF\x02\x01\x01" + b"\0" * 9 + b"\x02\0\xf3\0" + b"\0" * 44
 

@@ -10,7 +10,8 @@ import pytest
 from hookline.child.process import ChildLimits, run_children
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import MakeJob, Survive
+    from tests.child.conftest import MakeJob
+    from tests.child.faults.conftest import Survive
 
 PYTHON = f"exec {sys.executable} -c"
 
