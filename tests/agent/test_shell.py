@@ -150,3 +150,12 @@ def test_running_a_command_needs_approval(context: ToolContext) -> None:
     assert RUN_SHELL_COMMAND.needs_approval({"command": "ls", "directory": "/etc"}, context) == (
         "run ls in /etc, which is outside the project"
     )
+
+
+def test_a_changed_environment_is_seen_by_the_next_command(project: Path) -> None:
+    """The program's own environment is passed as it is at each command."""
+    environ = {**os.environ, "COLOUR": "one"}
+    context = ToolContext(project=project, environ=environ)
+    assert "one" in do(context, "printenv COLOUR").llm_content
+    environ["COLOUR"] = "two"
+    assert "two" in do(context, "printenv COLOUR").llm_content

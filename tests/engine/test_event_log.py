@@ -13,7 +13,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.event_log import EventLog
 from hookline.engine.interpret import process_common_hook_output_fields
-from hookline.log import HookLogger, LogLevel, LogRecord, MemorySink
+from hookline.log import FileSink, HookLogger, LogLevel, LogRecord, MemorySink
 
 
 def says(answer: object) -> str:
@@ -316,3 +316,44 @@ def test_a_hooks_own_environment_is_logged(project: Path) -> None:
     hook = {"type": "command", "command": "true", "env": {"LEVEL": "high"}}
     (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
     assert record.fields["env"] == {"LEVEL": "high"}
+
+
+def test_what_the_caller_changes_afterwards_does_not_change_the_log(tmp_path: Path, project: Path) -> None:
+    """The file is written later; what it says is what was true."""
+    path = tmp_path / "hooks.jsonl"
+    answers = {
+        "BeforeTool": {"hookSpecificOutput": {"tool_input": {"path": "/x"}}},
+        "AfterModel": {"hookSpecificOutput": {"llm_response": {"text": "new", "candidates": []}}},
+    }
+    hooks = {event: [{"hooks": [{"type": "command", "command": says(answer)}]}] for event, answer in answers.items()}
+    config = Config(str(project), settings={"enableHooks": True, "hooks": hooks}, log_sinks=[sink := FileSink(path)])
+
+    async def main() -> None:
+        system = config.get_hook_system()
+        assert system is not None
+        await system.initialize()
+        handler = system.get_event_handler()
+        before = await handler.fire_before_tool_event("ls", {})
+        after = await handler.fire_after_model_event({"model": "m", "messages": []}, {"candidates": []})
+        for result in (before, after):
+            assert result.effect is not None
+            result.effect.popitem()[1].clear()
+
+    asyncio.run(main())
+    sink.close()
+    messages = [json.loads(line)["message"] for line in path.read_text().splitlines()]
+    assert any("goes on with another tool_input" in message for message in messages)
+    assert any("llm_response.text changes nothing" in message for message in messages)
+
+
+def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names event and session, and has a traceback to report."""
+
+    def fail(_hook: object) -> dict[str, str]:
+        raise RuntimeError("speechless")
+
+    monkeypatch.setattr("hookline.engine.event_log._who", fail)
+    (record,) = log_of(project, "BeforeTool", "true")
+    assert record.message.startswith("BeforeTool: hookline failed while logging (RuntimeError), so the log lacks")
+    assert (record.fields["kind"], record.fields["event"], record.fields["session"]) == ("fault", "BeforeTool", "s1")
+    assert "speechless" in record.fields["traceback"]

@@ -288,3 +288,30 @@ def test_hooks_inherit_the_environment_as_it_is_now(project: Path, monkeypatch: 
         (result,) = asyncio.run(runner.execute_hooks_parallel([show], told(project)))
         seen.append(result.stdout.strip())
     assert seen == ["one", "two", "gone"]
+
+
+def test_a_changed_environment_is_seen_by_the_next_hooks(project: Path, tmp_path: Path) -> None:
+    """What hooks inherit is looked at for every event, and so is where they run."""
+    environ = {**os.environ, "COLOUR": "one"}
+    runner = HookRunner(environ=lambda: environ)
+    printing = [hook('echo "$COLOUR $CLAUDE_PROJECT_DIR"')]
+
+    def said(where: Path) -> str:
+        return asyncio.run(runner.execute_hooks_parallel(printing, told(where)))[0].stdout
+
+    assert said(project) == f"one {project}\n"
+    environ["COLOUR"] = "two"
+    assert [said(project), said(tmp_path)] == [f"two {project}\n", f"two {tmp_path}\n"]
+
+
+def test_whoever_watches_cannot_break_a_run(project: Path) -> None:
+    """A watcher that fails, or counts as false, is told of the hook all the same."""
+
+    class Watcher(list[HookEntry]):
+        def __call__(self, ended: HookEntry) -> None:
+            self.append(ended)
+            raise RuntimeError("not interested")
+
+    watcher, one = Watcher(), hook("true")
+    asyncio.run(HookRunner(on_end=watcher).execute_hooks_parallel([one], told(project)))
+    assert watcher == [one]

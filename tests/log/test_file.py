@@ -91,8 +91,8 @@ def test_what_is_told_later_is_made_in_the_writer_s_thread(path: Path) -> None:
 
     log = HookLogger([sink], clock=iter(range(9)).__next__)
     log.info("before")
-    log.later(tell)
-    log.later(fail)
+    log.later(tell, 2)
+    log.later(fail, 2)
     log.info("after")
     log.close()
     assert threads == ["hookline-log"]
@@ -412,3 +412,46 @@ def test_without_threads_the_caller_writes(path: Path) -> None:
     done = run_python(_HEADER + _NO_THREADS, path)
     assert done.stderr == ""
     assert [(line["n"], line["threads"]) for line in lines_in(path)] == [(0, 1), (1, 1), (2, 1)]
+
+
+def test_whoever_overrides_writing_sees_every_record(path: Path) -> None:
+    """A sink that leaves something out leaves it out also where it is told later."""
+
+    class Quiet(FileSink):
+        def write(self, record: LogRecord) -> None:
+            if record.level is not LogLevel.DEBUG:
+                super().write(record)
+
+    def tell(log: HookLogger) -> None:
+        log.debug("left out")
+        log.warn("kept")
+
+    log = HookLogger([Quiet(path)])
+    log.later(tell, 2)
+    log.close()
+    assert [line["message"] for line in lines_in(path)] == ["kept"]
+
+
+def test_what_is_told_later_counts_as_the_records_it_makes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on what waits, and what is said to be lost, are in records."""
+    monkeypatch.setattr("hookline.log.file._MAX_WAITING", 10)
+    held, free = threading.Event(), threading.Event()
+
+    def hold(_log: HookLogger) -> None:
+        held.set()
+        free.wait(10)
+
+    def tell(log: HookLogger) -> None:
+        for number in range(4):
+            log.info("told", n=number)
+
+    log = HookLogger([FileSink(path)])
+    log.later(hold, 1)
+    assert held.wait(10)
+    for _ in range(6):
+        log.later(tell, 4)
+    free.set()
+    log.close()
+    lines = lines_in(path)
+    assert [line["message"] for line in lines].count("told") == 12
+    assert [line["lost"] for line in lines if "lost" in line] == [12]

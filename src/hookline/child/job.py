@@ -12,7 +12,7 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes
     cwd: str
     env: Mapping[str, str]
-    """The complete environment of the child; not to be changed afterwards."""
+    """The complete environment of the child; what is made of it is kept, so the same object must not be changed."""
     timeout_ms: float
     """0 means at once; any size is allowed, infinity too."""
 

@@ -31,7 +31,7 @@ _SPECIFIC_FIELDS: Mapping[str, type] = {
     "permissionDecisionReason": str,
     "clearContext": bool,
 }
-_CALLED = {str: "a string", bool: "true or false", dict: "an object"}
+_TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 _SHOWN_AS_TEXT = frozenset({"reason", "stopReason", "systemMessage", "permissionDecisionReason"})
 _DECISIONS = frozenset(decision.value for decision in HookDecision)
 
@@ -60,7 +60,7 @@ class DefaultHookOutput:
     def read_as(self, kind: type[AnyOutput]) -> AnyOutput:
         """The same answer with the questions of another kind."""
         reading = kind.__new__(kind)
-        reading._data = self._data  # noqa: SLF001 - of its own class
+        reading._data = self._data  # noqa: SLF001 - it is one of us
         reading.is_explicit = self.is_explicit
         return reading
 
@@ -247,11 +247,11 @@ def _complaints(value: Mapping[str, Any]) -> list[str]:
 
 def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, type], deciding: str) -> list[str]:
     said = []
-    for name, given in value.items():
-        expected = fields.get(name)
-        if expected is not None and given is not None and type(given) is not expected:
+    for name, expected in fields.items():
+        given = value.get(name)
+        if given is not None and type(given) is not expected:
             consequence = "shown as text" if name in _SHOWN_AS_TEXT else "ignored"
-            said.append(f"{name} is {kind_of(given)}, expected {_CALLED[expected]}; {consequence}")
+            said.append(f"{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}")
     decision = value.get(deciding)
     if isinstance(decision, str) and decision not in _DECISIONS:
         said.append(f"{deciding} {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")

@@ -7,7 +7,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import DefaultHookOutput
 
-# What is made for every event or every hook is a Struct, because that costs a tenth of a dataclass.
+# What is made for every event or every run of a hook is a Struct: making one costs a tenth of making a dataclass.
 
 
 class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """What the log says about events: one record per hook, one per event, and one for every hook that did not run."""
 
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from hookline.contract.results import (
     ProcessedHookResult,
     SkippedHook,
 )
+from hookline.engine._advice import no_advice
 from hookline.engine.aggregator import overridden
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
@@ -52,7 +54,21 @@ class EventLog:
     ) -> None:
         """Says what every hook did, what came of all of them together, and what their authors should know."""
         if result.plan is not None:
-            self._log.later(_Fired(result.plan, result, processed, fire_id, self._session(), subject))
+            advise = EVENT_TABLE[result.plan.event].advice
+            fired = _Fired(
+                plan=result.plan,
+                result=result,
+                processed=processed,
+                # What the caller may go on to change is read now.
+                changed=tuple(result.effect) if result.effect else (),
+                advice=None
+                if advise is no_advice
+                else [advise(one.output) if one.output else None for one in result.results],
+                fire_id=fire_id,
+                session=self._session(),
+                subject=subject,
+            )
+            self._log.later(fired, len(result.results) + 1)
 
     def failed(self, message: str, **fields: Any) -> None:
         """Says that the engine itself failed, which never stops the agent."""
@@ -71,22 +87,40 @@ class EventLog:
         }
 
 
-class _Fired(msgspec.Struct, frozen=True):
-    """An event that is over, and tells a log what it was."""
+class _Fired(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that is over, and what the log has to say of it."""
 
     plan: HookExecutionPlan
     result: AggregatedHookResult
     processed: ProcessedHookResult
+    changed: tuple[str, ...]
+    """The names of what the caller goes on with in another form."""
+    advice: list[str | None] | None
+    """For each hook, on events that have some to give."""
     fire_id: str
     session: str
     subject: str | None
 
     def __call__(self, log: HookLogger) -> None:
         event = self.plan.event
-        results = self.result.results
         common = {"fire": self.fire_id, "session": self.session, "event": event.value, "subject": self.subject}
+        try:
+            self._tell(log, common)
+        except Exception as error:  # noqa: BLE001 - a fault of ours is told like every other, and costs no other record
+            log.warn(
+                f"{event}: hookline failed while logging ({type(error).__name__}), so the log lacks what its hooks did;"
+                " please report this",
+                kind="fault",
+                stage="logging",
+                traceback="".join(traceback.format_exception(error)),
+                **common,
+            )
+
+    def _tell(self, log: HookLogger, common: Mapping[str, Any]) -> None:
+        event, results = self.plan.event, self.result.results
         for index, result in enumerate(results):
-            _tell_hook(log, result, {"id": f"{self.fire_id}-{index}", **common})
+            advice = self.advice[index] if self.advice else None
+            _tell_hook(log, result, advice, {"id": f"{self.fire_id}-{index}", **common})
         for hook in self.plan.hooks[len(results) :]:
             reason = f"chain stopped: {results[-1].hook.label} blocked"
             text = f"{event}: {hook.label} is not run: {reason}"
@@ -104,7 +138,7 @@ class _Fired(msgspec.Struct, frozen=True):
         count = len(result.results)
         good = sum(hook_result.success for hook_result in result.results)
         log.debug(
-            f"{self.plan.event}{f' {self.subject}' if self.subject else ''}: {_verdict(result, processed)}"
+            f"{self.plan.event}{f' {self.subject}' if self.subject else ''}: {self._verdict()}"
             f" ({_health(result)}, {result.total_duration:.1f} ms)",
             kind="event",
             **common,
@@ -120,8 +154,16 @@ class _Fired(msgspec.Struct, frozen=True):
             suppressOutput=processed.suppress_output,
         )
 
+    def _verdict(self) -> str:
+        """What comes of the event, in a few words."""
+        if self.processed.should_stop:
+            return f"stops the agent: {self.processed.stop_reason}"
+        if _blocks(self.result) and self.result.final_output is not None:
+            return f"blocked: {self.result.final_output.get_effective_reason()}"
+        return f"goes on with another {', '.join(self.changed)}" if self.changed else "goes on"
 
-def _tell_hook(log: HookLogger, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
+
+def _tell_hook(log: HookLogger, result: HookExecutionResult, advice: str | None, common: Mapping[str, Any]) -> None:
     fields = {
         **common,
         **_who(result.hook),
@@ -149,7 +191,6 @@ def _tell_hook(log: HookLogger, result: HookExecutionResult, common: Mapping[str
         denies = result.output is not None and result.output.is_blocking_decision()
         meaning = "its onError is block" if denies else "the operation goes on without it"
         log.warn(f"{text} {place}; {meaning}", kind="hook", **fields)
-    advice = EVENT_TABLE[result.event].advice(result.output) if result.output is not None else None
     for complaint in (*result.complaints, *([advice] if advice else [])):
         log.warn(f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook))
 
@@ -190,15 +231,6 @@ def _decision(result: HookExecutionResult) -> str | None:
 def _blocks(result: AggregatedHookResult) -> bool:
     can_block = result.plan is not None and EVENT_TABLE[result.plan.event].can_block
     return can_block and result.final_output is not None and result.final_output.is_blocking_decision()
-
-
-def _verdict(result: AggregatedHookResult, processed: ProcessedHookResult) -> str:
-    """What comes of an event, in a few words."""
-    if processed.should_stop:
-        return f"stops the agent: {processed.stop_reason}"
-    if _blocks(result) and result.final_output is not None:
-        return f"blocked: {result.final_output.get_effective_reason()}"
-    return f"goes on with another {', '.join(result.effect)}" if result.effect else "goes on"
 
 
 def _who(hook: HookEntry) -> dict[str, Any]:

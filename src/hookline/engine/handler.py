@@ -211,10 +211,9 @@ class HookEventHandler:
             "transcript_path": self._facts.get_transcript_path(),
             **fields,
         }
-        request, response = fields.get("llm_request"), fields.get("llm_response")
-        if request is not None and (not isinstance(request, Mapping) or is_sdk_request(request)):
+        if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
             event_input["llm_request"] = self._translator.to_hook_llm_request(request)
-        if response is not None and (not isinstance(response, Mapping) or is_sdk_response(response)):
+        if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
             event_input["llm_response"] = self._translator.to_hook_llm_response(response)
         return event_input
 
@@ -228,6 +227,10 @@ def build_failure_envelope(
         success=False,
         errors=(HookError(message, stage=stage, details={"error": type(error).__name__, **(meta or {})}),),
     )
+
+
+def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
+    return isinstance(value, Mapping) and not is_sdk(value)
 
 
 def _subject(name: HookEventName, fields: Mapping[str, Any]) -> str | None:

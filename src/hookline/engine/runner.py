@@ -36,8 +36,8 @@ class HookRunner:
         self._limits = limits or ChildLimits()
         self._environ = environ or snapshots_of(os.environ)
         self._on_end = on_end
-        self._inherited: Mapping[str, str] = {}
-        self._inherited_from: tuple[str, Mapping[str, str]] | None = None
+        # Where hooks run, the environment around them, and the one that they get: replaced as a whole, for threads.
+        self._inherited: tuple[str | None, Mapping[str, str], Mapping[str, str]] = (None, {}, {})
 
     async def execute_hooks_parallel(
         self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
@@ -48,7 +48,7 @@ class HookRunner:
         inherited = self._environment_in(cwd)
         runnable = [hook for hook in hooks if _is_runnable(hook)]
         jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
-        on_end = self._on_end and partial(_tell_end, self._on_end, runnable)
+        on_end = None if self._on_end is None else partial(_tell_end, self._on_end, runnable)
         outcomes = iter(await run_children(jobs, limits=self._limits, on_end=on_end))
         return [
             read_outcome(hook, next(outcomes), stdin, can_block=EVENT_TABLE[hook.event].can_block)
@@ -75,12 +75,13 @@ class HookRunner:
         return results
 
     def _environment_in(self, cwd: str) -> Mapping[str, str]:
-        """What every hook finds in its environment: the same object as long as it is the same."""
-        given = cwd, self._environ()
-        if given != self._inherited_from:
-            self._inherited_from = cwd, dict(given[1])
-            self._inherited = {**given[1], **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-        return self._inherited
+        """What every hook finds in its environment; the same object while nothing changes, as it is encoded once."""
+        last_cwd, last, environment = self._inherited
+        now = self._environ()
+        if cwd != last_cwd or now != last:
+            environment = {**now, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            self._inherited = cwd, dict(now), environment
+        return environment
 
 
 def _tell_end(on_end: Callable[[HookEntry], None], hooks: Sequence[HookEntry], index: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hookline.contract.wire import stringify_json
 from hookline.log._appender import Appender
-from hookline.log.records import LogLevel, LogRecord, Tell, records_of
+from hookline.log.records import DeferringSink, LogLevel, LogRecord, Tell, records_of
 from hookline.log.redact import Redactor
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -22,7 +22,7 @@ _CLOSE_WAIT_S = 3.0
 _GATHER_S = 0.02
 
 
-class FileSink:
+class FileSink(DeferringSink):
     """Appends records to a file as JSON Lines, from a thread of its own that starts with the first record.
 
     The file is rotated to `<name>.1` and onwards; several processes may share it. What cannot be written is said once
@@ -45,11 +45,15 @@ class FileSink:
 
     def write(self, record: LogRecord) -> None:
         """Hand the record to the writer's thread; after `close()` it is dropped."""
-        self._writer().put(record)
+        self._writer().put(record, 1)
 
-    def write_later(self, tell: Tell, seconds: float) -> None:
+    def write_later(self, tell: Tell, seconds: float, count: int) -> None:
         """Hand what there is to tell to the writer's thread; after `close()` it is dropped."""
-        self._writer().put((tell, seconds))
+        if type(self).write is FileSink.write:
+            self._writer().put((tell, seconds, count), count)
+        else:  # whoever overrides `write` wants to see every record
+            for record in records_of(tell, seconds):
+                self.write(record)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until every record is in the file."""
@@ -105,8 +109,8 @@ class _Encoder:
         return value
 
 
-# A record, or what makes records, with its moment.
-_Item = LogRecord | tuple[Tell, float]
+# A record; or what makes records, of which moment (seconds since 1970), and how many of them.
+_Item = LogRecord | tuple[Tell, float, int]
 
 
 class _Writer:
@@ -121,18 +125,19 @@ class _Writer:
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._hurry = threading.Event()
+        self._waiting = 0
         self._lost = 0
 
-    def put(self, item: _Item) -> None:
+    def put(self, item: _Item, count: int) -> None:
         if self._stopped:
             return
-        waiting = self._queue.qsize()
-        if waiting == _BATCH:
-            self._hurry.set()
-        if waiting >= _MAX_WAITING:
-            with self._lock:
-                self._lost += 1
-            return
+        with self._lock:
+            if self._waiting >= _MAX_WAITING:
+                self._lost += count
+                return
+            self._waiting += count
+            if self._waiting >= _BATCH:
+                self._hurry.set()
         self._queue.put(item)
         if self._thread is None:
             self._start()
@@ -193,8 +198,14 @@ class _Writer:
 
     def _lines(self, batch: Iterable[_Item]) -> Iterable[bytes]:
         for item in batch:
-            for record in (item,) if isinstance(item, LogRecord) else records_of(*item):
-                yield self._encoder.line(record)
+            if isinstance(item, tuple):
+                tell, seconds, count = item
+                yield from map(self._encoder.line, records_of(tell, seconds))
+            else:
+                count = 1
+                yield self._encoder.line(item)
+            with self._lock:
+                self._waiting -= count
         with self._lock:
             lost, self._lost = self._lost, 0
         if lost:

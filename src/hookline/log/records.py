@@ -2,7 +2,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -51,13 +51,12 @@ class LogSink(Protocol):
         ...
 
 
-@runtime_checkable
-class PatientSink(LogSink, Protocol):
-    """A sink with a thread of its own, in which records can be made as well."""
+class DeferringSink:
+    """Base of sinks with a thread of their own, in which records can be made as well."""
 
-    def write_later(self, tell: "Tell", seconds: float) -> None:
-        """Take what there is to tell, of this moment, without making the caller wait."""
-        ...
+    def write_later(self, tell: "Tell", seconds: float, count: int) -> None:
+        """Take what there is to tell of a moment, about so many records, without making the caller wait."""
+        raise NotImplementedError
 
 
 class HookLogger:
@@ -65,8 +64,8 @@ class HookLogger:
 
     def __init__(self, sinks: Sequence[LogSink] = (), *, clock: Callable[[], float] = time.time) -> None:
         self._sinks = tuple(sinks)
-        self._patient = tuple(sink for sink in sinks if isinstance(sink, PatientSink))
-        self._prompt = tuple(sink for sink in sinks if not isinstance(sink, PatientSink))
+        self._deferring = tuple(sink for sink in self._sinks if isinstance(sink, DeferringSink))
+        self._immediate = tuple(sink for sink in self._sinks if not isinstance(sink, DeferringSink))
         self._clock = clock
 
     def debug(self, message: str, /, **fields: Any) -> None:
@@ -85,18 +84,20 @@ class HookLogger:
         """Record something that went wrong."""
         self._emit(LogLevel.ERROR, message, fields)
 
-    def later(self, tell: "Tell") -> None:
-        """Record what is told of this moment: in the threads of sinks that have one, else now.
+    def later(self, tell: "Tell", count: int) -> None:
+        """Record what is told of this moment, about so many records: in the threads of sinks that have one, else now.
 
         What it tells of must not change any more.
         """
+        if not self._sinks:
+            return
         now = self._clock()
-        for sink in self._patient:
+        for sink in self._deferring:
             with suppress(Exception):
-                sink.write_later(tell, now)
-        if self._prompt:
+                sink.write_later(tell, now, count)
+        if self._immediate:
             for record in records_of(tell, now):
-                _write(record, self._prompt)
+                _write(record, self._immediate)
 
     def close(self) -> None:
         """Let every sink finish, within bounded time."""
@@ -110,7 +111,7 @@ class HookLogger:
         _write(LogRecord(self._clock(), level, message, fields), self._sinks)
 
 
-# Tells a logger what has happened.
+# Says to a logger what has happened.
 Tell = Callable[[HookLogger], None]
 
 
@@ -121,15 +122,14 @@ def records_of(tell: Tell, seconds: float) -> list[LogRecord]:
     try:
         tell(log)
     except Exception as error:  # noqa: BLE001 - what cannot be told must not cost what comes after it
-        log.warn(
-            f"hookline failed while logging ({error!r}), so the log lacks what some hooks did; please report this",
-            kind="fault",
-            stage="logging",
-        )
+        said = f"hookline failed while logging ({type(error).__name__}), so the log lacks something"
+        log.warn(f"{said}; please report this", kind="fault", stage="logging")
     return records
 
 
 class _Records(list[LogRecord]):
+    """A sink that is the list of its records."""
+
     def write(self, record: LogRecord) -> None:
         self.append(record)
 

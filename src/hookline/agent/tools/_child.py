@@ -20,7 +20,9 @@ async def run_child(
     # Not before a command is really run: an agent without hooks loads nothing of the engine.
     from hookline.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
-    job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=context.environ, timeout_ms=timeout_ms)
+    # A copy, because the program's environment may change before the next command, and a job's must not.
+    environ = dict(context.environ)
+    job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
     (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))
     if outcome.error is not None:
         return replace(outcome, error=outcome.error.replace("the hook", "the command"))
