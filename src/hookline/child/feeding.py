@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 _SMALLEST_PIPE_BYTES = select.PIPE_BUF
 _USUAL_PIPE_BYTES = 1 << 16
 _LARGEST_PIPE_BYTES = 1 << 20
+# Then others get their turn, however fast the hook reads.
+_WRITES_IN_A_ROW = range(16)
 _NOTHING = memoryview(b"")
 
 
@@ -32,12 +34,16 @@ class SharedInputs:
         """How many bytes of a shared input are in the pipe now, without a copy."""
         if id(data) not in self._shared:
             return 0
-        source = self._fds.get(id(data))
-        if source is None:
-            source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
-            os.write(source, data)
-        with _without_sigpipe():
-            return _splice(source, feed, len(data))
+        lent = 0
+        # What goes wrong with it, goes right by writing.
+        with _without_sigpipe(), contextlib.suppress(OSError):
+            source = self._fds.get(id(data))
+            if source is None:
+                source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
+                os.write(source, data)
+            while now := os.splice(source, feed, len(data) - lent, offset_src=lent):
+                lent += now
+        return lent
 
 
 def put_before_start(feed: int, data: bytes) -> memoryview | None:
@@ -63,21 +69,15 @@ def write(feed: int, rest: memoryview) -> memoryview:
     """Writes what the pipe takes now and returns the rest; nothing is left for a hook that does not read."""
     with _without_sigpipe():
         try:
-            while rest:
+            for _ in _WRITES_IN_A_ROW:
                 rest = rest[os.write(feed, rest) :]
+                if not rest:
+                    break
         except BlockingIOError:
             return rest
         except BrokenPipeError:
             return _NOTHING
     return rest
-
-
-def _splice(source: int, feed: int, size: int) -> int:
-    done = 0
-    with contextlib.suppress(BlockingIOError, BrokenPipeError):
-        while now := os.splice(source, feed, size - done, offset_src=done):
-            done += now
-    return done
 
 
 def _without_sigpipe() -> contextlib.AbstractContextManager[None]:
@@ -97,6 +97,7 @@ def _sigpipe_blocked() -> Iterator[None]:
         yield
     finally:
         if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
+            # The pending one is this thread's own.
             signal.sigwait((signal.SIGPIPE,))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -119,6 +119,11 @@ class _Batch:
             if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
                 return False
             self.outcomes[index] = _not_started(error=_refusal(error, job))
+        except BaseException:  # an interruption: what runs is ended when the batch is closed
+            if not child.is_started:
+                self._running.remove(child)
+                SLOTS.give_back()
+            raise
         return True
 
     def all_ended(self) -> asyncio.Future[None]:
@@ -156,13 +161,14 @@ class _Batch:
 
     def ended(self, child: RunningChild) -> None:
         """Keeps the outcome of a child and its slot for the next."""
+        child.due = _NEVER
         self._running.remove(child)
         SLOTS.give_back()
         self.outcomes[child.index] = child.outcome()
-        if self._on_end is not None:
-            self._on_end(child.index)
         if not self._running and self._idle and not self._idle.done():
             self._idle.set_result(None)
+        if self._on_end is not None:
+            self._on_end(child.index)
 
     def _set_alarm(self, when: float) -> None:
         if self._alarm:
@@ -173,13 +179,15 @@ class _Batch:
 
     def _ring(self) -> None:
         now = time.monotonic()
+        # While it rings, no child sets the alarm: that is done for all of them at the end, whatever happens.
         self._alarm_at = _ALREADY
-        for child in tuple(self._running):
-            while child.due <= now:
-                child.due = _NEVER
-                child.do_due()
-        self._alarm_at = _NEVER
-        self.wake_at(min((child.due for child in self._running), default=_NEVER))
+        try:
+            for child in tuple(self._running):
+                while child.due <= now:
+                    child.do_due()
+        finally:
+            self._alarm_at = _NEVER
+            self.wake_at(min((child.due for child in self._running), default=_NEVER))
 
 
 def _most_at_once(wanted: int) -> int:

@@ -12,12 +12,14 @@ _POLL_S = 0.05
 # Orphans are reaped by init, in its own time: at once almost everywhere, within two seconds in some containers.
 _GONE_S = 2.5
 _GONE_POLL_S = 0.005
+# How long a killed child takes to be gone; the program waits for it only where it gets no thread.
+_DYING_S = 0.1
 
 
 class Reaper:
     """Kills process groups when their time is up, in one thread that lives only while there are any."""
 
-    _lock: threading.Lock
+    _lock: threading.RLock
     _running: set[int]
     _kill_at: dict[int, float]
     _unreaped: set[int]
@@ -51,7 +53,7 @@ class Reaper:
                     self._thread.start()
                 except RuntimeError:  # the system gives us no thread
                     self._thread = None
-                    self._kill_all()
+                    self._end_adopted_now()
 
     def end_with_program(self) -> None:
         """Kills every group that is still waited for, and from now on at once whatever comes."""
@@ -64,12 +66,22 @@ class Reaper:
 
     def start_over(self) -> None:
         """Forgets everything: after a fork it is the parent's business."""
-        self._lock = threading.Lock()
+        # May be taken again by its own thread, when collecting garbage ends a forgotten child.
+        self._lock = threading.RLock()
         self._running = set()
         self._kill_at = {}
         self._unreaped = set()
         self._thread = None
         self._is_over = False
+
+    def _end_adopted_now(self) -> None:
+        for group in self._kill_at:
+            signal_group(group, signal.SIGKILL)
+        self._kill_at.clear()
+        until = time.monotonic() + _DYING_S
+        while self._unreaped and time.monotonic() < until:
+            self._unreaped = {pid for pid in self._unreaped if not _reap(pid)}
+            time.sleep(_GONE_POLL_S if self._unreaped else 0)
 
     def _kill_all(self) -> None:
         for group in (*self._kill_at, *self._running):

@@ -55,7 +55,10 @@ class RunningChild:
     _is_killed = False
     _has_ended = False
     _is_watching_pipes = False
+    _pid = 0
     _pidfd = -1
+    _feed = -1
+    _stdout = _stderr = Stream(-1, 0)
 
     def __init__(self, batch: Surroundings, index: int, job: ChildJob) -> None:
         self.index = index
@@ -92,6 +95,11 @@ class RunningChild:
             # It runs, so it must not be started again.
             self._abandon_unwatched(error)
 
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a process."""
+        return self._pid > 0
+
     def outcome(self) -> ChildOutcome:
         """What became of it."""
         exit_code: int | None = None
@@ -120,6 +128,8 @@ class RunningChild:
             self._terminated_at = time.monotonic()
             _terminate_group(self._pid)
             self._wake_at(self._kill_at())
+            # It may have more to say before it ends than its pipes hold.
+            self._watch_pipes()
 
     def kill(self) -> None:
         """Ends the whole group now."""
@@ -140,8 +150,11 @@ class RunningChild:
         elif self._terminated_at is not None:
             self.kill()
         elif self._is_watching_pipes:
-            self._timed_out = True
-            self.terminate()
+            if _is_over(self._pid):  # in time, but the loop was busy
+                self._process_ended()
+            else:
+                self._timed_out = True
+                self.terminate()
         else:
             self._wake_at(self._deadline)
             self._watch_pipes()
@@ -189,11 +202,12 @@ class RunningChild:
             for stream in (self._stdout, self._stderr):
                 if stream.fd >= 0:
                     self._batch.watcher.reads(stream.fd, partial(self._read, stream))
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             self._abandon_unwatched(error)
 
     def _abandon_unwatched(self, error: Exception) -> None:
-        self._error = f"the hook could not be watched and was ended: {error}"
+        if not self._has_ended:
+            self._error = f"the hook could not be watched and was ended: {error}"
         self.abandon()
 
     def _feed_more(self) -> None:
@@ -223,11 +237,21 @@ class RunningChild:
     def _process_ended(self, status: int | None = None) -> None:
         if self._has_ended:  # let go meanwhile
             return
-        self._has_ended = True
         self._stop_watching_end()
-        self._status = _reap(self._pid) if status is None else status
-        if self._status is None:
-            self._error = _LOST
+        if status is None:
+            try:
+                reaped, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:
+                self._error = _LOST
+            else:
+                if not reaped:  # somebody traces it, and is told first
+                    self._batch.watcher.ends_late(self._pid, self._process_ended)
+                    return
+        self._has_ended = True
+        self._status = status
+        self._finish()
+
+    def _finish(self) -> None:
         REAPER.untrack(self._pid)
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)
@@ -255,13 +279,14 @@ class RunningChild:
         return (self._terminated_at or 0.0) + self._batch.limits.grace_s
 
 
-def _reap(pid: int) -> int | None:
-    """The status of an ended child; None if somebody else has taken it."""
+def _is_over(pid: int) -> bool:
+    """Whether a child has ended, which is left to be waited for."""
+    if not hasattr(os, "waitid"):
+        return False
     try:
-        reaped, status = os.waitpid(pid, os.WNOHANG)
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
-        return None
-    return status if reaped else None
+        return True
 
 
 def _spawn(job: ChildJob, stdio: Stdio) -> int:

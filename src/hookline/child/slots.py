@@ -36,11 +36,12 @@ class Slots:
         loop = asyncio.get_running_loop()
         first = True
         while True:
+            # Not under the lock: making it may collect garbage, and that may give back the slot of a forgotten child.
+            turn: asyncio.Future[None] = loop.create_future()
             with self._lock:
                 if self._taken < limit and not (first and self._line):
                     self._taken += 1
                     return
-                turn: asyncio.Future[None] = loop.create_future()
                 if first:
                     self._line.append(turn)
                 else:

@@ -54,10 +54,10 @@ def _by_fork_exec(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     stdin, stdout, stderr = stdio
     sys.audit("subprocess.Popen", executable, argv, cwd, None)
     told, tells = os.pipe2(_NEITHER_INHERITED_NOR_WAITING)
-    if tells <= _HIGHEST_STDIO:
-        tells = _moved_above_stdio(tells)
     try:
         try:
+            if tells <= _HIGHEST_STDIO:
+                tells = _moved_above_stdio(tells)
             pid: int = _fork_exec(
                 argv,
                 (executable,),
@@ -116,10 +116,11 @@ def _told(fd: int) -> bytes:
 
 
 def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
-    # As _posixsubprocess writes it: "OSError:hexadecimal errno:where", where "noexec" is before the exec.
+    # As _posixsubprocess writes it: "OSError:hexadecimal errno:where", where "noexec" is before the exec, in newer
+    # versions "noexec:chdir".
     _, code, where = message.split(b":", 2)
     number = int(code, 16)
-    if where == b"noexec":
+    if where.startswith(b"noexec"):
         return OSError(number, os.strerror(number), cwd)
     return ExecError(number, os.strerror(number), os.fsdecode(executable))
 

@@ -41,19 +41,23 @@ class Watcher(Protocol):
         That is to be forgotten and closed by who asked for it. It is negative where a thread waits.
         """
 
+    def ends_late(self, pid: int, ended: Ended) -> None:
+        """Calls `ended` once, when the child can be waited for."""
+
 
 def watcher_for(loop: asyncio.AbstractEventLoop) -> Watcher:
     """The watcher of this loop, made of what the system has."""
     if not facilities().has_pidfd:
         return LoopWatcher(loop)
-    watcher: EpollWatcher | None = getattr(loop, _ATTRIBUTE, None)
+    reference: weakref.ref[EpollWatcher] | None = getattr(loop, _ATTRIBUTE, None)
+    watcher = reference() if reference else None
     if watcher is None:
         try:
             watcher = EpollWatcher(loop)
         except OSError:  # no descriptor left for it
             return LoopWatcher(loop)
-        # The loop owns it, so that both go together, with everything that still hangs on them.
-        setattr(loop, _ATTRIBUTE, watcher)
+        # The loop's readers own it, so that it goes when the loop is closed, with everything that still hangs on it.
+        setattr(loop, _ATTRIBUTE, weakref.ref(watcher))
     return watcher
 
 
@@ -80,8 +84,11 @@ class LoopWatcher:
                 self._loop.remove_writer(fd)
 
     def ends(self, pid: int, ended: Ended) -> int:  # noqa: D102 - see the protocol
-        _wait_in_thread(self._loop, pid, ended)
+        self.ends_late(pid, ended)
         return _NO_FD
+
+    def ends_late(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+        _wait_in_thread(self._loop, pid, ended)
 
 
 class EpollWatcher:
@@ -109,8 +116,7 @@ class EpollWatcher:
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:  # no descriptor left for it, or gone and reaped already, by somebody else
-            if loop := self._loop():
-                _wait_in_thread(loop, pid, ended)
+            self.ends_late(pid, ended)
             return _NO_FD
         try:
             self.reads(pidfd, ended)
@@ -118,6 +124,10 @@ class EpollWatcher:
             os.close(pidfd)
             raise
         return pidfd
+
+    def ends_late(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
+        if loop := self._loop():
+            _wait_in_thread(loop, pid, ended)
 
     def _turn(self) -> None:
         for fd, _ in self._epoll.poll(0):
@@ -129,12 +139,12 @@ class EpollWatcher:
 def _wait_in_thread(loop: asyncio.AbstractEventLoop, pid: int, ended: Ended) -> None:
     """Calls `ended`, a method, on the loop's thread when the child has ended."""
     # Waiting must not keep alive what a closed loop left behind: its end ends the hook.
-    reference = weakref.WeakMethod(ended)
+    reference, its_loop = weakref.WeakMethod(ended), weakref.ref(loop)
 
     def wait() -> None:
         status = _wait(pid)
-        method = reference()
-        if method:
+        method, loop = reference(), its_loop()
+        if method and loop:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(method, status)
 
