@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
 
 
+# Pipes are not watched for a millisecond for each hook of an event: with so many there is time before that.
+MANY = 3000
+
+
 def refuse(*_given: object) -> None:
     """Refuses as epoll does when the user watches too much."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -53,14 +57,14 @@ def test_a_known_exit_code_is_kept_when_the_pipes_cannot_be_watched(
 ) -> None:
     """A deny of a hook that left a background process is no less a deny."""
     refuse_pipes(monkeypatch)
-    (outcome,) = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2")]))
+    outcome, *_ = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2"), *[job("", timeout_ms=0)] * MANY]))
     assert (outcome.exit_code, outcome.stderr, outcome.error) == (2, b"no\n", None)
 
 
 def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path: Path) -> None:
     """However early that is: it can clean up and end, and need not be killed."""
     command = "trap 'head -c 300000 /dev/zero; echo > cleaned; exit' TERM; echo > ready; while :; do sleep 0.01; done"
-    idle = [job("true", timeout_ms=0)] * 500
+    idle = [job("", timeout_ms=0)] * MANY
 
     async def main() -> float:
         task = asyncio.create_task(run_children([job(command), *idle]))
