@@ -246,12 +246,14 @@ def _complaints(value: Mapping[str, Any]) -> list[str]:
 
 
 def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, type], deciding: str) -> list[str]:
+    wrong = {
+        name for name, given in value.items() if given is not None and type(given) is not fields.get(name, type(given))
+    }
     said = []
-    for name, expected in fields.items():
-        given = value.get(name)
-        if given is not None and type(given) is not expected:
+    for name in fields if wrong else ():
+        if name in wrong:
             consequence = "shown as text" if name in _SHOWN_AS_TEXT else "ignored"
-            said.append(f"{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}")
+            said.append(f"{name} is {kind_of(value[name])}, expected {_TYPE_NAMES[fields[name]]}; {consequence}")
     decision = value.get(deciding)
     if isinstance(decision, str) and decision not in _DECISIONS:
         said.append(f"{deciding} {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")
