@@ -114,9 +114,9 @@ def test_no_baggage_costs_a_deny(baggage: str) -> None:
         pytest.param(
             {"hookSpecificOutput": {"permissionDecision": "denied", "tool_input": "x", "additionalContext": 1}},
             (
+                f"hookSpecificOutput.permissionDecision 'denied' {CHOICES}",
                 "hookSpecificOutput.tool_input is a string, expected an object; ignored",
                 "hookSpecificOutput.additionalContext is a number, expected a string; ignored",
-                f"hookSpecificOutput.permissionDecision 'denied' {CHOICES}",
             ),
             id="inside",
         ),

@@ -33,6 +33,11 @@ _SPECIFIC_FIELDS: Mapping[str, type] = {
 }
 _TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 _SHOWN_AS_TEXT = frozenset({"reason", "stopReason", "systemMessage", "permissionDecisionReason"})
+_MISPLACED = {
+    "": "stands at the top level; it counts only inside hookSpecificOutput",
+    "hookSpecificOutput.": "counts only at the top level",
+}
+_DECIDING = frozenset({"decision", "permissionDecision"})
 _DECISIONS = frozenset(decision.value for decision in HookDecision)
 
 
@@ -140,8 +145,9 @@ class BeforeToolHookOutput(DefaultHookOutput):
 
     def is_blocking_decision(self) -> bool:
         """True when either the decision or the compatibility field blocks."""
-        permission = self.hook_specific_output.get("permissionDecision")
-        return self.decision in BLOCKING_DECISIONS or permission in ("block", "deny")
+        if self.decision in BLOCKING_DECISIONS:
+            return True
+        return self.hook_specific_output.get("permissionDecision") in ("block", "deny")
 
     def get_effective_reason(self) -> str:
         """The compatibility reason, or else the ordinary one."""
@@ -228,33 +234,26 @@ def _plain_text_complaints(text: str) -> tuple[str, ...]:
 
 
 def _complaints(value: Mapping[str, Any]) -> list[str]:
-    specific = value.get("hookSpecificOutput")
-    said = _wrong_fields(value, _COMMON_FIELDS, "decision")
-    said += [
-        f"{name} stands at the top level; it counts only inside hookSpecificOutput"
-        for name in value
-        if name in _SPECIFIC_FIELDS
-    ]
-    if isinstance(specific, dict):
-        said += [
-            f"hookSpecificOutput.{wrong}" for wrong in _wrong_fields(specific, _SPECIFIC_FIELDS, "permissionDecision")
-        ]
-        said += [
-            f"hookSpecificOutput.{name} counts only at the top level" for name in specific if name in _COMMON_FIELDS
-        ]
+    said = _complaints_of(value, "", _COMMON_FIELDS, _SPECIFIC_FIELDS)
+    if isinstance(specific := value.get("hookSpecificOutput"), dict):
+        said += _complaints_of(specific, "hookSpecificOutput.", _SPECIFIC_FIELDS, _COMMON_FIELDS)
     return said
 
 
-def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, type], deciding: str) -> list[str]:
-    wrong = {
-        name for name, given in value.items() if given is not None and type(given) is not fields.get(name, type(given))
-    }
+def _complaints_of(
+    value: Mapping[str, Any], prefix: str, fields: Mapping[str, type], elsewhere: Mapping[str, type]
+) -> list[str]:
+    """What is wrong with the fields of one object, given those that belong there and those that do not."""
     said = []
-    for name in fields if wrong else ():
-        if name in wrong:
-            consequence = "shown as text" if name in _SHOWN_AS_TEXT else "ignored"
-            said.append(f"{name} is {kind_of(value[name])}, expected {_TYPE_NAMES[fields[name]]}; {consequence}")
-    decision = value.get(deciding)
-    if isinstance(decision, str) and decision not in _DECISIONS:
-        said.append(f"{deciding} {decision!r} is not one of block, deny, allow, approve, ask; nothing was decided")
+    for name, given in value.items():
+        expected = fields.get(name)
+        if expected is None:
+            if name in elsewhere:
+                said.append(f"{prefix}{name} {_MISPLACED[prefix]}")
+        elif type(given) is not expected:
+            if given is not None:
+                consequence = "shown as text" if name in _SHOWN_AS_TEXT else "ignored"
+                said.append(f"{prefix}{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}")
+        elif name in _DECIDING and given not in _DECISIONS:
+            said.append(f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided")
     return said

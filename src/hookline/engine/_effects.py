@@ -16,7 +16,8 @@ def no_effect(_event_input: Mapping[str, Any], _output: DefaultHookOutput) -> No
 
 def tool_input_effect(event_input: Mapping[str, Any], output: DefaultHookOutput) -> dict[str, Any] | None:
     """The arguments that the tool runs with."""
-    return _changed("tool_input", event_input, chain_tool_input(event_input, output)) if _goes_on(output) else None
+    changed = _changed("tool_input", event_input, chain_tool_input(event_input, output))
+    return changed if changed and _goes_on(output) else None
 
 
 def llm_request_effect(event_input: Mapping[str, Any], output: DefaultHookOutput) -> dict[str, Any] | None:

@@ -16,22 +16,27 @@ _MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 def merge_or_decision(outputs: Outputs) -> dict[str, Any]:
     """Any block blocks, any stop stops, any suppression suppresses; texts are joined, the rest is replaced by key."""
     merged = _stop_fields(outputs)
-    suppressed, blocking, reasons, messages = False, None, [], []
+    suppressed, blocking = False, None
+    reasons: list[str] = []
+    messages: list[str] = []
     for output in outputs:
         suppressed = suppressed or output.suppress_output
-        reasons.append(output.reason)
-        messages.append(output.system_message)
         if output.is_blocking_decision():
             blocking = output
+        if reason := output.reason:
+            reasons.append(reason)
+        if message := output.system_message:
+            messages.append(message)
     merged["suppressOutput"] = suppressed
     if blocking is not None:
         merged["decision"] = _blocking_decision(blocking)
     elif merged["continue"]:
         merged["decision"] = "allow"
-    _join(merged, "reason", reasons)
-    _join(merged, "systemMessage", messages)
-    specific = _merge_specific(outputs)
-    if specific:
+    if reasons:
+        merged["reason"] = "\n".join(reasons)
+    if messages:
+        merged["systemMessage"] = "\n".join(messages)
+    if specific := _merge_specific(outputs):
         merged["hookSpecificOutput"] = specific
     return merged
 
@@ -76,9 +81,10 @@ def merge_last_wins(outputs: Outputs) -> dict[str, Any]:
 
 
 def _stop_fields(outputs: Outputs) -> dict[str, Any]:
-    reasons = [output.stop_reason for output in outputs if output.should_stop_execution()]
-    fields: dict[str, Any] = {"continue": not reasons}
-    _join(fields, "stopReason", reasons)
+    stopping = [output for output in outputs if output.should_stop_execution()]
+    fields: dict[str, Any] = {"continue": not stopping}
+    if stopping:
+        _join(fields, "stopReason", [output.stop_reason for output in stopping])
     return fields
 
 
@@ -95,7 +101,8 @@ def _join(merged: dict[str, Any], name: str, texts: Sequence[str | None]) -> Non
 def _merge_specific(outputs: Outputs) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for output in outputs:
-        _overlay(merged, output.hook_specific_output, _TOOL_INPUT_BY_KEY)
+        if specific := output.hook_specific_output:
+            _overlay(merged, specific, _TOOL_INPUT_BY_KEY)
     if not merged:
         return merged
     _join(merged, "additionalContext", [output.get_additional_context() for output in outputs])

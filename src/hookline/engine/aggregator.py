@@ -27,7 +27,9 @@ class HookAggregator:
         `event_input` is what the hooks were told; `started` when the event began, on the clock of `time.perf_counter`.
         """
         row = EVENT_TABLE[event]
-        success, outputs, errors = True, list[DefaultHookOutput](), list[HookError]()
+        success = True
+        outputs: list[DefaultHookOutput] = []
+        errors: list[HookError] = []
         for result in results:
             success = success and result.success
             if result.output is not None:

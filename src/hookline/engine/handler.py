@@ -19,8 +19,6 @@ from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
     HookError,
-    HookExecutionPlan,
-    HookExecutionResult,
     make_empty_success_result,
 )
 from hookline.contract.wire import utc_timestamp
@@ -164,7 +162,8 @@ class HookEventHandler:
             stage = "execution"
             if self._observer is not None:
                 self._show(name, lambda observer: observer.hooks_started(plan, subject))
-            results = await self._run(plan, event_input)
+            run = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
+            results = await run(plan.hooks, event_input)
             stage = "aggregation"
             result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
@@ -197,17 +196,12 @@ class HookEventHandler:
             traceback="".join(traceback.format_exception(error)),
         )
 
-    async def _run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
-        if plan.sequential:
-            return await self._runner.execute_hooks_sequential(plan.hooks, event_input)
-        return await self._runner.execute_hooks_parallel(plan.hooks, event_input)
-
     def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         event_input = {
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
-            "hook_event_name": name.value,
+            "hook_event_name": str(name),
             "transcript_path": self._facts.get_transcript_path(),
             **fields,
         }

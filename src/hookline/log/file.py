@@ -47,13 +47,14 @@ class FileSink(DeferringSink):
         """Hand the record to the writer's thread; after `close()` it is dropped."""
         self._writer().put(record, 1)
 
+    @property
+    def defers(self) -> bool:
+        """False for who overrides `write`, and so wants to see every record."""
+        return type(self).write is FileSink.write
+
     def write_later(self, tell: Tell, seconds: float, count: int) -> None:
         """Hand what there is to tell to the writer's thread; after `close()` it is dropped."""
-        if type(self).write is FileSink.write:
-            self._writer().put((tell, seconds, count), count)
-        else:  # whoever overrides `write` wants to see every record
-            for record in records_of(tell, seconds):
-                self.write(record)
+        self._writer().put((tell, seconds, count), count)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until every record is in the file."""

@@ -2,7 +2,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import msgspec
 
@@ -54,6 +54,11 @@ class LogSink(Protocol):
 class DeferringSink:
     """Base of sinks with a thread of their own, in which records can be made as well."""
 
+    @property
+    def defers(self) -> bool:
+        """Whether it does so; else it is given records, like any other sink."""
+        return True
+
     def write_later(self, tell: "Tell", seconds: float, count: int) -> None:
         """Take what there is to tell of a moment, about so many records, without making the caller wait."""
         raise NotImplementedError
@@ -64,8 +69,8 @@ class HookLogger:
 
     def __init__(self, sinks: Sequence[LogSink] = (), *, clock: Callable[[], float] = time.time) -> None:
         self._sinks = tuple(sinks)
-        self._deferring = tuple(sink for sink in self._sinks if isinstance(sink, DeferringSink))
-        self._immediate = tuple(sink for sink in self._sinks if not isinstance(sink, DeferringSink))
+        self._deferring = tuple(sink for sink in self._sinks if _defers(sink))
+        self._immediate = tuple(sink for sink in self._sinks if not _defers(sink))
         self._clock = clock
 
     def debug(self, message: str, /, **fields: Any) -> None:
@@ -93,8 +98,10 @@ class HookLogger:
             return
         now = self._clock()
         for sink in self._deferring:
-            with suppress(Exception):
+            try:  # noqa: SIM105 - this is on the way of every event, where a context manager can be measured
                 sink.write_later(tell, now, count)
+            except Exception:  # noqa: BLE001, S110 - as in _write
+                pass
         if self._immediate:
             for record in records_of(tell, now):
                 _write(record, self._immediate)
@@ -135,6 +142,10 @@ class _Records(list[LogRecord]):
 
     def close(self) -> None:
         pass
+
+
+def _defers(sink: LogSink) -> TypeGuard[DeferringSink]:
+    return isinstance(sink, DeferringSink) and sink.defers
 
 
 def _write(record: LogRecord, sinks: Sequence[LogSink]) -> None:
