@@ -56,5 +56,7 @@ def test_reading_tells_the_end_from_a_pause() -> None:
     assert (stream.reads(), stream.reads(), stream.reads_to_the_end()) == (True, True, False)
     os.write(sink, b"more")
     os.close(sink)
-    assert (stream.reads_to_the_end(), stream.reads(), stream.kept()) == (True, False, b"somemore")
-    os.close(source)
+    assert (stream.reads_to_the_end(), stream.kept(), stream.fd) == (True, b"somemore", -1)
+    assert stream.reads_to_the_end()
+    with pytest.raises(OSError, match="descriptor"):
+        os.fstat(source)

@@ -31,7 +31,7 @@ class ChildLimits:
     """For the whole program, on all its loops; jobs beyond it wait for their turn."""
 
 
-class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of one job."""
 
     exit_code: int | None

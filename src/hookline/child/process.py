@@ -29,6 +29,11 @@ _PAUSES_ALONE = 5
 # How long children are started in a row.
 _TURN_S = 0.0005
 
+# How long a new child is only waited for.
+_QUIET_S = 0.005
+_QUIET_S_PER_CHILD = 0.001
+
+# So many children find room in any program, so that it need not be asked how many may run.
 _SURELY_AFFORDABLE = 16
 _DESCRIPTORS_PER_CHILD = 4
 _DESCRIPTORS_FOR_OTHERS = 64
@@ -79,14 +84,16 @@ class _Batch:
     def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
         self.limits = limits
         self._on_end = on_end
-        self.count = len(jobs)
-        self.inputs = SharedInputs(job.stdin for job in jobs) if self.count > 1 else None
-        self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
-        if self.count > _SURELY_AFFORDABLE:
+        count = len(jobs)
+        self.inputs = SharedInputs(job.stdin for job in jobs) if count > 1 else None
+        self.quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * count)
+        if count > _SURELY_AFFORDABLE:
             self._most = _most_at_once(limits.max_concurrent)
+        else:
+            self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
         self._loop = asyncio.get_running_loop()
         self.watcher = watcher_for(self._loop)
-        self.outcomes = [_NEVER_STARTED] * self.count
+        self.outcomes = [_NEVER_STARTED] * count
         self._running: set[RunningChild] = set()
 
     def starts_at_once(self, index: int, job: ChildJob) -> bool:
@@ -174,8 +181,8 @@ class _Batch:
         if self._alarm:
             self._alarm.cancel()
         self._alarm_at = when
-        delay = min(max(0.0, when - time.monotonic()), _LONGEST_ALARM_S)
-        self._alarm = self._loop.call_later(delay, self._ring)
+        delay = when - time.monotonic()
+        self._alarm = self._loop.call_later(min(delay, _LONGEST_ALARM_S), self._ring)
 
     def _ring(self) -> None:
         now = time.monotonic()

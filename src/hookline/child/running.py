@@ -15,9 +15,6 @@ from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import ExecError, Stdio, spawn
 from hookline.child.watch import Watcher
 
-# How long a new child is only waited for, and its output left in the pipes.
-_QUIET_S = 0.005
-_QUIET_S_PER_CHILD = 0.001
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
 
@@ -33,7 +30,8 @@ class Surroundings(Protocol):
 
     limits: ChildLimits
     inputs: SharedInputs | None
-    count: int
+    quiet_s: float
+    """How long a new child is only waited for, and its output left in the pipes."""
     watcher: Watcher
 
     def wake_at(self, when: float) -> None:
@@ -141,8 +139,8 @@ class RunningChild:
     def do_due(self) -> None:
         """Does what comes next when nothing else has happened until `due`."""
         if self._has_ended:
-            self._close(self._stdout)
-            self._close(self._stderr)
+            self._stdout.close()
+            self._stderr.close()
             self._batch.ended(self)
         elif self._is_killed:
             self._error = _UNKILLABLE
@@ -169,8 +167,8 @@ class RunningChild:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=True)
             self._has_ended = True
         self._stop_feeding()
-        self._close(self._stdout)
-        self._close(self._stderr)
+        self._stdout.close()
+        self._stderr.close()
         REAPER.untrack(self._pid)
         self._batch.ended(self)
 
@@ -187,8 +185,7 @@ class RunningChild:
         # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and by
         # the closing of both pipes costs more than all the rest. Who runs longer is watched.
         self._deadline = self._started + self._job.timeout_ms / 1000
-        quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * self._batch.count)
-        self._wake_at(min(self._started + quiet_s, self._deadline))
+        self._wake_at(min(self._started + self._batch.quiet_s, self._deadline))
 
     def _wake_at(self, when: float) -> None:
         self.due = when
@@ -200,8 +197,7 @@ class RunningChild:
         self._is_watching_pipes = True
         try:
             for stream in (self._stdout, self._stderr):
-                if stream.fd >= 0:
-                    self._batch.watcher.reads(stream.fd, partial(self._read, stream))
+                stream.watch(self._batch.watcher, partial(self._read, stream))
         except (OSError, RuntimeError) as error:
             self._abandon_unwatched(error)
 
@@ -223,16 +219,9 @@ class RunningChild:
 
     def _read(self, stream: Stream) -> None:
         if not stream.reads():
-            self._close(stream)
+            stream.close()
             if self._has_ended and self._stdout.fd < 0 and self._stderr.fd < 0:
                 self._batch.ended(self)
-
-    def _close(self, stream: Stream) -> None:
-        if stream.fd >= 0:
-            if self._is_watching_pipes:
-                self._batch.watcher.forget(stream.fd)
-            os.close(stream.fd)
-            stream.fd = -1
 
     def _process_ended(self, status: int | None = None) -> None:
         if self._has_ended:  # let go meanwhile
@@ -256,14 +245,9 @@ class RunningChild:
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)
         self._stop_feeding()
-        is_read = True
-        for stream in (self._stdout, self._stderr):
-            if stream.fd >= 0:
-                if stream.reads_to_the_end():
-                    self._close(stream)
-                else:
-                    is_read = False
-        if is_read:
+        # Both are read, whatever is found in the first.
+        is_read = self._stdout.reads_to_the_end()
+        if self._stderr.reads_to_the_end() and is_read:
             self._batch.ended(self)
         else:
             self._wake_at(time.monotonic() + self._batch.limits.pipe_grace_s)

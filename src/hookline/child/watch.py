@@ -119,10 +119,11 @@ class EpollWatcher:
             self.ends_late(pid, ended)
             return _NO_FD
         try:
-            self.reads(pidfd, ended)
+            self._epoll.register(pidfd, select.EPOLLIN)
         except OSError:
             os.close(pidfd)
             raise
+        self._ready[pidfd] = ended
         return pidfd
 
     def ends_late(self, pid: int, ended: Ended) -> None:  # noqa: D102 - see the protocol
