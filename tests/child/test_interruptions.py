@@ -4,6 +4,7 @@ import asyncio
 import errno
 import gc
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -18,8 +19,6 @@ from hookline.child.slots import SLOTS
 from hookline.child.watch import EpollWatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.child.conftest import MakeJob, Run
 
 
@@ -32,21 +31,11 @@ def refuse(*_given: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def refuse_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the ends of children be watched, and nothing that is watched later."""
-    genuine = EpollWatcher.reads
-
-    def reads(self: EpollWatcher, fd: int, ready: "Callable[[], None]") -> None:
-        (genuine if "pidfd" in Path(f"/proc/self/fd/{fd}").readlink().name else refuse)(self, fd, ready)
-
-    monkeypatch.setattr(EpollWatcher, "reads", reads)
-
-
 def test_a_hook_that_cannot_be_watched_leaves_the_others_their_deadlines(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when its own deadline is over at the same time."""
-    refuse_pipes(monkeypatch)
+    monkeypatch.setattr(EpollWatcher, "reads", refuse)
     jobs = [job("sleep 60", timeout_ms=4), job("sleep 60", timeout_ms=300)]
     outcomes = asyncio.run(asyncio.wait_for(run_children(jobs), 10))
     assert ["could not be watched" in (outcome.error or "") for outcome in outcomes] == [True, True]
@@ -56,7 +45,7 @@ def test_a_known_exit_code_is_kept_when_the_pipes_cannot_be_watched(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deny of a hook that left a background process is no less a deny."""
-    refuse_pipes(monkeypatch)
+    monkeypatch.setattr(EpollWatcher, "reads", refuse)
     outcome, *_ = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2"), *[job("", timeout_ms=0)] * MANY]))
     assert (outcome.exit_code, outcome.stderr, outcome.error) == (2, b"no\n", None)
 
@@ -92,6 +81,36 @@ def test_a_hook_that_ended_while_the_loop_was_busy_ended_in_time(run_loop: Any, 
 
     outcome = run_loop(main())
     assert (outcome.exit_code, outcome.timed_out) == (2, False)
+
+
+TRACED = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+ANYBODY, PR_SET_PTRACER, PTRACE_SEIZE = ctypes.c_long(-1), 0x59616D61, 0x4206
+libc.prctl(PR_SET_PTRACER, ANYBODY, 0, 0, 0)
+heard, tells = os.pipe()
+if os.fork() == 0:
+    for fd in (0, 1, 2, heard):
+        os.close(fd)
+    os.write(tells, bytes([libc.ptrace(PTRACE_SEIZE, os.getppid(), None, None) == 0]))
+    os.close(tells)
+    time.sleep(0.3)
+    os._exit(0)
+os.close(tells)
+os._exit(3 if os.read(heard, 1) == bytes([1]) else 77)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ptrace is called as Linux has it")
+def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
+    """Whoever traces a process is told of its end first, and only then its parent."""
+    (tmp_path / "traced.py").write_text(TRACED)
+    outcome, other = run(job(f"'{sys.executable}' traced.py"), job("exit 2"))
+    if outcome.exit_code == 77:
+        pytest.skip("tracing is not allowed here")
+    assert (outcome.exit_code, outcome.signal, outcome.error) == (3, None, None)
+    assert outcome.duration_ms >= 300
+    assert other.exit_code == 2
 
 
 def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:

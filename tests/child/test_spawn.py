@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hookline.child.command import Invocation
-from hookline.child.spawn import ExecError, Stdio, spawn
+from hookline.child.spawn import ExecError, Stdio, _error, spawn
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
@@ -45,3 +45,10 @@ def test_a_wrong_directory_is_no_fault_of_the_program(null: Stdio) -> None:
         spawn(Invocation(b"/bin/true", ("true",), ()), "/no/such/place", null)
     assert not isinstance(caught.value, ExecError)
     assert caught.value.filename == "/no/such/place"
+
+
+@pytest.mark.parametrize("where", ["noexec", "noexec:chdir"])
+def test_what_newer_pythons_say_of_a_wrong_directory_is_understood(where: str) -> None:
+    """They name the call that failed; it is no fault of the program either way."""
+    error = _error(f"OSError:2:{where}".encode(), "/no/such/place", b"/bin/true")
+    assert (type(error), error.errno, error.filename) == (FileNotFoundError, errno.ENOENT, "/no/such/place")

@@ -107,6 +107,16 @@ def test_what_cannot_be_done_is_one_clear_line(
     assert printed.err.count("\n") == 1
 
 
+def test_a_file_without_its_at_sign_is_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who names a file where JSON is expected is told how to name it."""
+    file = tmp_path / "input.json"
+    file.write_text(INPUT)
+    assert main(["fire", "BeforeTool", "--input", str(file)]) == 1
+    assert capsys.readouterr().err.endswith(f"; for the file of that name: --input @{file}\n")
+    assert main(["fire", "BeforeTool", "--input", "x" * 5000]) == 1
+    assert "--input @" not in capsys.readouterr().err
+
+
 def test_a_named_settings_file_that_is_not_json_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that was named must be usable; the message says where it is not."""
     broken = tmp_path / "broken.json"

@@ -81,7 +81,7 @@ def _fields(given: str) -> Mapping[str, Any]:
     try:
         fields = parse_json(text)
     except ValueError as error:
-        raise UsageError(f"{place} is not JSON: {error}") from error
+        raise UsageError(f"{place} is not JSON: {error}{_forgotten_at(given)}") from error
     if not isinstance(fields, dict):
         raise UsageError(f"{place} is {kind_of(fields)}, expected an object with the event's own fields")
     return fields
@@ -96,6 +96,13 @@ def _input_text(given: str) -> tuple[str, str]:
         return Path(given[1:]).read_bytes().decode("utf-8", "replace"), given[1:]
     except OSError as error:
         raise UsageError(f"cannot read {given[1:]}: {error.strerror}") from error
+
+
+def _forgotten_at(given: str) -> str:
+    try:
+        return f"; for the file of that name: --input @{given}" if Path(given).is_file() else ""
+    except (OSError, ValueError):  # longer than a name can be, or with a NUL in it
+        return ""
 
 
 def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
