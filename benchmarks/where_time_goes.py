@@ -5,6 +5,7 @@ import asyncio
 import cProfile
 import os
 import pstats
+import resource
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -31,16 +32,36 @@ SHARES = {
 }
 
 
+def jobs(hooks: int) -> list[ChildJob]:
+    """So many of the cheapest hooks that need a shell."""
+    job = ChildJob(command="/bin/true; :", stdin=b"x" * 1000, cwd="/", env=dict(os.environ), timeout_ms=60_000)
+    return [job] * hooks
+
+
 async def run_rounds(hooks: int, rounds: int) -> cProfile.Profile:
     """The profile of some rounds of hooks at once."""
-    job = ChildJob(command="/bin/true; :", stdin=b"x" * 1000, cwd="/", env=dict(os.environ), timeout_ms=60_000)
-    await run_children([job] * hooks)
+    await run_children(jobs(hooks))
     profile = cProfile.Profile()
     profile.enable()
     for _ in range(rounds):
-        await run_children([job] * hooks)
+        await run_children(jobs(hooks))
     profile.disable()
     return profile
+
+
+async def processor_time(hooks: int, rounds: int) -> list[float]:
+    """Microseconds of the processor for one of these hooks: in itself, in the kernel for us, and in our own code."""
+    await run_children(jobs(hooks))
+    before = spent()
+    for _ in range(rounds):
+        await run_children(jobs(hooks))
+    return [(now - then) * 1e6 / hooks / rounds for now, then in zip(spent(), before, strict=True)]
+
+
+def spent() -> tuple[float, float, float]:
+    """Seconds of the processor until now: in hooks that have ended, in the kernel for us, and in our own code."""
+    ours, hooks = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return hooks.ru_utime + hooks.ru_stime, ours.ru_stime, ours.ru_utime
 
 
 class InstantRunner(HookRunner):
@@ -101,6 +122,9 @@ def main() -> None:
         print(f"{share / total:6.1%}  {label}")
     print(f"{rest / total:6.1%}  everything else: Python, the event loop, and the profiler itself")
     print(f"{total / given.rounds * 1000:.1f} ms for {given.hooks} hooks, while being profiled")
+    hook, kernel, code = asyncio.run(processor_time(given.hooks, given.rounds))
+    print(f"{hook:.0f} µs of the processor for one of them, itself")
+    print(f"{kernel:.0f} µs in the kernel to start, feed, read and reap it, {code:.0f} µs in Python and its event loop")
     with tempfile.TemporaryDirectory() as folder:
         took = asyncio.run(event_without_process(2_000, folder))
     print(f"{took:.0f} µs for a whole event with one hook, its process left out, again and again")
