@@ -3,8 +3,6 @@
 import os
 from collections.abc import Callable
 
-import msgspec
-
 from hookline.child.watch import Watcher
 
 # What a pipe holds; a larger buffer would be mapped and unmapped for each read.
@@ -13,25 +11,27 @@ _READS_IN_A_ROW = range(16)
 _CRUMB_BYTES = 1 << 15
 
 
-class Stream(msgspec.Struct, eq=False):
+class Stream:
     """Our end of a pipe that a child writes to, and what is kept of it."""
 
-    fd: int
-    """Negative when it is closed."""
-    room: int
-    """How many bytes more are kept."""
-    is_cut: bool = False
-    first: bytes = b""
-    """What was read first; a short answer is nothing but that."""
-    pieces: list[bytes] | None = None
-    crumbs: bytearray | None = None
-    watcher: Watcher | None = None
+    __slots__ = ("_crumbs", "_first", "_pieces", "_room", "_watcher", "fd", "is_cut")
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd = fd
+        """Negative when it is closed."""
+        self.is_cut = False
+        self._room = limit
+        # A short answer is nothing but this.
+        self._first = b""
+        self._pieces: list[bytes] | None = None
+        self._crumbs: bytearray | None = None
+        self._watcher: Watcher | None = None
 
     def watch(self, watcher: Watcher, ready: Callable[[], None]) -> None:
         """Has `ready` called while there is something to read, until it is closed."""
         if self.fd >= 0:
             watcher.reads(self.fd, ready)
-            self.watcher = watcher
+            self._watcher = watcher
 
     def reads(self) -> bool:
         """Reads once; False at the end."""
@@ -60,39 +60,39 @@ class Stream(msgspec.Struct, eq=False):
     def close(self) -> None:
         """Reads no more; a second call does nothing."""
         if self.fd >= 0:
-            if self.watcher is not None:
-                self.watcher.forget(self.fd)
+            if self._watcher is not None:
+                self._watcher.forget(self.fd)
             os.close(self.fd)
             self.fd = -1
 
     def kept(self) -> bytes:
         """Everything that was read, up to the limit."""
-        if self.pieces is None or self.crumbs is None:
-            return self.first
-        return b"".join((self.first, *self.pieces, self.crumbs))
+        if self._pieces is None or self._crumbs is None:
+            return self._first
+        return b"".join((self._first, *self._pieces, self._crumbs))
 
     def _keep(self, data: bytes) -> None:
-        if len(data) > self.room:
+        if len(data) > self._room:
             self.is_cut = True
-            data = data[: self.room]
-        self.room -= len(data)
-        if self.first:
+            data = data[: self._room]
+        self._room -= len(data)
+        if self._first:
             self._keep_more(data)
         else:
-            self.first = data
+            self._first = data
 
     def _keep_more(self, data: bytes) -> None:
         # Crumbs are collected, because each of them lies in a block as large as the read; large pieces stay apart,
         # because one buffer that grows with them would be copied again and again.
-        if self.pieces is None or self.crumbs is None:
-            self.pieces, self.crumbs = [], bytearray()
+        if self._pieces is None or self._crumbs is None:
+            self._pieces, self._crumbs = [], bytearray()
         if len(data) < _CRUMB_BYTES:
-            self.crumbs += data
-            if len(self.crumbs) < _READ_BYTES:
+            self._crumbs += data
+            if len(self._crumbs) < _READ_BYTES:
                 return
             data = b""
-        if self.crumbs:
-            self.pieces.append(bytes(self.crumbs))
-            self.crumbs.clear()
+        if self._crumbs:
+            self._pieces.append(bytes(self._crumbs))
+            self._crumbs.clear()
         if data:
-            self.pieces.append(data)
+            self._pieces.append(data)
