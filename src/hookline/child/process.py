@@ -60,7 +60,7 @@ async def run_children(
                 # Others on this loop get their turn between two spawns.
                 await asyncio.sleep(0)
                 turn_ends = time.monotonic() + _TURN_S
-            if not batch.starts_at_once(index, job):
+            if not batch.try_start(index, job):
                 await batch.start(index, job)
         await batch.all_ended()
     except asyncio.CancelledError:
@@ -96,25 +96,25 @@ class _Batch:
         self.outcomes = [_NEVER_STARTED] * count
         self._running: set[RunningChild] = set()
 
-    def starts_at_once(self, index: int, job: ChildJob) -> bool:
-        """Starts a job without waiting, as is usual; False if it has to wait."""
+    def try_start(self, index: int, job: ChildJob) -> bool:
+        """Starts a job at once, as is usual; False if it has to wait for room."""
         if job.timeout_ms <= 0:
             self.outcomes[index] = _not_started(timed_out=True)
             return True
-        return SLOTS.try_take(self._most) and self._is_settled(index, job)
+        return SLOTS.try_take(self._most) and self._try_in_slot(index, job)
 
     async def start(self, index: int, job: ChildJob) -> None:
         """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
         pauses = 0
         while True:
             await SLOTS.take(_most_at_once(self.limits.max_concurrent))
-            if self._is_settled(index, job, is_last=pauses >= _PAUSES_ALONE):
+            if self._try_in_slot(index, job, is_last=pauses >= _PAUSES_ALONE):
                 return
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While others run, the shortage may end with them.
             pauses = 0 if SLOTS.taken else pauses + 1
 
-    def _is_settled(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
+    def _try_in_slot(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
         """Tries to start a job in the slot just taken; False if it is worth trying again."""
         child = RunningChild(self, index, job)
         self._running.add(child)

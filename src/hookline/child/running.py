@@ -137,7 +137,11 @@ class RunningChild:
             self._wake_at(time.monotonic() + _UNKILLABLE_S)
 
     def do_due(self) -> None:
-        """Does what comes next when nothing else has happened until `due`."""
+        """Does what comes next when nothing else has happened until `due`.
+
+        After the quiet time its pipes are watched, at its deadline it is terminated, then killed, then left alone; once
+        it has ended, those who still hold its pipes are not waited for any longer.
+        """
         if self._has_ended:
             self._stdout.close()
             self._stderr.close()
