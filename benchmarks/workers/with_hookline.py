@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import cache
 
 from hookline.child.facilities import facilities, using
-from hookline.child.process import ChildJob, run_children
+from hookline.child.process import ChildJob, ChildLimits, run_children
 
 HOOK, BASH, SH = sys.argv[1:4]
+LIMITS = ChildLimits(max_concurrent=512)
 BALLAST_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 
 
@@ -52,7 +53,7 @@ async def main() -> None:
         with using(best if shell == "-" else with_shell):
             ticker = Ticker() if "stall" in wishes else None
             begin = time.perf_counter_ns()
-            outcomes = await run_children(jobs)
+            outcomes = await run_children(jobs, limits=LIMITS)
             took = time.perf_counter_ns() - begin
         if any(outcome.exit_code != 0 for outcome in outcomes):
             raise RuntimeError(f"the hook failed: {outcomes}")

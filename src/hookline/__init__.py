@@ -6,11 +6,13 @@ The parts, in the order in which an event passes through them:
     2. settings    where hooks come from, and which are trusted
     3. translate   hook format ↔ google-genai
     4. engine      registry → planner → runner → aggregator → handler
-    5. child       one hook as a process; bus, log: messages between parts, the record of everything
-    6. system      builds the parts once
-    7. config      session facts and settings; makes a system only when hooks are enabled
-    8. triggers    what an agent awaits, results already applied
-    9. cli         the command line
+    5. child       one hook as a process
+    6. log, bus    the record of everything, messages between parts
+    7. system      builds the parts once
+    8. config      session facts and settings; makes a system only when hooks are enabled
+    9. triggers    what an agent awaits, results already applied
+    10. agent      a small coding agent on these triggers
+    11. cli        the command line
 """
 
 from importlib import import_module

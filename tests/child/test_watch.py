@@ -38,6 +38,30 @@ def test_readers_and_writers_are_told_until_forgotten() -> None:
     assert asyncio.run(main()) == ["hello"]
 
 
+def test_a_refused_watch_is_no_watch() -> None:
+    """A descriptor that could not be watched for reading can be watched for writing under the same number."""
+
+    async def main() -> bool:
+        loop = asyncio.get_running_loop()
+        watcher, heard = watcher_for(loop), asyncio.Event()
+        # A directory can't be polled: epoll and the loop refuse it alike.
+        refused = os.open("/", os.O_RDONLY)
+        with pytest.raises(OSError, match="not permitted"):
+            watcher.reads(refused, heard.set)
+        source, sink = os.pipe()
+        os.dup2(sink, refused)
+        watcher.writes(refused, heard.set)
+        await heard.wait()
+        watcher.forget(refused)
+        heard.clear()
+        await asyncio.sleep(0.02)
+        for fd in (source, sink, refused):
+            os.close(fd)
+        return heard.is_set()
+
+    assert not asyncio.run(main())
+
+
 def start(*argv: str) -> int:
     """A child of ours."""
     return os.posix_spawn(f"/bin/{argv[0]}", argv, {})

@@ -63,6 +63,16 @@ def test_a_block_is_exit_code_2(settings: Settings, capsys: pytest.CaptureFixtur
     assert told(capsys)["verdict"] == {"blocked": True, "reason": "no"}
 
 
+def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is that of every block; a person is told that the event goes on."""
+    hooks = [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
+    options = ["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}']
+    assert main(options) == 2
+    assert "Answered with a block, but SessionStart cannot block: no\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("answer", "effect"),
     [

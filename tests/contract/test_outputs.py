@@ -242,6 +242,7 @@ def test_answers_are_values() -> None:
     output.to_dict()["a"] = 2
     assert output == DefaultHookOutput({"a": [1]})
     assert hash(output) == hash(DefaultHookOutput({"a": [1]}))
+    assert len({DefaultHookOutput({"a": 1, "b": True}), DefaultHookOutput({"b": 1, "a": 1.0})}) == 1
     assert output != BeforeToolHookOutput({"a": [1]})
     assert output != {"a": [1]}
     assert repr(output) == "DefaultHookOutput({'a': [1]})"

@@ -124,6 +124,8 @@ def test_cut_depth_keeps_all_that_is_not_too_deep(text: str, cut: str) -> None:
         pytest.param({"a": 1.0, "b": {"c": -2.0}}, '{"a":1,"b":{"c":-2}}', id="floats-in-objects"),
         pytest.param({"v": "1.0"}, '{"v":"1.0"}', id="a-version-stays-text"),
         pytest.param({"v": "[1.0,2.0]"}, '{"v":"[1.0,2.0]"}', id="an-array-in-text-stays-text"),
+        pytest.param(['a"1.0,\\', 2.0], r'["a\"1.0,\\",2]', id="text-beside-a-float"),
+        pytest.param([1.0, nested(150)], "[1," + "[" * 150 + "1" + "]" * 150 + "]", id="deep-beside-a-float"),
         pytest.param({"k\ud800": "\udfff"}, r'{"k\ud800":"\udfff"}', id="lone-surrogates"),
         pytest.param(2**70, "1180591620717411303424", id="big-integer"),
         pytest.param([10**5000], "[null]", id="integer-too-long-to-write"),

@@ -184,6 +184,17 @@ def test_the_file_is_rotated(path: Path) -> None:
     assert len(numbers) >= 20
 
 
+def test_without_backups_nothing_old_is_kept(path: Path) -> None:
+    """Whoever wants no old files has none, and the newest records are there."""
+    sink = FileSink(path, max_bytes=500, backups=0)
+    for number in range(100, 135):
+        sink.write(record(n=number))
+    sink.close()
+    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.lock"]
+    assert path.stat().st_size <= 500
+    assert [entry["n"] for entry in lines_in(path)][-1] == 134
+
+
 def test_a_line_larger_than_the_file_may_be_is_written(path: Path) -> None:
     """A record is never lost for its size."""
     sink = FileSink(path, max_bytes=10, backups=1)

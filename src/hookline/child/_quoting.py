@@ -2,9 +2,9 @@
 
 import re
 
-PROJECT_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 
-_names = "|".join(PROJECT_VARIABLES)
+_names = "|".join(PROJECT_DIR_VARIABLES)
 PROJECT_VARIABLE = re.compile(rf"\$(?:({_names})(?![A-Za-z0-9_])|\{{({_names})\}})")
 
 _HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)

@@ -3,6 +3,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from hookline.contract.hooks import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES
+
 
 class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """One hook to be run: its command, what it reads, and where."""
@@ -21,13 +23,13 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
 class ChildLimits:
     """How much a hook may write, how long an ended one is waited for, and how many run at once."""
 
-    output_bytes: int = 10 * 1024 * 1024
+    output_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
     """Kept of stdout and of stderr, each; the rest is read and dropped."""
     grace_s: float = 5.0
     """Between TERM and KILL."""
     pipe_grace_s: float = 0.25
     """How long pipes that a background process still holds are read after the hook's own process ended."""
-    max_concurrent: int = 256
+    max_concurrent: int = DEFAULT_MAX_CONCURRENT
     """For the whole program, on all its loops; jobs beyond it wait for their turn."""
 
 
@@ -44,4 +46,4 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stderr_truncated: bool
     duration_ms: float
     error: str | None
-    """Why it could not be started or its status was lost, as a sentence; a timeout is told by `timed_out`."""
+    """Why it could not be started, watched or ended, or that its status was lost; not that it timed out."""

@@ -17,6 +17,7 @@ from hookline.child.watch import Watcher
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
+_CLOSED = Stream(-1, 0)
 
 _LOST = (
     "the hook's exit status was lost: the program around it ignores SIGCHLD or waits for every child, "
@@ -52,11 +53,11 @@ class RunningChild:
     _timed_out = False
     _is_killed = False
     _has_ended = False
-    _is_watching_pipes = False
+    _is_past_quiet = False
     _pid = 0
     _pidfd = -1
     _feed = -1
-    _stdout = _stderr = Stream(-1, 0)
+    _stdout = _stderr = _CLOSED
 
     def __init__(self, batch: Surroundings, index: int, job: ChildJob) -> None:
         self.index = index
@@ -151,7 +152,7 @@ class RunningChild:
             self.abandon()
         elif self._terminated_at is not None:
             self.kill()
-        elif self._is_watching_pipes:
+        elif self._is_past_quiet:
             if _is_over(self._pid):  # in time, but the loop was busy
                 self._process_ended()
             else:
@@ -196,9 +197,9 @@ class RunningChild:
         self._batch.wake_at(when)
 
     def _watch_pipes(self) -> None:
-        if self._is_watching_pipes:
+        if self._is_past_quiet:
             return
-        self._is_watching_pipes = True
+        self._is_past_quiet = True
         try:
             for stream in (self._stdout, self._stderr):
                 stream.watch(self._batch.watcher, partial(self._read, stream))

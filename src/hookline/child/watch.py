@@ -69,8 +69,8 @@ class LoopWatcher:
         self._reading: set[int] = set()
 
     def reads(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
-        self._reading.add(fd)
         self._loop.add_reader(fd, ready)
+        self._reading.add(fd)
 
     def writes(self, fd: int, ready: Callable[[], None]) -> None:  # noqa: D102 - see the protocol
         self._loop.add_writer(fd, ready)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.cli._style import Style
+from hookline.contract.events import HookEventName
+from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
 _MAX_LINES = 20
@@ -62,7 +64,9 @@ def _ending(result: Mapping[str, Any]) -> str:
 def _verdict_lines(report: Mapping[str, Any], style: Style) -> Iterator[str]:
     verdict, processed = report["verdict"], report["processed"]
     yield ""
-    if verdict["blocked"]:
+    if verdict["blocked"] and not EVENT_TABLE[HookEventName(report["event"])].can_block:
+        yield style.warn(f"Answered with a block, but {report['event']} cannot block: ") + str(verdict["reason"])
+    elif verdict["blocked"]:
         yield style.bad("Blocked: ") + str(verdict["reason"])
     elif processed["shouldStop"]:
         yield style.bad("Stops the agent: ") + str(processed["stopReason"])

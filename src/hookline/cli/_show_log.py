@@ -7,8 +7,8 @@ from typing import Any
 
 from hookline.cli._showing import cut, one_line, screen_width, show_clock, show_ms, show_place, visible
 from hookline.cli._style import Style
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.engine.exit_codes import show_signal
-from hookline.engine.runner import PROJECT_DIR_VARIABLES
 from hookline.log.reader import LogEntry
 
 _ID_WIDTH = 12

@@ -5,6 +5,7 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from hookline.cli._events import event_of
@@ -22,6 +23,8 @@ from hookline.log import LogRecord, MemorySink, Redactor
 from hookline.settings.decode import decode_options
 
 EXIT_BLOCKED = 2
+
+_INLINE = "--input"
 
 _EXAMPLES = """\
 examples:
@@ -81,7 +84,8 @@ def _fields(given: str) -> Mapping[str, Any]:
     try:
         fields = parse_json(text)
     except ValueError as error:
-        raise UsageError(f"{place} is not JSON: {error}{_forgotten_at(given)}") from error
+        hint = _forgotten_at(given) if place == _INLINE else ""
+        raise UsageError(f"{place} is not JSON: {error}{hint}") from error
     if not isinstance(fields, dict):
         raise UsageError(f"{place} is {kind_of(fields)}, expected an object with the event's own fields")
     return fields
@@ -91,7 +95,7 @@ def _input_text(given: str) -> tuple[str, str]:
     if given == "-":
         return sys.stdin.buffer.read().decode("utf-8", "replace"), "standard input"
     if not given.startswith("@"):
-        return given, "--input"
+        return given, _INLINE
     try:
         return Path(given[1:]).read_bytes().decode("utf-8", "replace"), given[1:]
     except OSError as error:
@@ -100,7 +104,7 @@ def _input_text(given: str) -> tuple[str, str]:
 
 def _forgotten_at(given: str) -> str:
     try:
-        return f"; for the file of that name: --input @{given}" if Path(given).is_file() else ""
+        return f"; for the file of that name: --input {quote('@' + given)}" if Path(given).is_file() else ""
     except (OSError, ValueError):  # longer than a name can be, or with a NUL in it
         return ""
 

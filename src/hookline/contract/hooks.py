@@ -5,6 +5,11 @@ from enum import StrEnum
 from hookline.contract.events import HookEventName
 
 DEFAULT_TIMEOUT_MS = 60_000
+DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
+DEFAULT_MAX_CONCURRENT = 128
+
+# In the environment of every hook, each the directory of the project.
+PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
 class HookType(StrEnum):

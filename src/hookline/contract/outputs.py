@@ -132,7 +132,7 @@ class DefaultHookOutput:
         return isinstance(other, DefaultHookOutput) and type(other) is type(self) and other._data == self._data
 
     def __hash__(self) -> int:
-        return hash(stringify_json(self._data))
+        return hash((type(self), frozenset(self._data)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data!r})"

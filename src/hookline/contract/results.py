@@ -28,7 +28,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
     output: DefaultHookOutput | None = None
     error: str | None = None
-    """Set for a timeout, a process that could not be started, and a plugin; never for an exit code."""
+    """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
     complaints: tuple[str, ...] = ()
     """What the hook's author should know about the answer, such as a field of the wrong type."""
 

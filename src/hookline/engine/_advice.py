@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hookline.contract.outputs import DefaultHookOutput
+from hookline.engine._merge import TOOL_MODES
 
 Advice = Callable[[DefaultHookOutput], str | None]
 
@@ -29,8 +30,8 @@ def on_tool_config(output: DefaultHookOutput) -> str | None:
     if not isinstance(config, dict):
         return None
     mode, names = config.get("mode"), config.get("allowedFunctionNames")
-    if mode is not None and mode not in ("AUTO", "ANY", "NONE"):
-        return f"toolConfig.mode {mode!r} is not one of AUTO, ANY, NONE"
+    if mode is not None and mode not in TOOL_MODES:
+        return f"toolConfig.mode {mode!r} is not one of {', '.join(TOOL_MODES)}"
     if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         return "toolConfig.allowedFunctionNames is not an array of names"
     return None

@@ -10,7 +10,7 @@ from hookline.translate.hook_format import overlay_llm_request
 Outputs = Sequence[DefaultHookOutput]
 _LayOver = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
 
-_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
+TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 
 def merge_or_decision(outputs: Outputs) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     lists = [names for config in configs if (names := _names(config.get("allowedFunctionNames"))) is not None]
     if not modes and not lists:
         return {}
-    mode = max(modes, key=_MODES.index, default="AUTO")
+    mode = max(modes, key=TOOL_MODES.index, default="AUTO")
     if mode == "NONE":
         return {"mode": mode, "allowedFunctionNames": []}
     if not lists:
@@ -161,7 +161,7 @@ def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _mode(given: Any) -> str:
     """The mode that is meant: `none` in small letters is no reason to leave the tools open."""
     mode = given.upper() if isinstance(given, str) else None
-    return mode if mode in _MODES else "AUTO"
+    return mode if mode in TOOL_MODES else "AUTO"
 
 
 def _names(given: Any) -> list[str] | None:

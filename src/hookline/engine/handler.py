@@ -201,7 +201,7 @@ class HookEventHandler:
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
-            "hook_event_name": str(name),
+            "hook_event_name": name.value,
             "transcript_path": self._facts.get_transcript_path(),
             **fields,
         }

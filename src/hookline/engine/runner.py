@@ -7,13 +7,11 @@ from functools import partial
 from typing import Any
 
 from hookline.child.process import ChildJob, ChildLimits, run_children
-from hookline.contract.hooks import HookEntry, HookType
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.exit_codes import read_outcome
-
-PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
 class HookRunner:
@@ -46,10 +44,9 @@ class HookRunner:
         stdin = stringify_json(event_input)
         cwd = str(event_input["cwd"])
         inherited = self._environment_in(cwd)
-        jobs = [_job(hook, stdin, cwd, inherited) for hook in hooks if _is_runnable(hook)]
-        on_end = None
-        if self._on_end is not None:
-            on_end = partial(_tell_end, self._on_end, tuple(filter(_is_runnable, hooks)))
+        runnable = tuple(filter(_is_runnable, hooks))
+        jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
+        on_end = None if self._on_end is None else partial(_tell_end, self._on_end, runnable)
         outcomes = iter(await run_children(jobs, limits=self._limits, on_end=on_end))
         return [
             read_outcome(hook, next(outcomes), stdin, can_block=EVENT_TABLE[hook.event].can_block)

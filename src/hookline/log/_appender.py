@@ -20,7 +20,7 @@ class Appender:
     def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
         self._path = path
         self._max_bytes = max_bytes
-        self._backups = max(1, backups)
+        self._backups = backups
         self._descriptor: int | None = None
         self._is_torn = False
         self._has_complained = False
@@ -103,6 +103,9 @@ class Appender:
             os.close(lock)
 
     def _shift_names(self) -> None:
+        if not self._backups:
+            self._path.unlink()
+            return
         last = 1
         while last < self._backups and self._backup(last).exists():
             last += 1

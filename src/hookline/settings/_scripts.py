@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.settings._redirects import blank_output_targets
 
-_PROJECT_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PWD")
+_PROJECT_VARIABLES = (*PROJECT_DIR_VARIABLES, "PWD")
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
 _QUOTES = re.compile(r"[\"'`]+")

@@ -5,7 +5,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, OnError
+from hookline.contract.hooks import (
+    DEFAULT_MAX_CONCURRENT,
+    DEFAULT_OUTPUT_LIMIT_BYTES,
+    DEFAULT_TIMEOUT_MS,
+    OnError,
+)
 from hookline.contract.schema import json_schema
 
 Milliseconds = Annotated[float, Meta(ge=0)]
@@ -122,10 +127,10 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     ] = ()
     output_limit: Annotated[
         Count, Meta(description="How many bytes are kept of a hook's stdout and of its stderr, each.")
-    ] = 10 * 1024 * 1024
+    ] = DEFAULT_OUTPUT_LIMIT_BYTES
     max_concurrent: Annotated[
         Count, Meta(description="How many hooks may run at the same time in one program; more than that wait.")
-    ] = 128
+    ] = DEFAULT_MAX_CONCURRENT
     stream_during_after_model: Annotated[
         bool, Meta(description="true shows the model's answer while it streams, before AfterModel hooks have spoken.")
     ] = False

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hookline.child.command import direct_invocation, shell_invocation
-from hookline.contract.hooks import HookEntry, HookType
-from hookline.engine.runner import PROJECT_DIR_VARIABLES
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # Of these the next word is no script but a program text, a module, or anything.
