@@ -2,6 +2,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hookline.bus import InProcessBus
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
@@ -280,3 +282,45 @@ def test_working_at_home_does_not_make_ones_own_file_a_strangers(own_home: Path)
     assert system is not None
     asyncio.run(system.initialize())
     assert [(hook.source, hook.needs_trust) for hook in system.get_all_hooks()] == [(ConfigSource.USER, False)]
+
+
+def test_a_program_that_changes_its_directory_keeps_its_guards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A settings file is the one that was named, wherever the program goes."""
+    (tmp_path / "hooks.json").write_text(json.dumps(settings("exit 2")))
+    monkeypatch.chdir(tmp_path)
+    config = Config(tmp_path, settings_files=["hooks.json"])
+    system = config.get_hook_system()
+    assert system is not None
+
+    async def blocks() -> bool:
+        await system.initialize()
+        await asyncio.sleep(0.01)
+        result = await system.get_event_handler().fire_before_tool_event("write_file", {})
+        return result.final_output is not None and result.final_output.is_blocking_decision()
+
+    assert asyncio.run(blocks())
+    monkeypatch.chdir("/")
+    assert asyncio.run(blocks())
+
+
+def test_first_events_in_several_threads_share_one_system(project: Path) -> None:
+    """Whoever comes first makes it, and the others wait for it."""
+    bus = InProcessBus()
+    config = Config(project, settings=settings("true"), message_bus=bus)
+    ready = threading.Barrier(8)
+    systems: list[object] = []
+
+    def first() -> None:
+        ready.wait()
+        system = config.get_hook_system()
+        assert system is not None
+        asyncio.run(system.initialize())
+        systems.append(system)
+
+    threads = [threading.Thread(target=first) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(system) for system in systems}) == 1
+    assert bus.subscriber_count("hook-execution-request") == 1

@@ -1,6 +1,7 @@
 """What a program tells hookline about itself. Nothing of the engine is loaded until hooks are enabled and asked for."""
 
 import os
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -65,24 +66,29 @@ class Config:
         self._enabled, enabling_problems = hooks_enabled(layers)
         self._problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
         self._hook_system: HookSystem | None = None
+        self._lock = threading.RLock()
 
     def get_hook_system(self) -> "HookSystem | None":
         """The hook system, made on the first call; None while hooks are disabled."""
         if not self._enabled:
             return None
-        if self._hook_system is None:
-            from hookline.system import HookSystem  # noqa: PLC0415 - nothing of the engine is loaded while disabled
+        return self._hook_system or self._make_hook_system()
 
-            self._hook_system = HookSystem(
-                facts=self,
-                source=self._source,
-                environ=self._environ,
-                bus=self._bus,
-                sinks=self._log_sinks,
-                trust_path=self._trust_path,
-                observer=self._observer,
-            )
-        return self._hook_system
+    def _make_hook_system(self) -> "HookSystem":
+        from hookline.system import HookSystem  # noqa: PLC0415 - nothing of the engine is loaded while disabled
+
+        with self._lock:
+            if self._hook_system is None:
+                self._hook_system = HookSystem(
+                    facts=self,
+                    source=self._source,
+                    environ=self._environ,
+                    bus=self._bus,
+                    sinks=self._log_sinks,
+                    trust_path=self._trust_path,
+                    observer=self._observer,
+                )
+            return self._hook_system
 
     def get_enable_hooks(self) -> bool:
         """Whether the settings enable hooks."""
@@ -123,10 +129,11 @@ def _source(
         layer = Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings)
         return SettingsSource(lambda: (layer,))
     if files is not None:
-        named = [Path(file) for file in files]
+        named = [Path(file).absolute() for file in files]
         return SettingsSource(lambda: tuple(read_layer(file, ConfigSource.PROJECT) for file in named), named)
-    places = (paths or default_paths(working_dir)).by_source()
-    if places[0][1].resolve() == places[1][1].resolve():
+    # Absolute, because a program that changes its directory must not lose its guards.
+    places = [(source, path.absolute()) for source, path in (paths or default_paths(working_dir)).by_source()]
+    if os.path.realpath(places[0][1]) == os.path.realpath(places[1][1]):
         # Somebody works in their home directory: the file is theirs, and not a stranger's project.
         places = places[1:]
 

@@ -1,6 +1,7 @@
 """The hook system: builds its parts once, initializes them once, and takes them down."""
 
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -74,11 +75,14 @@ class HookSystem:
         self._trust_path = trust_path
         self._observer = observer
         self._parts: _Parts | None = None
+        self._lock = threading.RLock()
 
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
         if self._parts is None:
-            self._parts = self._build()
+            with self._lock:  # loops in other threads may have their first event now
+                if self._parts is None:
+                    self._parts = self._build()
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -210,7 +214,8 @@ def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callab
         allowed = (*lists.allow, "PATH", "HOME") if lists.allow else ("*",)
         return any(fnmatchcase(name, pattern) for pattern in allowed)
 
-    return lambda: {name: value for name, value in environ.items() if is_passed_on(name)}
+    snapshot = snapshots_of(environ)
+    return lambda: {name: value for name, value in snapshot().items() if is_passed_on(name)}
 
 
 def _why_untrusted(trust: TrustStore, hook: HookEntry, project_dir: str) -> str | None:

@@ -34,6 +34,12 @@ Q = f'"{V}"'
         pytest.param(
             f'"$(case x in x) b {V};; (y) c;; esac)" {V}', f'"$(case x in x) b {Q};; (y) c;; esac)" {Q}', id="case"
         ),
+        pytest.param(f'a "$(b just in case): {V}" {V}', f'a "$(b just in case): {V}" {Q}', id="the word case"),
+        pytest.param(
+            f'"$(if a; then case x in x) b {V};; esac; fi)" {V}',
+            f'"$(if a; then case x in x) b {Q};; esac; fi)" {Q}',
+            id="case after then",
+        ),
         pytest.param(f"a `b {V}` {V}", f"a `b {Q}` {Q}", id="backquotes"),
         pytest.param(f'a "`b {V}`" {V}', f'a "`b {V}`" {Q}', id="backquotes in quotes"),
         pytest.param(f"a ${{X:-{V}}} {V}", f"a ${{X:-{Q}}} {Q}", id="default value"),

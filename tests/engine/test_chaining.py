@@ -22,7 +22,6 @@ from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, ch
             chain_tool_input, {"tool_input": "odd"}, {"tool_input": {"a": 1}}, {"tool_input": {"a": 1}}, id="odd-before"
         ),
         pytest.param(chain_tool_input, {"tool_input": {"a": 1}}, {"tool_input": [2]}, None, id="odd-answer"),
-        pytest.param(chain_tool_input, {"tool_input": {"a": 1}}, {"tool_input": None}, None, id="null-answer"),
         pytest.param(
             chain_llm_request,
             {"llm_request": {"model": "m", "messages": [{"role": "user", "content": "hi"}]}},
@@ -53,6 +52,15 @@ def test_the_next_hook_sees_what_this_one_changed(
     chain: Chain, told: Mapping[str, Any], answer: Mapping[str, Any], next_told: Mapping[str, Any] | None
 ) -> None:
     """A usable change is laid over what the next hook is told; anything else leaves it as it was."""
-    after = chain(told, DefaultHookOutput({"hookSpecificOutput": answer}))
+    after = chain(told, DefaultHookOutput({"hookSpecificOutput": answer}), told)
     assert after == (told if next_told is None else next_told)
     assert (after is told) is (next_told is None)
+
+
+@pytest.mark.parametrize(("chain", "name"), [(chain_tool_input, "tool_input"), (chain_llm_request, "llm_request")])
+def test_null_takes_back_what_earlier_hooks_changed(chain: Chain, name: str) -> None:
+    """The next hook judges what really goes on: the original."""
+    after = chain(
+        {"cwd": "/", name: {"a": 2}}, DefaultHookOutput({"hookSpecificOutput": {name: None}}), {name: {"a": 1}}
+    )
+    assert after == {"cwd": "/", name: {"a": 1}}

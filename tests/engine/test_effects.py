@@ -16,6 +16,7 @@ TOOL = {"tool_input": {"path": "/a", "mode": "w"}}
 MODEL = {"llm_request": {"model": "m"}}
 CHANGED_TOOL = {"tool_input": {"path": "/b"}}
 RESPONSE = {"llm_response": {"text": "hi"}}
+REPLACED = {"llm_response": {"candidates": [{"content": {"parts": ["hi"]}}]}}
 STOP: dict[str, Any] = {"continue": False}
 DENY: dict[str, Any] = {"decision": "deny"}
 
@@ -55,7 +56,8 @@ DENY: dict[str, Any] = {"decision": "deny"}
         pytest.param(
             llm_request_effect, MODEL, STOP, {"llm_request": {"model": "x"}}, None, id="stopped-without-response"
         ),
-        pytest.param(llm_response_effect, MODEL, {}, RESPONSE, RESPONSE, id="response"),
+        pytest.param(llm_response_effect, MODEL, {}, REPLACED, REPLACED, id="response"),
+        pytest.param(llm_response_effect, MODEL, {}, RESPONSE, None, id="text-alone-replaces-nothing"),
         pytest.param(llm_response_effect, MODEL, {}, {"llm_response": "hi"}, None, id="odd-response"),
         pytest.param(
             tool_config_effect,

@@ -321,9 +321,10 @@ def test_a_hooks_own_environment_is_logged(project: Path) -> None:
 def test_what_the_caller_changes_afterwards_does_not_change_the_log(tmp_path: Path, project: Path) -> None:
     """The file is written later; what it says is what was true."""
     path = tmp_path / "hooks.jsonl"
+    old = {"content": {"parts": ["old"]}}
     answers = {
         "BeforeTool": {"hookSpecificOutput": {"tool_input": {"path": "/x"}}},
-        "AfterModel": {"hookSpecificOutput": {"llm_response": {"text": "new", "candidates": []}}},
+        "AfterModel": {"hookSpecificOutput": {"llm_response": {"text": "new", "candidates": [old]}}},
     }
     hooks = {event: [{"hooks": [{"type": "command", "command": says(answer)}]}] for event, answer in answers.items()}
     config = Config(str(project), settings={"enableHooks": True, "hooks": hooks}, log_sinks=[sink := FileSink(path)])

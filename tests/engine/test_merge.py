@@ -293,3 +293,21 @@ def test_merging_changes_no_answer(merge: Merge) -> None:
     outputs = [BeforeToolHookOutput(first), BeforeToolHookOutput(specific(tool_input={"b": 2}, llm_request={"b": 2}))]
     merge(list(outputs))
     assert first == specific(tool_input={"a": 1}, llm_request={"a": 1}, toolConfig={"allowedFunctionNames": ["b", "a"]})
+
+
+@pytest.mark.parametrize("odd", ["DENY", 5, True, [], "", " deny"])
+def test_what_decides_nothing_undoes_no_block(odd: object) -> None:
+    """A value that the author is told counts for nothing does not count against another hook, either."""
+    merged = merge_field_replacement([DefaultHookOutput({"decision": "deny"}), DefaultHookOutput({"decision": odd})])
+    assert merged["decision"] == "deny"
+    merged = merge_field_replacement([DefaultHookOutput({"continue": False}), DefaultHookOutput({"continue": "false"})])
+    assert merged["continue"] is False
+
+
+def test_what_is_no_response_replaces_none() -> None:
+    """An earlier hook's redaction survives a later hook's nonsense, but not its null."""
+    redacted = {"candidates": [{"content": {"parts": ["xxx"]}}]}
+    first = DefaultHookOutput({"hookSpecificOutput": {"llm_response": redacted}})
+    for later, stays in (("oops", redacted), ([1], redacted), (None, None)):
+        merged = merge_field_replacement([first, DefaultHookOutput({"hookSpecificOutput": {"llm_response": later}})])
+        assert merged["hookSpecificOutput"]["llm_response"] == stays

@@ -12,7 +12,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
-from hookline.engine.runner import HookRunner
+from hookline.engine.runner import HookRunner, snapshots_of
 
 
 def hook(command: str | None, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
@@ -315,3 +315,18 @@ def test_whoever_watches_cannot_break_a_run(project: Path) -> None:
     watcher, one = Watcher(), hook("true")
     asyncio.run(HookRunner(on_end=watcher).execute_hooks_parallel([one], told(project)))
     assert watcher == [one]
+
+
+def test_a_thread_that_changes_the_environment_costs_no_hook() -> None:
+    """The environment is read as it was at one moment."""
+
+    class Changing(dict[bytes, bytes]):
+        """Loses a variable while it is walked through."""
+
+        def copy(self) -> dict[bytes, bytes]:
+            before = dict(self)
+            self.clear()
+            return before
+
+    environ: Any = os._Environ[Any](Changing({b"A": b"1"}), os.fsencode, os.fsdecode, os.fsencode, os.fsdecode)
+    assert snapshots_of(environ)() == {"A": "1"}

@@ -136,7 +136,7 @@ def test_any_runs_of_any_hooks_are_merged(event: HookEventName, runs: list[tuple
     stringify_json({**merged.to_dict(), "effect": merged.effect, **processed.to_dict()})
     if (chain := EVENT_TABLE[event].chain) is not None:
         for output in merged.all_outputs:
-            assert chain(TOLD, output).keys() == TOLD.keys()
+            assert chain(TOLD, output, TOLD).keys() == TOLD.keys()
 
 
 DENIALS = st.builds(

@@ -1,3 +1,5 @@
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,40 @@ def test_a_problem_is_found_in_the_text() -> None:
     assert coded.problem(["a"], "is 5", is_error=True) == Problem(
         origin="code", path="a", message="is 5", is_error=True
     )
+
+
+@pytest.mark.parametrize("kind", ["dangling", "endless", "pipe", "large"])
+def test_what_is_no_settings_file_is_an_error_and_never_waited_for(tmp_path: Path, kind: str) -> None:
+    """A link that leads nowhere is a mistake, not an absence; a device or a pipe would never end."""
+    path = tmp_path / "settings.json"
+    if kind == "dangling":
+        path.symlink_to(tmp_path / "nowhere")
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b" " * (5 << 20))
+    (problem,) = read_layer(path, ConfigSource.PROJECT).problems
+    assert problem.is_error
+    assert "so none of its hooks run" in problem.message
+
+
+def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+    """Of two equal keys the first is lost, and with it perhaps a guard."""
+    path = tmp_path / "settings.json"
+    path.write_text(
+        '{"hooks": {"BeforeTool": [],\n // "BeforeTool": 1\n"AfterTool": [{"BeforeTool": 1}],\n "BeforeTool": []}}'
+    )
+    (problem,) = read_layer(path, ConfigSource.USER).problems
+    assert (problem.line, problem.column, problem.is_error) == (4, 2, False)
+    assert problem.message.startswith('the key "BeforeTool" stands twice in one object')
+
+
+def test_unclosed_comments_are_read_in_no_time(tmp_path: Path) -> None:
+    """However many there are: a file that nobody trusts yet must not keep anybody waiting."""
+    path = tmp_path / "settings.json"
+    path.write_text("{" + "/* " * 300_000 + '"' * 100_001 + "}")
+    began = time.monotonic()
+    assert read_layer(path, ConfigSource.PROJECT).problems
+    assert time.monotonic() - began < 10

@@ -27,11 +27,13 @@ SHOWN = {
         ),
         pytest.param(
             {"contents": "a", "messages": [], "generationConfig": {"topP": 1}, "config": {}},
-            {"model": "m", "messages": [], "config": {}},
+            {**SHOWN, "config": {}},
             id="the-hook-format-wins",
         ),
         pytest.param({"contents": 5, "generationConfig": "x"}, SHOWN, id="nonsense-says-nothing"),
-        pytest.param({"contents": []}, {**SHOWN, "messages": []}, id="empty-contents"),
+        pytest.param({"contents": []}, SHOWN, id="an-empty-conversation-is-not-sent"),
+        pytest.param({"messages": [{"role": "user", "content": ""}]}, SHOWN, id="nor-one-without-text"),
+        pytest.param({"messages": "odd"}, SHOWN, id="nor-nonsense"),
         pytest.param(
             {"systemInstruction": {"role": "system", "parts": [{"text": "S"}]}},
             {**SHOWN, "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "q"}]},

@@ -11,6 +11,7 @@ from google.genai import types
 
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
+from hookline.errors import MissingExtraError
 from hookline.log import LogLevel, MemorySink
 from hookline.triggers.model import (
     AfterModelHookResult,
@@ -489,3 +490,25 @@ def test_a_stop_at_the_selection(project: Path) -> None:
     result = asyncio.run(tool_selection(config_of(project, "BeforeToolSelection", *hooks)))
     assert (result.should_stop, result.stop_reason, result.system_message) == (True, "enough", "note")
     assert result.tool_config is not None
+
+
+def test_a_block_needs_no_sdk(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where google-genai is not installed, a hook's own response can't be made; its block and its stop stand."""
+
+    def missing() -> NoReturn:
+        raise MissingExtraError("google-genai", "genai")
+
+    monkeypatch.setattr("hookline.translate.sdk.types", missing)
+    answer = {"decision": "block", "reason": "secret", "hookSpecificOutput": {"llm_response": SYNTHETIC}}
+    request = GenerateContentParameters(model="m", contents=[{"role": "user", "parts": [{"text": "hi"}]}])
+    config = config_of(project, "BeforeModel", f"printf %s {shlex.quote(json.dumps(answer))}")
+    before = asyncio.run(fire_before_model_hook(config, request))
+    assert (before.blocked, before.reason, before.synthetic_response) == (True, "secret", None)
+    stop = {"continue": False, "stopReason": "enough"}
+    config = config_of(project, "AfterModel", f"printf %s {shlex.quote(json.dumps(stop))}")
+    response: Any = {"candidates": [{"content": {"role": "model", "parts": [{"text": "yo"}]}}]}
+    after = asyncio.run(fire_after_model_hook(config, request, response))
+    assert (after.should_stop, after.stop_reason, after.response) == (True, "enough", response)
+    assert capsys.readouterr().err.count("a hook's response is not used") == 2

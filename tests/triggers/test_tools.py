@@ -471,3 +471,48 @@ def test_a_cancellation_is_not_swallowed(project: Path) -> None:
 
     asyncio.run(main())
     assert tool.ran_with == []
+
+
+class Array:
+    """Compares like an array of numbers: element by element, and with no truth of its own."""
+
+    def __eq__(self, _other: object) -> Any:
+        return self
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        raise ValueError("the truth value of an array is ambiguous")
+
+
+@pytest.mark.parametrize(
+    ("answer", "ran"),
+    [
+        pytest.param({"decision": "deny", "hookSpecificOutput": {"tool_input": {"data": []}}}, [], id="deny"),
+        pytest.param({"hookSpecificOutput": {"tool_input": {"data": [1]}}}, [{"data": [1]}], id="rewrite"),
+    ],
+)
+def test_arguments_that_cannot_be_compared_cost_no_answer(project: Path, answer: object, ran: object) -> None:
+    """Neither a deny nor a rewrite is lost to what an argument does when it is asked whether it equals another."""
+    tool = _Tool()
+    config = config_of(project, says(answer))
+    asyncio.run(execute_tool_with_hooks(config, "plot", {"data": Array()}, tool, validate=lambda _: None))
+    assert tool.ran_with == ran
+
+
+def test_a_tool_runs_with_what_its_hooks_were_told(project: Path) -> None:
+    """Whoever changes the arguments while the guards think about them changes nothing."""
+    tool = _Tool()
+    arguments: dict[str, Any] = {"command": ["ls"], "in": {"folder": "."}}
+
+    async def main() -> None:
+        config = config_of(project, "touch told; sleep 0.2")
+        task = asyncio.create_task(execute_tool_with_hooks(config, "sh", arguments, tool))
+        while not (project / "told").exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.01)
+        arguments["command"] = ["rm"]
+        arguments["in"]["folder"] = "/"
+        await task
+
+    asyncio.run(main())
+    assert tool.ran_with == [{"command": ["ls"], "in": {"folder": "."}}]

@@ -9,6 +9,7 @@ PROJECT_VARIABLE = re.compile(rf"\$(?:({_names})(?![A-Za-z0-9_])|\{{({_names})\}
 
 _HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_COMES_BEFORE_COMMAND = re.compile(r"(?:^|[\s;&|(])(?:if|then|elif|else|while|until|do|time|!)\Z")
 _BREAKS = " \t\n;&|<>()"
 
 
@@ -40,7 +41,7 @@ class _Scan:
                 self._at += 1
                 return
             if word:
-                cases += {"case": 1, "esac": -1 if cases else 0}.get(word.group(), 0)
+                cases = max(0, cases + self._case(word.group()))
                 self._at = word.end()
             elif char == "#" and self._starts_word() and end != "}":
                 self._skip_to("\n", keep=True)
@@ -159,6 +160,17 @@ class _Scan:
                 if (line.lstrip("\t") if strips_tabs else line) == delimiter:
                     break
         self._heredocs.clear()
+
+    def _case(self, word: str) -> int:
+        """1 where a `case` begins, -1 where it ends."""
+        return {"case": 1, "esac": -1}.get(word, 0) if self._starts_command() else 0
+
+    def _starts_command(self) -> bool:
+        """Whether a word that comes now may be one of the shell's own, such as `case`."""
+        before = self._text[: self._at].rstrip(" \t")
+        if not before or before[-1] in "\n;&|()`{":
+            return True
+        return bool(_COMES_BEFORE_COMMAND.search(before))
 
     def _starts_word(self) -> bool:
         return self._at == 0 or self._text[self._at - 1] in _BREAKS

@@ -69,6 +69,15 @@ class DefaultHookOutput:
         reading.is_explicit = self.is_explicit
         return reading
 
+    def says(self, name: str) -> bool:
+        """Whether a common field has a value that counts; null does, as it takes back what another hook said."""
+        if name not in self._data:
+            return False
+        value = self._data[name]
+        if value is None:
+            return True
+        return type(value) is _COMMON_FIELDS[name] and (name != "decision" or value in _DECISIONS)
+
     @property
     def decision(self) -> str | None:
         """The decision as the hook wrote it, or None."""

@@ -47,9 +47,11 @@ def merge_field_replacement(outputs: Outputs) -> dict[str, Any]:
     specific: dict[str, Any] = {}
     for output in outputs:
         data = output.to_dict()
-        if not output.is_explicit and "decision" in merged:
-            # The `allow` of a crashed hook or of plain text is ours, not the hook's: it must not undo a block.
-            data.pop("decision", None)
+        for name in ("decision", "continue"):
+            # The `allow` of a crashed hook or of plain text is ours, and "DENY" and "false" mean nothing to anybody:
+            # neither must undo a block or a stop.
+            if name in merged and not (output.is_explicit and output.says(name)):
+                data.pop(name, None)
         merged |= data
         _overlay(specific, output.hook_specific_output, {"llm_request": overlay_llm_request})
     merged["hookSpecificOutput"] = specific
@@ -131,11 +133,11 @@ def _overlay(target: dict[str, Any], changes: Mapping[str, Any], keywise: Mappin
     """Lays changes over the target; objects in the fields named by `keywise` are laid over each other key by key."""
     for key, value in changes.items():
         before = target.get(key)
-        if key in keywise and isinstance(before, dict) and value is not None:
-            # Something that is not an object cannot be laid over one, and must not cost an earlier hook its change.
-            target[key] = keywise[key](before, value) if isinstance(value, dict) else before
-        else:
+        if not isinstance(before, dict) or value is None:
             target[key] = value
+        elif isinstance(value, dict):
+            target[key] = keywise[key](before, value) if key in keywise else value
+        # Something that is not an object cannot stand for one, and must not cost an earlier hook its change.
 
 
 def _lay_over(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,9 +56,8 @@ def overridden(results: Sequence[HookExecutionResult]) -> list[str]:
     for result in results:
         if result.output is None or not result.output.is_explicit:
             continue
-        data = result.output.to_dict()
         for field, guards in _GUARDED.items():
-            if field not in data:
+            if not result.output.says(field):
                 continue
             if guards(result.output):
                 standing[field] = result

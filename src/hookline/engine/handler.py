@@ -197,14 +197,15 @@ class HookEventHandler:
         )
 
     def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
-        event_input = {
+        facts = {
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
             "hook_event_name": name.value,
             "transcript_path": self._facts.get_transcript_path(),
-            **fields,
         }
+        # Whoever asks for an event on the bus has no say over the facts.
+        event_input = {**facts, **fields, **facts}
         if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
             event_input["llm_request"] = self._translator.to_hook_llm_request(request)
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):

@@ -60,6 +60,7 @@ class HookRunner:
     ) -> list[HookExecutionResult]:
         """Runs the hooks one after another, each told what the ones before it changed; a block ends the chain."""
         results: list[HookExecutionResult] = []
+        first = event_input
         for hook in hooks:
             (result,) = await self.execute_hooks_parallel((hook,), event_input)
             results.append(result)
@@ -69,7 +70,7 @@ class HookRunner:
             if result.output.read_as(row.output).is_blocking_decision():
                 break
             if result.success and row.chain is not None:
-                event_input = row.chain(event_input, result.output)
+                event_input = row.chain(event_input, result.output, first)
         return results
 
     def _environment_in(self, cwd: str) -> Mapping[str, str]:
@@ -107,7 +108,9 @@ def snapshots_of(environ: Mapping[str, str]) -> Callable[[], Mapping[str, str]]:
         if not isinstance(data, dict):
             return dict(environ)
         if data != known:
-            known, plain = dict(data), dict(environ)
+            # Read from a copy, because another thread may change it meanwhile.
+            known = data.copy()
+            plain = {os.fsdecode(name): os.fsdecode(value) for name, value in known.items()}
         return plain
 
     return snapshot

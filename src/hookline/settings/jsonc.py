@@ -3,9 +3,12 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n\r]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+# What is not closed goes to the end of the text: to try again at every character would take time by its square.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|,(?=\s*[}\]])', re.DOTALL)
+_STRUCTURE = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
@@ -19,6 +22,24 @@ def parse(text: str) -> Any:
     return json.loads(plain_json(text), parse_int=_whole_number, parse_constant=_refuse_constant)
 
 
+def repeated_keys(text: str) -> list[tuple[str, int, int]]:
+    """Keys that stand more than once in the same object, each with line and column of the last one."""
+    found: dict[tuple[int, str], int] = {}
+    objects: list[dict[str, int]] = []
+    for token in _STRUCTURE.finditer(plain_json(text)):
+        if token[0] in ("{", "["):
+            objects.append({})
+        elif token[0] in ("}", "]"):
+            objects.pop()
+        elif token[2] is not None and objects:
+            key = json.loads(token[1], strict=False)
+            if key in objects[-1]:
+                found[id(objects[-1]), key] = token.start()
+            objects[-1][key] = token.start()
+    return [(key, *_place(text, offset)) for (_, key), offset in found.items()]
+
+
+@lru_cache(maxsize=4)
 def plain_json(text: str) -> str:
     """The same text with comments and trailing commas blanked out, so that every offset stays true."""
     # Twice: only when the comments are gone is it plain which commas are trailing.
@@ -30,7 +51,7 @@ def position_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
     offset = _offset_of(plain_json(text), path)
     if offset is None:
         return None
-    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+    return _place(text, offset)
 
 
 def span_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
@@ -44,6 +65,10 @@ def show_path(path: Sequence[PathStep]) -> str:
     """A path as people write it: `hooks.BeforeTool[0].command`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
 def _offset_of(plain: str, path: Sequence[PathStep]) -> int | None:

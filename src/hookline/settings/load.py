@@ -1,6 +1,9 @@
 """Reads one settings file. Light on purpose: this is all that runs while hooks are disabled."""
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +12,8 @@ from typing import Any
 from hookline.contract.hooks import ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.jsonc import PathStep
+
+_LARGEST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +61,85 @@ class Layer:
 def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:
     """The layer of one file: empty when there is none, with a problem when it cannot be used."""
     origin = str(path)
-
-    def unusable(message: str, line: int | None = None, column: int | None = None) -> Layer:
-        problem = Problem(origin=origin, path="", message=message, is_error=True, line=line, column=column)
-        return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
-
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
-        return Layer(source=source, origin=origin, is_guest=is_guest)
+        text = _read(path)
+        values = {} if text is None else _parse(text)
+    except _UnusableError as error:
+        problem = Problem(
+            origin=origin,
+            path="",
+            message=f"{error.what}, so none of its hooks run; {error.to_do}",
+            is_error=True,
+            line=error.line,
+            column=error.column,
+        )
+        return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
+    problems = tuple(
+        Problem(origin=origin, path="", message=_said_twice(key), line=line, column=column)
+        for key, line, column in jsonc.repeated_keys(text or "")
+    )
+    return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
+
+
+class _UnusableError(Exception):
+    """Why a settings file can't be used, and what to do about it."""
+
+    def __init__(self, what: str, to_do: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.to_do = to_do
+        self.line = line
+        self.column = column
+
+
+def _read(path: Path) -> str | None:
+    """The text of the file; None when there is no file."""
+    try:
+        return _bytes_of(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise _UnusableError("is a link that leads nowhere", "mend the link or remove it") from None
+        return None
+    except NotADirectoryError:
+        return None
     except OSError as error:
-        return unusable(f"cannot be read ({error.strerror}), so none of its hooks run; check its permissions")
+        raise _UnusableError(f"cannot be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
-        return unusable(f"is not UTF-8 (byte {error.start}), so none of its hooks run; save it as UTF-8")
+        raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
+
+
+def _bytes_of(path: Path) -> bytes:
+    # A project's file is read before anybody trusts it: it may be a pipe, or a link to a device without end.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise _UnusableError("is not a regular file", "put a settings file there")
+        if status.st_size > _LARGEST_BYTES:
+            raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_LARGEST_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _parse(text: str) -> dict[str, Any]:
     try:
         values = jsonc.parse(text)
     except json.JSONDecodeError as error:
-        what = f"is not JSON ({error.msg}), so none of its hooks run; mend it at this place"
-        return unusable(what, error.lineno, error.colno)
+        raise _UnusableError(
+            f"is not JSON ({error.msg})", "mend it at this place", error.lineno, error.colno
+        ) from error
     except ValueError as error:
-        return unusable(f"is not JSON ({error}), so none of its hooks run; mend it")
-    except RecursionError:
-        return unusable("is nested too deeply to be read, so none of its hooks run; mend it")
+        raise _UnusableError(f"is not JSON ({error})", "mend it") from error
+    except RecursionError as error:
+        raise _UnusableError("is nested too deeply to be read", "mend it") from error
     if not isinstance(values, dict):
-        return unusable("does not hold a JSON object, so none of its hooks run; start it with {")
-    return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest)
+        raise _UnusableError("does not hold a JSON object", "start it with {")
+    return values
+
+
+def _said_twice(key: str) -> str:
+    return f"the key {json.dumps(key)} stands twice in one object, and only this last one counts; make one of the two"

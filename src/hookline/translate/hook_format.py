@@ -11,7 +11,11 @@ _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "mo
 
 def overlay_llm_request(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The request with a hook's partial answer laid over it, key by key; nested objects are replaced whole."""
-    merged = {**normalize_llm_request(base), **normalize_llm_request(changes)}
+    changes = normalize_llm_request(changes)
+    if "messages" in changes and not read_messages(changes):
+        # A conversation without any text is not sent (see request.py), so nobody is told of it either.
+        del changes["messages"]
+    merged = {**normalize_llm_request(base), **changes}
     instruction = message_text(merged.get("systemInstruction"))
     messages = merged.get("messages")
     # Without messages the instruction stays as it is: a list with nothing but it would drop the conversation.

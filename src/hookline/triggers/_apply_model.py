@@ -1,6 +1,7 @@
 """The merged answer of a model event → what its caller goes on with."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
@@ -13,10 +14,13 @@ from hookline.translate.outputs import (
 )
 from hookline.translate.request import append_system_note
 from hookline.translate.response import replace_response_text
+from hookline.triggers._fire import report
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
     from hookline.translate.sdk import GenerateContentResponse
+
+Made = TypeVar("Made")
 
 
 def before_model(result: AggregatedHookResult, request: GenerateContentParameters) -> BeforeModelHookResult:
@@ -29,12 +33,10 @@ def before_model(result: AggregatedHookResult, request: GenerateContentParameter
         return BeforeModelHookResult(
             blocked=True,
             reason=output.get_effective_reason(),
-            synthetic_response=output.get_synthetic_response(),
+            synthetic_response=_try(output.get_synthetic_response, None, "a hook's response is not used"),
             **_shared(common),
         )
-    modified = output.apply_llm_request_modifications(request)
-    if common.system_message:
-        modified = append_system_note(modified, common.system_message)
+    modified = _try(lambda: _modified_request(output, common, request), request, "a hook's changes are not used")
     return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(common))
 
 
@@ -42,12 +44,12 @@ def after_model(result: AggregatedHookResult, response: "GenerateContentResponse
     """The response to go on with: a hook's text in place of the model's, or a stop in place of everything."""
     common = process_common_hook_output_fields(result)
     output = result.final_output
-    modified = output.get_modified_response() if isinstance(output, AfterModelHookOutput) else None
-    if modified is not None and not common.should_stop:
-        # A hook never saw the model's function calls, so it cannot mean to drop them.
-        modified = replace_response_text(response, modified)
+    modified = response
+    if isinstance(output, AfterModelHookOutput):
+        consequence = "a hook's response is not used"
+        modified = _try(lambda: _modified_response(output, common, response), response, consequence)
     return AfterModelHookResult(
-        response=response if modified is None else modified,
+        response=modified,
         system_message=common.system_message,
         **_shared(common),
     )
@@ -63,13 +65,40 @@ def tool_selection(result: AggregatedHookResult, request: GenerateContentParamet
     )
     changed = target
     if isinstance(output, BeforeToolSelectionHookOutput):
-        changed = output.apply_tool_config_modifications(target)
+        consequence = "a hook's restriction of tools is not used"
+        changed = _try(lambda: output.apply_tool_config_modifications(target), target, consequence)
     return BeforeToolSelectionHookResult(
         tool_config=None if changed is target else changed.tool_config,
         tools=target.tools,
         system_message=common.system_message,
         **_shared(common),
     )
+
+
+def _modified_request(
+    output: BeforeModelHookOutput, common: ProcessedHookResult, request: GenerateContentParameters
+) -> GenerateContentParameters:
+    modified = output.apply_llm_request_modifications(request)
+    return append_system_note(modified, common.system_message) if common.system_message else modified
+
+
+def _modified_response(
+    output: AfterModelHookOutput, common: ProcessedHookResult, response: "GenerateContentResponse"
+) -> "GenerateContentResponse":
+    modified = output.get_modified_response()
+    if modified is None:
+        return response
+    # A hook never saw the model's function calls, so it cannot mean to drop them.
+    return modified if common.should_stop else replace_response_text(response, modified)
+
+
+def _try(make: Callable[[], Made], otherwise: Made, consequence: str) -> Made:
+    """What is made in the SDK's types; that it can't be made costs that alone, and never a block or a stop."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 - the SDK may be missing, or refuse what a hook wrote
+        report(error, consequence)
+        return otherwise
 
 
 def _shared(common: ProcessedHookResult) -> dict[str, Any]:

@@ -25,6 +25,20 @@ def refusal(before: AggregatedHookResult | None) -> ToolResult | None:
     return _with_stop(ToolResult(llm_content=content, return_display=reason), common)
 
 
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as they are now: what hooks judge must not change until the tool runs."""
+    try:
+        return {key: _copied(value) for key, value in arguments.items()}
+    except RecursionError:
+        return dict(arguments)
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if type(value) is list else value
+
+
 def rewritten(before: AggregatedHookResult | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments to run with: the hooks' changes laid over the original ones."""
     effect = None if before is None else before.effect

@@ -26,7 +26,7 @@ async def fire(
         return None
 
 
-def report(error: Exception) -> None:
+def report(error: Exception, consequence: str = "hooks had no effect") -> None:
     """Tells of a fault that has no log to go to."""
     where = traceback.format_exception(error)[-2].strip().splitlines()[0] if error.__traceback__ else ""
-    sys.stderr.write(f"hookline: hooks had no effect, because of a fault in hookline: {error!r} {where}\n")
+    sys.stderr.write(f"hookline: {consequence}, because of a fault in hookline: {error!r} {where}\n")

@@ -60,12 +60,14 @@ async def execute_tool_with_hooks(
         return await execute_fn(dict(tool_input))
     from hookline.triggers import _apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
 
+    tool_input = _apply_tool.own_copy(tool_input)
     before = await _before(config, tool_name, tool_input, mcp_context)
     refusal = _apply_tool.refusal(before)
     if refusal is not None:
         return refusal
     arguments = _apply_tool.rewritten(before, tool_input)
-    fault = validate(arguments) if validate is not None and arguments != tool_input else None
+    is_rewritten = before is not None and before.effect is not None
+    fault = validate(arguments) if validate is not None and is_rewritten else None
     if fault is not None:
         return _apply_tool.invalid_rewrite(before, fault, config.get_hook_system())
     result = await execute_fn(arguments)
