@@ -21,6 +21,7 @@ from hookline import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
+from hookline.triggers.results import BeforeToolSelectionHookResult
 
 Ask = Callable[[GenerateContentParameters], Awaitable[types.GenerateContentResponse]]
 Tools = Mapping[str, Callable[[dict[str, Any]], Awaitable[ToolResult]]]
@@ -37,9 +38,7 @@ async def answer(config: Config, ask: Ask, tools: Tools, prompt: str) -> str:
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
             return selection.stop_reason or ""
-        if selection.tool_config:
-            chosen = request.config.model_copy(update={"tool_config": selection.tool_config})
-            request = replace(request, config=chosen)
+        request = _with_selection(request, selection)
         before = await fire_before_model_hook(config, request)
         if before.blocked:
             return (before.stop_reason if before.should_stop else _text(before.synthetic_response)) or ""
@@ -51,14 +50,40 @@ async def answer(config: Config, ask: Ask, tools: Tools, prompt: str) -> str:
         results: list[types.Part] = []
         for call in after.response.function_calls or []:
             name = call.name or ""
+            if not _is_allowed(name, selection.tool_config):
+                refused = {"error": f"{name} is not allowed now."}
+                results.append(types.Part.from_function_response(name=name, response=refused))
+                continue
             result = await execute_tool_with_hooks(config, name, call.args or {}, tools[name])
             if result.should_stop:
                 return result.stop_reason or ""
             results.append(types.Part.from_function_response(name=name, response={"output": result.llm_content}))
         if not results:
             return "" if after.suppress_output else _text(after.response)
-        note = [types.Part(text=f"[System] {after.system_message}")] if after.system_message else []
-        contents.append(types.UserContent([*results, *note]))
+        notes = [types.Part(text=f"[System] {after.system_message}")] if after.system_message else []
+        contents.append(types.UserContent([*results, *notes]))
+
+
+def _with_selection(
+    request: GenerateContentParameters, selection: BeforeToolSelectionHookResult
+) -> GenerateContentParameters:
+    if selection.tool_config:
+        chosen = request.config.model_copy(update={"tool_config": selection.tool_config})
+        request = replace(request, config=chosen)
+    if selection.system_message:
+        note = types.UserContent(f"[System] {selection.system_message}")
+        request = replace(request, contents=[*request.contents, note])
+    return request
+
+
+def _is_allowed(name: str, tool_config: types.ToolConfig | None) -> bool:
+    """A model may call what it was not offered; a hook that restricts tools means it."""
+    choice = tool_config.function_calling_config if tool_config else None
+    if choice is None:
+        return True
+    if choice.mode == types.FunctionCallingConfigMode.NONE:
+        return False
+    return choice.allowed_function_names is None or name in choice.allowed_function_names
 
 
 def _parts(response: types.GenerateContentResponse | None) -> list[types.Part]:

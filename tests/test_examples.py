@@ -245,6 +245,13 @@ def test_embedding_runs_as_it_is(project: Path) -> None:
         pytest.param("BeforeTool", {"continue": False, "stopReason": "Stop."}, "Stop.", None, id="stop-before-tool"),
         pytest.param("AfterTool", {"continue": False, "stopReason": "Stop."}, "Stop.", "1", id="stop-after-tool"),
         pytest.param("BeforeToolSelection", {"continue": False, "stopReason": "Stop."}, "Stop.", None, id="stop-first"),
+        pytest.param(
+            "BeforeToolSelection",
+            {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}},
+            "Done.",
+            None,
+            id="no-tools",
+        ),
         pytest.param("BeforeModel", {"continue": False, "stopReason": "Stop."}, "Stop.", None, id="stop-before-model"),
         pytest.param("AfterModel", {"continue": False, "stopReason": "Stop."}, "Stop.", None, id="stop-after-model"),
         pytest.param("AfterModel", {"suppressOutput": True}, "", "1", id="suppressed"),

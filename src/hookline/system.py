@@ -15,6 +15,7 @@ from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import MessageBus
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import HookExecutionPlan
+from hookline.contract.wire import printable
 from hookline.engine.aggregator import HookAggregator
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
@@ -181,7 +182,9 @@ class _PlanTeller:
         for skip in plan.held_back:
             if skip.reason.startswith("untrusted") and skip.reason + skip.hook.location not in self._told:
                 self._told.add(skip.reason + skip.hook.location)
-                sys.stderr.write(f"hookline: {plan.event} hook {skip.hook.label} is not run: {skip.reason}\n")
+                # The name is a stranger's: it must not clear the screen, or look like a message of ours.
+                said = f"hookline: {plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}\n"
+                sys.stderr.write(said)
 
 
 def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:

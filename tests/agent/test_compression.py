@@ -79,3 +79,8 @@ def test_the_request_has_the_beginning_and_no_tools() -> None:
     assert [to_json(one) for one in request.contents][:2] == [to_json(one) for one in exchange(3)]
     assert to_json(request.contents[2]) == {"role": "user", "parts": [{"text": "Summarize our conversation so far."}]}
     assert (request.model, request.config.tools) == ("m", None)
+
+
+def test_text_that_no_encoding_holds_has_a_size() -> None:
+    """Models write halves of characters, too."""
+    assert estimate_tokens([content_from_json({"role": "model", "parts": [{"text": "a\ud83d" * 100}]})]) > 20

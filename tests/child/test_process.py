@@ -507,3 +507,18 @@ def test_every_path_gives_the_same_outcomes(job: "MakeJob") -> None:
                 with using(choice):
                     seen.append([told(outcome) for outcome in asyncio.run(run_children(jobs))])
     assert seen == [seen[0]] * 8
+
+
+def test_a_cancellation_that_repeats_itself_is_one(job: "MakeJob", tmp_path: Path) -> None:
+    """A framework that cancels in every turn of the loop does not cost hooks their grace."""
+
+    async def main() -> None:
+        command = "trap 'sleep 0.2; touch cleaned; exit' TERM; echo $$ > ready; while :; do sleep 0.02; done"
+        task = asyncio.create_task(run_children([job(command)]))
+        await pid_in(tmp_path / "ready")
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert (tmp_path / "cleaned").exists()

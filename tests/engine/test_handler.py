@@ -603,11 +603,12 @@ def test_the_engine_tells_effects_and_changes_nothing(project: Path) -> None:
 
 def test_cancelling_ends_the_hooks(project: Path) -> None:
     """A cancelled event ends its hooks, and the cancellation is not swallowed."""
-    ready = project / "ready"
+    ready, watcher, memory = project / "ready", _Watcher(fails=False), MemorySink()
     os.mkfifo(ready)
 
     async def main() -> int:
-        handler = make_handler(project, {"BeforeTool": [group("echo $$ > ready; exec sleep 30")]})
+        hooks = {"BeforeTool": [group("echo $$ > ready; exec sleep 30")]}
+        handler = make_handler(project, hooks, memory, observer=watcher)
         task = asyncio.ensure_future(before_tool(handler))
         pid = int(await asyncio.to_thread(ready.read_text))
         task.cancel()
@@ -617,6 +618,9 @@ def test_cancelling_ends_the_hooks(project: Path) -> None:
 
     with pytest.raises(ProcessLookupError):
         os.kill(asyncio.run(main()), 0)
+    assert watcher.seen[-1] == ("finished", 0, "ls")
+    (record,) = (record for record in memory.records if record.fields["kind"] == "cancel")
+    assert record.message == "BeforeTool ls: cancelled while its hooks ran, so they were ended"
 
 
 @pytest.mark.req("DELTA-HEVT-004", "DELTA-HBUS-002")

@@ -348,3 +348,13 @@ def test_two_processes_trusting_at_once_lose_nothing(store: TrustStore, path: Pa
     assert [worker.wait(15) for worker in workers] == [0, 0, 0]
     trusted = {record.definition["command"] for record in store.records()}
     assert trusted == {f"{name}-{number}" for name in "abc" for number in range(10)}
+
+
+def test_two_hooks_of_one_name_are_trusted_each(store: TrustStore, project: Path) -> None:
+    """To trust the changed one takes nothing from the other, as long as that is still configured."""
+    first, second = make_hook("exit 2", name="guard"), make_hook("true", name="guard")
+    store.trust([first, second], str(project))
+    changed = make_hook("false", name="guard")
+    store.trust([changed], str(project), beside=[first, changed])
+    states = [store.state_of(hook, str(project)) for hook in (first, changed, second)]
+    assert states == [TrustState.TRUSTED, TrustState.TRUSTED, TrustState.CHANGED]

@@ -1,5 +1,6 @@
 """Rewrites keep the conversation whole: what a hook cannot see is never lost by what it says."""
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -281,6 +282,20 @@ def test_very_many_changed_messages_are_paired_by_position() -> None:
         *(user(f"MESSAGE {number}", IMAGE) for number in range(119)),
         user("MESSAGE 119"),
     ]
+
+
+def test_a_long_conversation_of_the_same_words_is_no_reason_to_wait() -> None:
+    """Where comparing everything would take minutes, the beginning and the end are compared, and the rest is paired."""
+    history = [user("ok", IMAGE) if number % 2 else model("ok") for number in range(3000)]
+    answer = [("user" if number % 2 else "model", "ok") for number in range(3000)]
+    answer[1501] = ("user", "yes")
+    began = time.monotonic()
+    now = rewritten(history, *answer)
+    assert time.monotonic() - began < 10
+    assert (now[1501], now[:1501], now[1502:]) == (user("yes", IMAGE), history[:1501], history[1502:])
+    shorter = rewritten(history, *answer[:-1])
+    assert time.monotonic() - began < 20
+    assert shorter[:1501] == history[:1501]
 
 
 words = st.sampled_from(["a", "b", "c", "ab", "be quiet", "x" * 500, ""])

@@ -57,4 +57,7 @@ def estimate_tokens(history: "Sequence[Content]") -> int:
 
 
 def _size(content: "Content") -> int:
-    return len(content.model_dump_json(exclude_none=True))
+    try:
+        return len(content.model_dump_json(exclude_none=True))
+    except ValueError:  # a lone surrogate, which models do write
+        return len(repr(content))

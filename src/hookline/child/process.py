@@ -35,6 +35,7 @@ _QUIET_S_PER_CHILD = 0.001
 
 # So many children find room in any program, so that it need not be asked how many may run.
 _SURELY_AFFORDABLE = 16
+_SAME_CANCELLATION_S = 0.02
 _DESCRIPTORS_PER_CHILD = 4
 _DESCRIPTORS_FOR_OTHERS = 64
 
@@ -141,15 +142,19 @@ class _Batch:
         return self._idle
 
     async def stop(self) -> None:
-        """Terminates what runs and returns when it has ended; being cancelled again kills at once."""
+        """Terminates what runs and returns when it has ended; being cancelled once more, later, kills at once."""
         for child in tuple(self._running):
             child.terminate()
+        cancelled = time.monotonic()
         while self._running:
             try:
                 await self.all_ended()
             except asyncio.CancelledError:
-                for child in tuple(self._running):
-                    child.kill()
+                # Some frameworks (anyio) repeat themselves in every turn of the loop until they are obeyed.
+                if time.monotonic() - cancelled > _SAME_CANCELLATION_S:
+                    for child in tuple(self._running):
+                        child.kill()
+                cancelled = time.monotonic()
 
     def close(self) -> None:
         """Lets go of the loop; what still runs, because the loop was closed or interrupted, goes to the reaper."""

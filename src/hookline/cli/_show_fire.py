@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hookline.cli._showing import one_line, visible
 from hookline.cli._style import Style
 from hookline.contract.events import HookEventName
 from hookline.engine.event_table import EVENT_TABLE
@@ -34,9 +35,9 @@ def _lines(report: Mapping[str, Any], style: Style, *, enabled: bool) -> Iterato
     for record in report["log"]:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
-                yield style.dim(f"  not run: {hook}: {record['reason']}")
+                yield style.dim(f"  not run: {one_line(hook)}: {visible(record['reason'])}")
         elif record.get("kind") in ("settings", "fault"):
-            yield style.warn(f"  {record['message']}")
+            yield style.warn(f"  {visible(record['message'])}")
     for result in report["results"]:
         yield from _result_lines(result, style)
     yield from _verdict_lines(report, style)
@@ -48,11 +49,11 @@ def _result_lines(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         mark = style.bad("denies")
     name = f"{result['name']} ({result['command']})" if result["name"] else str(result["command"])
     yield ""
-    yield f"  {style.bold(name)}  {mark}  {_ending(result)}  {result['duration']:.1f} ms"
+    yield f"  {style.bold(one_line(name))}  {mark}  {_ending(result)}  {result['duration']:.1f} ms"
     for stream in ("stdout", "stderr"):
         yield from _block(stream, result[stream].rstrip("\n"), style)
     for complaint in result["complaints"]:
-        yield style.warn(f"{_INDENT}note: {complaint}")
+        yield style.warn(f"{_INDENT}note: {visible(complaint)}")
 
 
 def _ending(result: Mapping[str, Any]) -> str:
@@ -65,11 +66,13 @@ def _verdict_lines(report: Mapping[str, Any], style: Style) -> Iterator[str]:
     verdict, processed = report["verdict"], report["processed"]
     yield ""
     if verdict["blocked"] and not EVENT_TABLE[HookEventName(report["event"])].can_block:
-        yield style.warn(f"Answered with a block, but {report['event']} cannot block: ") + str(verdict["reason"])
+        yield style.warn(f"Answered with a block, but {report['event']} cannot block: ") + visible(
+            str(verdict["reason"])
+        )
     elif verdict["blocked"]:
-        yield style.bad("Blocked: ") + str(verdict["reason"])
+        yield style.bad("Blocked: ") + visible(str(verdict["reason"]))
     elif processed["shouldStop"]:
-        yield style.bad("Stops the agent: ") + str(processed["stopReason"])
+        yield style.bad("Stops the agent: ") + visible(str(processed["stopReason"]))
     else:
         yield style.good("Goes on.")
     if processed["systemMessage"]:
@@ -83,7 +86,7 @@ def _verdict_lines(report: Mapping[str, Any], style: Style) -> Iterator[str]:
 def _block(title: str, text: str, style: Style) -> Iterator[str]:
     if not text:
         return
-    lines = text.splitlines()
+    lines = visible(text).splitlines()
     yield style.dim(f"{_INDENT}{title}:")
     yield from (f"{_INDENT}  {line[:400]}" for line in lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:

@@ -56,6 +56,8 @@ def run(given: argparse.Namespace) -> int:
     """Fires the event and prints what came of it; the exit code is 2 when the merged answer blocks."""
     event = event_of(given.event)
     fields = _fields(given.input)
+    if not Path(given.project).is_dir():
+        print(f"hookline: {given.project} is not a directory, so no hook can be started in it", file=sys.stderr)
     memory = MemorySink()
     config = make_config(given, memory)
     result = asyncio.run(_fire(config, event, fields))

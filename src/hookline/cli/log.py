@@ -11,7 +11,7 @@ import msgspec
 
 from hookline.cli._log_filters import add_filter_options, add_run_filters, query_of
 from hookline.cli._overview import log_path
-from hookline.cli._settings import add_settings_options, make_config
+from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._show_log import show_entry, show_record
 from hookline.cli._showing import plural
 from hookline.cli._style import Style
@@ -55,6 +55,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the records."""
     if given.words and (given.words[0] != "show" or len(given.words) != 2):  # noqa: PLR2004 - `show` and what
         raise UsageError("what stands alone must be show ID; options say which records are wanted")
+    require_project(given)
     query = query_of(given)
     path = Path(given.file) if given.file else _recorded_in(make_config(given))
     if given.file and not path.exists():

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookline.cli._log_filters import add_filter_options, query_of
 from hookline.cli._overview import RUNS, key_of, log_path, read_summary
-from hookline.cli._settings import add_settings_options, make_config
+from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._showing import one_line, plural, screen_width, show_ms, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import read_setup
@@ -77,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the numbers; with `--fail-over-budget` the exit code is 1 when a hook is slower than it should be."""
     query = query_of(given, RUNS)
+    require_project(given)
     config = make_config(given)
     budgets = {key_of(hook): hook.budget_ms for hook in read_setup(config).hooks}
     lines = [

@@ -96,12 +96,12 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, sto
         print(*show_review(shown, style), sep="\n")
         print()
         if one_by_one and _says_yes(f"Trust {one_line(shown.hook.label)}?"):
-            store.trust([shown.hook], setup.project_dir, shown={shown.digest})
+            _trust(store, [shown], setup)
             accepted.append(shown)
     if not can_ask and not given.yes:
         raise HooklineError("nothing was trusted, because there is no terminal to ask on; look at it and add --yes")
     if not one_by_one and (given.yes or _says_yes(f"Trust {plural(len(waiting), 'hook')}?")):
-        store.trust([shown.hook for shown in waiting], setup.project_dir, shown={shown.digest for shown in waiting})
+        _trust(store, waiting, setup)
         accepted += waiting
     if accepted:
         print(style.good(f"{plural(len(accepted), 'hook')} trusted."))
@@ -120,9 +120,15 @@ def _says_yes(question: str) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
+def _trust(store: TrustStore, reviews: Sequence[Review], setup: Setup) -> None:
+    hooks, digests = [shown.hook for shown in reviews], {shown.digest for shown in reviews}
+    beside = [hook for hook in setup.hooks if hook.needs_trust]
+    store.trust(hooks, setup.project_dir, shown=digests, beside=beside)
+
+
 def _answer_in_json(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, store: TrustStore) -> int:
     if given.yes and waiting:
-        store.trust([shown.hook for shown in waiting], setup.project_dir, shown={shown.digest for shown in waiting})
+        _trust(store, waiting, setup)
     trusted = given.yes
     hooks = [{**shown.to_dict(), "trusted": trusted} for shown in waiting]
     print(json.dumps({"project": setup.project_dir, "hooks": hooks}, indent=2))

@@ -70,6 +70,19 @@ class EventLog:
             )
             self._log.later(fired, len(result.results) + 1)
 
+    def cancelled(self, plan: HookExecutionPlan | None, subject: str | None) -> None:
+        """Says that whoever fired the event did not wait for its hooks, which were ended."""
+        if plan is None:
+            return
+        self._log.info(
+            f"{plan.event}{f' {subject}' if subject else ''}: cancelled while its hooks ran, so they were ended",
+            kind="cancel",
+            session=self._session(),
+            event=plan.event.value,
+            subject=subject,
+            hooks=[hook.label for hook in plan.hooks],
+        )
+
     def failed(self, message: str, **fields: Any) -> None:
         """Says that the engine itself failed, which never stops the agent."""
         session = None

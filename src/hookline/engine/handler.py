@@ -171,6 +171,12 @@ class HookEventHandler:
             failed = build_failure_envelope(error, stage, {"event": name.value})
             self._show(name, lambda observer: observer.hooks_finished(failed, None))
             return failed
+        except BaseException as error:  # cancelled or interrupted: whoever asked wants no answer any more
+            if stage == "execution":
+                ended = build_failure_envelope(error, stage, {"event": name.value})
+                self._show(name, lambda observer: observer.hooks_finished(ended, subject))
+                self._event_log.cancelled(plan, subject)
+            raise
         try:
             processed = process_common_hook_output_fields(result)
             self._event_log.fired(result, processed, os.urandom(5).hex(), subject)

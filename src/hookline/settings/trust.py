@@ -85,12 +85,20 @@ class TrustStore:
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
 
-    def trust(self, hooks: Iterable[HookEntry], project_dir: str, *, shown: Collection[str] | None = None) -> None:
-        """Accept the hooks as they are now.
+    def trust(
+        self,
+        hooks: Iterable[HookEntry],
+        project_dir: str,
+        *,
+        shown: Collection[str] | None = None,
+        beside: Iterable[HookEntry] = (),
+    ) -> None:
+        """Accept the hooks as they are now, in place of what was accepted of them before.
 
-        With `shown`, the digests that a person has looked at, a hook that has changed since is refused.
+        With `shown`, the digests that a person has looked at, a hook that has changed since is refused. What was
+        accepted of those `beside` them stays, also of one that has the same name.
         """
-        wanted = tuple(hooks)
+        wanted, others = tuple(hooks), tuple(beside)
         project = os.path.realpath(project_dir)
 
         def accept(records: list[Any]) -> list[Any]:
@@ -100,7 +108,13 @@ class TrustStore:
                     raise HooklineError(f"{hook.label} has changed while you were looking at it; look again")
                 self._keep_texts(print_)
             slots = [_slot(print_.definition) for print_ in prints]
-            kept = [record for record in records if _slot(_definition_in(record)) not in slots]
+            new = {print_.digest for print_ in prints}
+            staying = {self._fingerprinter.fingerprint(hook, project).digest for hook in others} - new
+            kept = [
+                record
+                for record in records
+                if _slot(_definition_in(record)) not in slots or _digest_in(record) in staying
+            ]
             return kept + [_to_json(print_) for print_ in prints]
 
         self._change(project, accept)
@@ -304,6 +318,10 @@ def _definition_in(data: Any) -> Mapping[str, Any]:
             return definition
         case _:
             return {}
+
+
+def _digest_in(data: Any) -> Any:
+    return data.get("digest") if isinstance(data, dict) else None
 
 
 def _slot(definition: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,15 +1,19 @@
 """Bringing a hook's messages back into the conversation that they were taken from."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice, takewhile
+from operator import eq
 from typing import Any
 
 from hookline.contract.llm import LLMMessage
 from hookline.translate._parts import remove_text, replace_text
 from hookline.translate._reading import Role, has_call, has_response, parts_of, role_of, texts_of, with_parts
 
+# Beyond this much work (a hook must not keep the agent waiting) only the beginning and the end are compared.
+_MAX_MATCHES = 3_000_000
 # Beyond this many comparisons messages are paired by position alone.
 _MAX_COMPARISONS = 2_500
 # How much of either end of a text is compared; whole texts can be very long.
@@ -86,9 +90,8 @@ class _Places:
 def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> _Places:
     visible = [number for number, turn in enumerate(turns) if turn.text]
     kept: dict[int, int] = {}
-    shown = [turns[number].key for number in visible]
-    for block in SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks():
-        kept |= {visible[block.a + step]: block.b + step for step in range(block.size)}
+    for place, same in _unchanged([turns[number].key for number in visible], wanted).items():
+        kept[visible[place]] = same
     moved, carried = _moves(turns, [number for number in visible if number not in kept], wanted, set(kept.values()))
     settled = set(kept.values()) | set(moved) | set(carried.values())
     gone = set(moved.values()) | set(carried)
@@ -96,6 +99,19 @@ def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> _Places:
         left = [number for number in numbers if number not in gone]
         kept |= _pair(turns, left, wanted, [place for place in places if place not in settled])
     return _Places(kept, moved)
+
+
+def _unchanged(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
+    """Which of the messages that were shown stand where among those that are wanted, in the same order."""
+    places = Counter(wanted)
+    if sum(places[key] for key in shown) * min(len(shown), len(wanted)) <= _MAX_MATCHES:
+        blocks = SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks()
+        return {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+    start = sum(1 for _ in takewhile(bool, map(eq, shown, wanted)))
+    rest = min(len(shown), len(wanted)) - start
+    end = sum(1 for _ in takewhile(bool, islice(map(eq, reversed(shown), reversed(wanted)), rest)))
+    same = {place: place for place in range(start)}
+    return same | {len(shown) - step: len(wanted) - step for step in range(1, end + 1)}
 
 
 def _moves(

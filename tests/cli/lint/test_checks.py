@@ -67,6 +67,15 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "is '*_file', which is no regular expression and is compared as plain text; write '_file$'",
     ),
     (
+        "matcher-no-regex",
+        on("BeforeTool", matcher="mcp__github__(create|delete"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "is 'mcp__github__(create|delete', which is no regular expression and is compared as plain text, so the"
+            " hook runs for no tool of another name; mend the pattern"
+        ),
+    ),
+    (
         "matcher-no-tool",
         on("BeforeTool", matcher="frobnicate"),
         "hooks.BeforeTool[0].matcher",

@@ -21,8 +21,8 @@ def is_outside(path: str, context: ToolContext) -> bool:
     """True when the path leads out of the project, also when it does so through links."""
     try:
         real = os.path.realpath(locate(path, context))
-    except ValueError:
-        return True  # no file system has such a name
+    except (OSError, ValueError):
+        return True  # a link that nobody may read, or a name that no file system has
     return not Path(real).is_relative_to(os.path.realpath(context.project))
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.matchers import (
+    matcher_no_regex,
     matcher_no_tool,
     matcher_no_trigger,
     matcher_not_asked,
@@ -162,6 +163,7 @@ CHECKS: tuple[Check, ...] = (
     Check("unknown-key", "a key of a hook or a group that means nothing", _unknown_key),
     Check("disabled-name", "hooksConfig.disabled names a hook that is not there", _disabled_name),
     Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard),
+    Check("matcher-no-regex", "a matcher that is no regular expression", matcher_no_regex),
     Check("matcher-no-tool", "a matcher that matches no known tool", matcher_no_tool),
     Check("matcher-no-trigger", "a matcher that equals no source, reason, trigger or type", matcher_no_trigger),
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),

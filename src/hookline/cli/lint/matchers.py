@@ -61,9 +61,24 @@ def matcher_wildcard(setup: Setup) -> Iterator[Problem]:
         yield setup.at_matcher(hook, said)
 
 
+def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
+    """Matchers that were meant as regular expressions and are none."""
+    for hook, matcher in _matchers(setup, _TOOL_EVENTS):
+        if _is_broken(matcher):
+            said = f"is {matcher!r}, which is no regular expression and is compared as plain text"
+            yield setup.at_matcher(hook, f"{said}, so the hook runs for no tool of another name; mend the pattern")
+
+
+def _is_broken(matcher: str) -> bool:
+    """What looks like a wildcard is told as such."""
+    return is_plain_text(matcher) and not _WILDCARD.search(matcher)
+
+
 def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
     """Matchers, or alternatives in them, that match no known tool."""
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
+        if _is_broken(matcher):
+            continue
         for alternative in _alternatives(matcher):
             if _MCP in alternative or _WILDCARD.search(alternative):
                 continue
