@@ -23,7 +23,7 @@ from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner, snapshots_of
 from hookline.errors import HookSystemNotInitializedError
-from hookline.log import FileSink, HookLogger, LogSink, Redactor, default_log_path
+from hookline.log import FileSink, HookLogger, LogSink, Redactor, log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
@@ -190,19 +190,9 @@ class _PlanTeller:
 def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:
     if not options.log.enabled:
         return ()
-    path = _log_path(options.log.path)
+    path = log_path(options.log.path)
     redactor = Redactor(options.redact, environ) if options.redact else None
     return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
-
-
-def _log_path(given: str | None) -> Path:
-    if not given:
-        return default_log_path()
-    try:
-        return Path(given).expanduser()
-    except RuntimeError:  # "~nobody/…" for somebody who does not exist
-        sys.stderr.write(f"hookline: hooksConfig.log.path {given} names no home directory; the usual log is used\n")
-        return default_log_path()
 
 
 def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callable[[], Mapping[str, str]]:

@@ -260,3 +260,24 @@ def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) ->
     )
     assert done.returncode == 0
     assert done.stdout.endswith("\nHooks run here.\n")
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/log", "a\0b", "\ud800"])
+@pytest.mark.parametrize("command", ["log", "stats", "list", "doctor"])
+def test_a_log_that_cannot_be_named_is_told_and_replaced(
+    name: str, command: str, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every command that looks for the log says so, and looks into the usual one."""
+    write(own_home, "true", hooksConfig={"log": {"path": name}})
+    assert main([command]) == 0
+    assert "can't name a file; the usual log is used" in capsys.readouterr().err
+
+
+def test_a_log_that_is_a_pipe_is_not_waited_for(
+    tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody reads from it, so nothing can be recorded."""
+    os.mkfifo(tmp_path / "pipe")
+    write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "pipe")}})
+    _, signs = examine(capsys)
+    assert [health for about, health, _ in signs if about == "log"] == ["odd"]

@@ -122,6 +122,7 @@ def test_cut_depth_keeps_all_that_is_not_too_deep(text: str, cut: str) -> None:
         pytest.param([math.nan], "[null]", id="not-a-number-alone"),
         pytest.param(1.0, "1", id="a-float-alone"),
         pytest.param({"a": 1.0, "b": {"c": -2.0}}, '{"a":1,"b":{"c":-2}}', id="floats-in-objects"),
+        pytest.param([2.0, -1.25e20, 1e21], "[2,-125000000000000000000,1e+21]", id="large-floats"),
         pytest.param({"v": "1.0"}, '{"v":"1.0"}', id="a-version-stays-text"),
         pytest.param({"v": "[1.0,2.0]"}, '{"v":"[1.0,2.0]"}', id="an-array-in-text-stays-text"),
         pytest.param(['a"1.0,\\', 2.0], r'["a\"1.0,\\",2]', id="text-beside-a-float"),

@@ -272,6 +272,13 @@ def test_a_useless_block_is_answered_with_advice(project: Path, event: str, comm
     )
 
 
+@pytest.mark.parametrize("event", ["BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd"])
+def test_where_hooks_only_watch_no_way_out_is_promised(project: Path, event: str) -> None:
+    """Nothing that they answer is applied, so nothing else is advised."""
+    (record,) = of_kind(log_of(project, event, {"type": "command", "command": "exit 2", "name": "guard"}), "advice")
+    assert record.message.endswith("its hooks only watch, and nothing that they answer is applied")
+
+
 @pytest.mark.parametrize("event", ["BeforeTool", "BeforeModel"])
 def test_a_useful_block_needs_no_advice(project: Path, event: str) -> None:
     """Where an event can block, there is nothing to say about it."""

@@ -19,7 +19,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import AggregatedHookResult, make_empty_success_result
 from hookline.engine.exit_codes import show_ending
-from hookline.log import default_log_path
+from hookline.log import log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority, hooks_enabled
@@ -134,7 +134,7 @@ def _log(setup: Setup) -> Sign:
     log = decode_options(setup.layers).log
     if not log.enabled:
         return Sign("log", Health.ODD, "switched off by hooksConfig.log.enabled; hooks run, and nothing is recorded")
-    path = Path(log.path).expanduser() if log.path else default_log_path()
+    path = log_path(log.path)
     fault = _write_fault(path)
     if fault:
         return Sign("log", Health.ODD, f"{path} cannot be written ({fault}); hooks run, and nothing is recorded")
@@ -144,8 +144,9 @@ def _log(setup: Setup) -> Sign:
 def _write_fault(path: Path) -> str | None:
     try:
         if path.exists():
-            with path.open("ab"):
-                return None
+            # Not to wait for a reader, should it be a pipe.
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC))
+            return None
         # The directory is made with the first record; here only what is there already may be touched.
         folder = next(parent for parent in path.parents if parent.exists())
         with TemporaryFile(dir=folder):

@@ -1,5 +1,6 @@
 """The configured hooks with all that is known of them: their place, whether they are trusted, what the log says."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,8 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import describe_hook
-from hookline.log import default_log_path
+from hookline.errors import HooklineError
+from hookline.log import log_path
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import HookKey, HookStatistics, summarize
 from hookline.settings.decode import decode_options
@@ -66,7 +68,11 @@ def known_hooks(config: Config) -> tuple[KnownHook, ...]:
     """Every configured hook, by event, whether or not hooks are enabled."""
     setup = read_setup(config)
     store = TrustStore(default_trust_path())
-    summary = read_summary(config, LogQuery(kinds=RUNS))
+    summary: Mapping[HookKey, HookStatistics] = {}
+    try:
+        summary = read_summary(config, LogQuery(kinds=RUNS))
+    except HooklineError as error:  # which is no reason not to name the hooks
+        print(f"hookline: {error}", file=sys.stderr)
     return tuple(_known(hook, setup, store, summary) for hook in setup.hooks)
 
 
@@ -87,15 +93,14 @@ def key_of(hook: HookEntry) -> HookKey:
     return (hook.event.value, hook.label, hook.origin)
 
 
-def log_path(config: Config) -> Path:
+def recorded_in(config: Config) -> Path:
     """The file that the settings have hook runs recorded in."""
-    path = decode_options(config.get_layers()).log.path
-    return Path(path).expanduser() if path else default_log_path()
+    return log_path(decode_options(config.get_layers()).log.path)
 
 
 def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatistics]:
     """What the log says of every hook."""
-    with LogReader(log_path(config)) as reader:
+    with LogReader(recorded_in(config)) as reader:
         return summarize(reader.entries(query))
 
 

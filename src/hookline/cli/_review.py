@@ -102,7 +102,7 @@ def show_review(shown: Review, style: Style) -> Iterator[str]:
         elif value not in (None, {}, False):
             yield f"    {key}: {_value(value)}"
     if not shown.files:
-        yield style.dim("  The command names no file of this project: it is all that there is to see.")
+        yield style.dim("  Its text names no file of this project that could be found: trust covers the command alone.")
     for file in shown.files:
         yield from _file_lines(file, style)
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hookline.cli._log_filters import add_filter_options, add_run_filters, query_of
-from hookline.cli._overview import log_path
+from hookline.cli._overview import recorded_in
 from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._show_log import show_entry, show_record
 from hookline.cli._showing import plural
@@ -79,7 +79,7 @@ def _recorded_in(config: Config) -> Path:
         sys.stderr.write(
             "hookline: the settings switch the log off (hooksConfig.log.enabled), so nothing new is in it\n"
         )
-    return log_path(config)
+    return recorded_in(config)
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.cli._log_filters import add_filter_options, query_of
-from hookline.cli._overview import RUNS, key_of, log_path, read_summary
+from hookline.cli._overview import RUNS, key_of, read_summary, recorded_in
 from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._showing import one_line, plural, screen_width, show_ms, show_place
 from hookline.cli._style import Style
@@ -92,7 +92,7 @@ def run(given: argparse.Namespace) -> int:
         for text in _lines(lines, over, Style.for_stdout()):
             print(text)
         if not lines:
-            print(f"No run of a hook is recorded in {log_path(config)}.")
+            print(f"No run of a hook is recorded in {recorded_in(config)}.")
     return 1 if over and given.fail_over_budget else 0
 
 

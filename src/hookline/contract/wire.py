@@ -21,7 +21,8 @@ MAX_DEPTH = 100
 
 # A string is never tried twice, closed or not: on a broken text that would take time by the square of its length.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_INTEGRAL_FLOAT_LIMIT = 1e21
+_INTEGRAL_DIGITS = 21
+_INTEGRAL_FLOAT_LIMIT = 10.0**_INTEGRAL_DIGITS
 # A number that Python writes as 1.0 and JavaScript as 1, or text that looks like it.
 _INTEGRAL_FLOAT = re.compile(rb"\.0(?:[,\]}]|\Z)")
 _TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\d+(?:\.\d+)?(?:e-?\d+)?', re.DOTALL)
@@ -74,7 +75,7 @@ def cut_depth(text: str) -> str:
 def stringify_json(value: Any) -> bytes:
     """What `JSON.stringify` gives: one line, no spaces, UTF-8 as it is, 1.0 as 1, never an exception.
 
-    Only the exponents of numbers beyond 1e16 and below 1e-5 may be spelled otherwise.
+    Only numbers beyond 1e16 and below 1e-5 may be spelled otherwise.
     """
     try:
         encoded = msgspec.json.encode(value, enc_hook=_stand_in)
@@ -105,10 +106,15 @@ def _utc_second(seconds: int) -> str:
 
 def _as_javascript_writes(token: re.Match[bytes]) -> bytes:
     text = token[0]
-    if text.startswith(b'"') or not (text.endswith(b".0") or b"e" in text):
+    if text.endswith(b".0"):
+        return b"0" if text == b"-0.0" else text[:-2]
+    mantissa, mark, exponent = text.partition(b"e")
+    if text.startswith(b'"') or not mark or exponent.startswith(b"-"):
         return text
-    number = _plain_float(float(text))
-    return str(number).encode() if isinstance(number, int) else text
+    if int(exponent) >= _INTEGRAL_DIGITS:
+        return mantissa + b"e+" + exponent
+    whole, _, fraction = mantissa.partition(b".")
+    return whole + fraction + b"0" * (int(exponent) - len(fraction))
 
 
 def _stringify_slowly(value: Any) -> bytes:

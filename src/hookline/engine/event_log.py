@@ -210,9 +210,11 @@ def _tell_hook(log: HookLogger, result: HookExecutionResult, advice: str | None,
 
 def _advise_of_useless_block(log: HookLogger, result: HookExecutionResult, common: Mapping[str, Any]) -> None:
     if result.output is not None and result.output.is_blocking_decision():
+        instead = 'to end the session answer {"continue": false}'
+        if EVENT_TABLE[result.event].only_watches:
+            instead = "its hooks only watch, and nothing that they answer is applied"
         log.warn(
-            f"{result.event}: {result.hook.label} blocks, but {result.event} cannot block anything;"
-            ' to end the session answer {"continue": false}',
+            f"{result.event}: {result.hook.label} blocks, but {result.event} cannot block anything; {instead}",
             kind="advice",
             **common,
             **_who(result.hook),

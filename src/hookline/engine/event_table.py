@@ -54,6 +54,8 @@ class EventRow:
     advice: Advice = no_advice
     """What the author of an answer should be told about it."""
     can_block: bool = False
+    only_watches: bool = False
+    """True where nothing that hooks answer is applied."""
     replaces_fields: bool = False
     """True where a later hook can undo an earlier hook's block."""
 
@@ -103,33 +105,39 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         input=inputs.BeforeAgentInput,
         merge=merge_or_decision,
         chain=chain_prompt,
+        only_watches=True,
     ),
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
         merge=merge_or_decision,
+        only_watches=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
         merge=merge_or_decision,
         matching=Matching.EQUALITY,
         subject="source",
+        only_watches=True,
     ),
     HookEventName.SESSION_END: EventRow(
         input=inputs.SessionEndInput,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="reason",
+        only_watches=True,
     ),
     HookEventName.PRE_COMPRESS: EventRow(
         input=inputs.PreCompressInput,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="trigger",
+        only_watches=True,
     ),
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="notification_type",
+        only_watches=True,
     ),
 }

@@ -1,4 +1,4 @@
-from hookline.log.file import FileSink, default_log_path
+from hookline.log.file import FileSink, default_log_path, log_path
 from hookline.log.memory import MemorySink
 from hookline.log.records import HookLogger, LogLevel, LogRecord, LogSink
 from hookline.log.redact import Redactor
@@ -12,4 +12,5 @@ __all__ = [
     "MemorySink",
     "Redactor",
     "default_log_path",
+    "log_path",
 ]

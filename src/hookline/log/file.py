@@ -1,5 +1,6 @@
 import atexit
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -7,7 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hookline.contract.wire import stringify_json
+from hookline.contract.wire import printable, stringify_json
 from hookline.log._appender import Appender
 from hookline.log.records import DeferringSink, LogLevel, LogRecord, Tell, records_of
 from hookline.log.redact import Redactor
@@ -73,6 +74,20 @@ class FileSink(DeferringSink):
         # Put on a SimpleQueue, which alone among queues may be used while garbage is collected.
         for writer in self._writers.values():
             writer.stop()
+
+
+def log_path(given: str | None) -> Path:
+    """The file that the settings name, or the usual one where they name none, or nothing that can be a file."""
+    if not given:
+        return default_log_path()
+    try:
+        path = Path(given).expanduser()
+        if b"\0" not in os.fsencode(path):
+            return path
+    except (RuntimeError, UnicodeError):  # "~nobody/…" for somebody who does not exist, or half a character
+        pass
+    sys.stderr.write(f"hookline: hooksConfig.log.path {printable(given)} can't name a file; the usual log is used\n")
+    return default_log_path()
 
 
 def default_log_path() -> Path:
