@@ -365,7 +365,7 @@ def test_a_log_path_in_nobodys_home_costs_the_path_only(project: Path, capsys: p
     result = fire(system_of(Config(project, settings=given)))
     assert result.final_output is not None
     assert result.final_output.is_blocking_decision()
-    assert "~no-such-user/hooks.jsonl names no home directory" in capsys.readouterr().err
+    assert "~no-such-user/hooks.jsonl can't name a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,24 @@ def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
     assert [one["reason"] for one in bench.told()] == ["other"]
 
 
+def test_a_program_that_waits_for_one_object_gets_it(bench: Bench) -> None:
+    """Also when the model fails: it says why there is no response."""
+    bench.script([WRITE])
+    done = bench.run("--prompt", "go", "--yes", "--output", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["response"]) == (1, None)
+    assert told["error"] in done.stderr
+
+
+@pytest.mark.parametrize("path", ["/proc/1/root/etc", "no\0file"])
+def test_a_path_that_cannot_be_followed_is_the_tools_fault(bench: Bench, path: str) -> None:
+    """Whatever the model names, the agent goes on."""
+    bench.script([calls(("read_file", {"file_path": path}))], [says("broken \ud83d emoji")])
+    done = bench.run("--prompt", "go", "--yes")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert "emoji" in done.stdout
+
+
 def test_a_number_of_turns_is_at_least_one(bench: Bench) -> None:
     """No turn at all would be no agent."""
     with pytest.raises(SystemExit) as ended:

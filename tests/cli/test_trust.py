@@ -60,7 +60,7 @@ def test_everything_is_shown_before_the_question(guarded: "Workbench") -> None:
         "matcher: ls",
         "guard.sh:\n    #!/bin/sh\n    echo checked\n",
         "Trust guard? [y/N]",
-        "The command names no file of this project",
+        "Its text names no file of this project",
         "1 hook trusted.",
         "1 hook not trusted; what is not trusted does not run.",
     ):

@@ -98,7 +98,8 @@ class JsonOutput:
             _print(result_object(self._session, event))
 
     def failed(self, message: str) -> None:
-        """Leaves it to stderr: there is no result."""
+        """Prints an object all the same: a program that waits for one gets to know why there is no result."""
+        _print({"sessionId": self._session and self._session.session_id, "response": None, "error": message})
 
 
 class StreamOutput:

@@ -113,8 +113,7 @@ def _as_javascript_writes(token: re.Match[bytes]) -> bytes:
         return text
     if int(exponent) >= _INTEGRAL_DIGITS:
         return mantissa + b"e+" + exponent
-    whole, _, fraction = mantissa.partition(b".")
-    return whole + fraction + b"0" * (int(exponent) - len(fraction))
+    return str(int(float(text))).encode()
 
 
 def _stringify_slowly(value: Any) -> bytes:
