@@ -77,7 +77,7 @@ class EventLog:
         self._log.info(
             f"{plan.event}{f' {subject}' if subject else ''}: cancelled while its hooks ran, so they were ended",
             kind="cancel",
-            session=self._session(),
+            session=self._session_if_known(),
             event=plan.event.value,
             subject=subject,
             hooks=[hook.label for hook in plan.hooks],
@@ -85,11 +85,13 @@ class EventLog:
 
     def failed(self, message: str, **fields: Any) -> None:
         """Says that the engine itself failed, which never stops the agent."""
-        session = None
+        self._log.warn(message, kind="fault", session=self._session_if_known(), **fields)
+
+    def _session_if_known(self) -> str | None:
         # What failed may be the session itself.
         with suppress(Exception):
-            session = self._session()
-        self._log.warn(message, kind="fault", session=session, **fields)
+            return self._session()
+        return None
 
     def _about(self, skip: SkippedHook) -> dict[str, Any]:
         return {
