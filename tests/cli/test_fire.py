@@ -230,3 +230,24 @@ def on_terminal(command: list[str], environ: dict[str, str]) -> bytes:
     os.close(ours)
     child.wait(timeout=20)
     return shown
+
+
+def test_facts_are_the_engines(settings: Settings, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A recorded input that is fired again elsewhere does not say where hooks run, or in which session."""
+    recorded = {"tool_name": "ls", "cwd": "/gone", "session_id": "old", "hook_event_name": "AfterTool"}
+    options = ["--project", str(project), "--session-id", "new", "--json", "--input", json.dumps(recorded)]
+    assert main(["fire", "BeforeTool", "--settings", settings("cat >&2; exit 2"), *options]) == 2
+    heard = json.loads(told(capsys)["results"][0]["stderr"])
+    assert (heard["cwd"], heard["session_id"], heard["hook_event_name"]) == (str(project), "new", "BeforeTool")
+
+
+def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither where it is warned of, nor in the report."""
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    hook = {"type": "command", "command": "exit 2", "name": "g\x1b[2J\ud800\nfake"}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+    assert fire("--project", str(project)) == 0
+    printed = capsys.readouterr()
+    assert "\x1b[2J" not in printed.out + printed.err
+    assert "g\\x1b[2J\\ud800\\nfake is not run" in printed.err

@@ -2,7 +2,7 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -321,12 +321,12 @@ def test_a_thread_that_changes_the_environment_costs_no_hook() -> None:
     """The environment is read as it was at one moment."""
 
     class Changing(dict[bytes, bytes]):
-        """Loses a variable while it is walked through."""
+        """Loses its variables between the look at their names and the look at their values."""
 
-        def copy(self) -> dict[bytes, bytes]:
-            before = dict(self)
+        def __iter__(self) -> Iterator[bytes]:
+            names = list(super().__iter__())
             self.clear()
-            return before
+            return iter(names)
 
     environ: Any = os._Environ[Any](Changing({b"A": b"1"}), os.fsencode, os.fsdecode, os.fsencode, os.fsdecode)
     assert snapshots_of(environ)() == {"A": "1"}
