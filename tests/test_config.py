@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -305,8 +306,16 @@ def test_a_program_that_changes_its_directory_keeps_its_guards(tmp_path: Path, m
 
 def test_first_events_in_several_threads_share_one_system(project: Path) -> None:
     """Whoever comes first makes it, and the others wait for it."""
+
+    class Slow(dict[str, Any]):
+        """Settings that take a moment to be read, so that all threads are at it."""
+
+        def get(self, key: str, default: Any = None) -> Any:
+            time.sleep(0.01)
+            return super().get(key, default)
+
     bus = InProcessBus()
-    config = Config(project, settings=settings("true"), message_bus=bus)
+    config = Config(project, settings=Slow(settings("true")), message_bus=bus)
     ready = threading.Barrier(8)
     systems: list[object] = []
 

@@ -15,7 +15,7 @@ from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import MessageBus
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import HookExecutionPlan
-from hookline.contract.wire import printable
+from hookline.contract.text import printable
 from hookline.engine.aggregator import HookAggregator
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler

@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from hookline.cli._showing import cut, show_ago, show_clock, show_ms, show_place, visible
+from hookline.cli._showing import cut, show_ago, show_clock, show_ms, show_place
+from hookline.contract.text import visible
 
 NOON = 1_740_000_000.0
 

@@ -163,7 +163,8 @@ class _Scan:
 
     def _case(self, word: str) -> int:
         """1 where a `case` begins, -1 where it ends."""
-        return {"case": 1, "esac": -1}.get(word, 0) if self._starts_command() else 0
+        change = {"case": 1, "esac": -1}.get(word, 0)
+        return change if change and self._starts_command() else 0
 
     def _starts_command(self) -> bool:
         """Whether a word that comes now may be one of the shell's own, such as `case`."""

@@ -29,13 +29,15 @@ _PAUSES_ALONE = 5
 # How long children are started in a row.
 _TURN_S = 0.0005
 
+# What comes so soon after a cancellation is the same one, repeated.
+_SAME_CANCELLATION_S = 0.02
+
 # How long a new child is only waited for.
 _QUIET_S = 0.005
 _QUIET_S_PER_CHILD = 0.001
 
 # So many children find room in any program, so that it need not be asked how many may run.
 _SURELY_AFFORDABLE = 16
-_SAME_CANCELLATION_S = 0.02
 _DESCRIPTORS_PER_CHILD = 4
 _DESCRIPTORS_FOR_OTHERS = 64
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
-from hookline.cli._showing import visible
+from hookline.contract.text import visible
 
 MAX_LINES = 40
 MAX_BYTES = 1024 * 1024

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hookline.cli._showing import one_line, show_place, visible
+from hookline.cli._showing import one_line, show_place
 from hookline.cli._style import Style
 from hookline.contract.hooks import HookEntry
+from hookline.contract.text import visible
 from hookline.settings.trust import Fingerprint, TrustRecord, TrustState, TrustStore, fingerprint
 
 _MAX_SHOWN_BYTES = 1024 * 1024

@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hookline.cli._showing import one_line, visible
+from hookline.cli._showing import one_line
 from hookline.cli._style import Style
 from hookline.contract.events import HookEventName
+from hookline.contract.text import visible
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "

@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hookline.cli._showing import cut, one_line, screen_width, show_clock, show_ms, show_place, visible
+from hookline.cli._showing import cut, one_line, screen_width, show_clock, show_ms, show_place
 from hookline.cli._style import Style
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.contract.text import visible
 from hookline.engine.exit_codes import show_signal
 from hookline.log.reader import LogEntry
 

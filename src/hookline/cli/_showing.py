@@ -1,24 +1,17 @@
 """How values look to a person: times, places, and text that came from somebody else."""
 
-import re
 import shutil
 import sys
 import time
-import unicodedata
 from calendar import timegm
 from pathlib import Path
+
+from hookline.contract.text import visible
 
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
 _TENTHS_BELOW = 10
 _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"), (1, 1, "s"))
-_UNUSUAL = re.compile(r"[^\n\t -~]")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
-
-def visible(text: str) -> str:
-    r"""The text with everything that a terminal would act on, or not show, written out: `\x1b`, `\u202e`."""
-    return _UNUSUAL.sub(_written_out, text)
 
 
 def one_line(text: str) -> str:
@@ -85,10 +78,3 @@ def _seconds(timestamp: str | None) -> float | None:
         return float(timegm(time.strptime((timestamp or "")[:19], "%Y-%m-%dT%H:%M:%S")))
     except ValueError:
         return None
-
-
-def _written_out(found: re.Match[str]) -> str:
-    character = found[0]
-    if unicodedata.category(character) not in _HIDDEN:
-        return character
-    return ascii(character)[1:-1]

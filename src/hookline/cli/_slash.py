@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hookline.cli._hook_tally import HookLine, HookRecord
-from hookline.cli._showing import visible
+from hookline.contract.text import visible
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",

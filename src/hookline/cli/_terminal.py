@@ -27,8 +27,9 @@ from hookline.cli._activity import AWAITED_EVENTS, Activity
 from hookline.cli._agent_output import shown_display
 from hookline.cli._blocks import split_blocks
 from hookline.cli._plain import plain
-from hookline.cli._showing import one_line, visible
+from hookline.cli._showing import one_line
 from hookline.contract.events import HookEventName
+from hookline.contract.text import visible
 
 MAX_LINES = 20
 

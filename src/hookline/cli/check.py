@@ -14,13 +14,14 @@ from pathlib import Path
 
 from hookline.cli._overview import trust_of
 from hookline.cli._settings import add_settings_options, read_config, require_project
-from hookline.cli._showing import plural, visible
+from hookline.cli._showing import plural
 from hookline.cli._style import Style
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
+from hookline.contract.text import visible
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
 _EXAMPLES = """\

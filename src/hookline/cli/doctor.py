@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from hookline.cli._examine import Health, Sign, examine
 from hookline.cli._settings import add_settings_options, read_config, require_project
-from hookline.cli._showing import visible
 from hookline.cli._style import Style
+from hookline.contract.text import visible
 
 _EXAMPLES = """\
 examples:

@@ -34,11 +34,6 @@ def trim(text: str) -> str:
     return text.strip(JS_WHITESPACE)
 
 
-def printable(text: str) -> str:
-    r"""The text in one line, with everything that a terminal would act on written out: `\x1b`."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
 def parse_json(text: str) -> Any:
     """The value that `JSON.parse` gives for this text, or ValueError; what lies deeper than MAX_DEPTH becomes null."""
     text = cut_depth(text)

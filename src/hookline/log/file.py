@@ -8,7 +8,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hookline.contract.wire import printable, stringify_json
+from hookline.contract.text import printable
+from hookline.contract.wire import stringify_json
 from hookline.log._appender import Appender
 from hookline.log.records import DeferringSink, LogLevel, LogRecord, Tell, records_of
 from hookline.log.redact import Redactor

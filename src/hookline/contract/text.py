@@ -1,0 +1,24 @@
+"""Strangers' text as a terminal may be shown it."""
+
+import re
+import unicodedata
+
+_UNUSUAL = re.compile(r"[^\n\t -~]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def visible(text: str) -> str:
+    r"""The text with everything that a terminal would act on, or not show, written out: `\x1b`, `\u202e`."""
+    return _UNUSUAL.sub(_written_out, text)
+
+
+def printable(text: str) -> str:
+    r"""The same in one line: `\n` and `\t` are written out as well."""
+    return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+def _written_out(found: re.Match[str]) -> str:
+    character = found[0]
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    return ascii(character)[1:-1]
