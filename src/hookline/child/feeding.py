@@ -35,8 +35,7 @@ class SharedInputs:
         if id(data) not in self._shared:
             return 0
         lent = 0
-        # What goes wrong with it, goes right by writing.
-        with _without_sigpipe(), contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what goes wrong with it, goes right by writing
             source = self._fds.get(id(data))
             if source is None:
                 source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
@@ -61,22 +60,27 @@ def put_after_start(feed: int, data: bytes, shared: SharedInputs | None) -> memo
     """Puts as much of a long input into the pipe as it takes now and returns the rest."""
     os.set_blocking(feed, False)
     _enlarge(feed, len(data))
-    lent = shared.lend(data, feed) if shared else 0
-    return write(feed, memoryview(data)[lent:])
+    with _without_sigpipe():
+        lent = shared.lend(data, feed) if shared else 0
+        return _write(feed, memoryview(data)[lent:])
 
 
 def write(feed: int, rest: memoryview) -> memoryview:
     """Writes what the pipe takes now and returns the rest; nothing is left for a hook that does not read."""
     with _without_sigpipe():
-        try:
-            for _ in _WRITES_IN_A_ROW:
-                rest = rest[os.write(feed, rest) :]
-                if not rest:
-                    break
-        except BlockingIOError:
-            return rest
-        except BrokenPipeError:
-            return _NOTHING
+        return _write(feed, rest)
+
+
+def _write(feed: int, rest: memoryview) -> memoryview:
+    try:
+        for _ in _WRITES_IN_A_ROW:
+            if not rest:
+                break
+            rest = rest[os.write(feed, rest) :]
+    except BlockingIOError:
+        return rest
+    except BrokenPipeError:
+        return _NOTHING
     return rest
 
 

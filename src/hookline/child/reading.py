@@ -14,18 +14,17 @@ _CRUMB_BYTES = 1 << 15
 class Stream:
     """Our end of a pipe that a child writes to, and what is kept of it."""
 
-    __slots__ = ("_crumbs", "_first", "_pieces", "_room", "_watcher", "fd", "is_cut")
+    is_cut = False
+    _watcher: Watcher | None = None
+    # A short answer is nothing but this.
+    _first = b""
+    _pieces: list[bytes] | None = None
+    _crumbs: bytearray | None = None
 
     def __init__(self, fd: int, limit: int) -> None:
         self.fd = fd
         """Negative when it is closed."""
-        self.is_cut = False
         self._room = limit
-        # A short answer is nothing but this.
-        self._first = b""
-        self._pieces: list[bytes] | None = None
-        self._crumbs: bytearray | None = None
-        self._watcher: Watcher | None = None
 
     def watch(self, watcher: Watcher, ready: Callable[[], None]) -> None:
         """Has `ready` called while there is something to read, until it is closed."""

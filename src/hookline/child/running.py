@@ -159,7 +159,7 @@ class RunningChild:
                 self._timed_out = True
                 self.terminate()
         else:
-            self._wake_at(self._deadline)
+            self._wake_at(self._started + self._job.timeout_ms / 1000)
             self._watch_pipes()
 
     def abandon(self) -> None:
@@ -189,8 +189,7 @@ class RunningChild:
         os.set_blocking(self._stderr.fd, False)
         # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and by
         # the closing of both pipes costs more than all the rest. Who runs longer is watched.
-        self._deadline = self._started + self._job.timeout_ms / 1000
-        self._wake_at(min(self._started + self._batch.quiet_s, self._deadline))
+        self._wake_at(self._started + min(self._batch.quiet_s, self._job.timeout_ms / 1000))
 
     def _wake_at(self, when: float) -> None:
         self.due = when
@@ -243,9 +242,6 @@ class RunningChild:
                     return
         self._has_ended = True
         self._status = status
-        self._finish()
-
-    def _finish(self) -> None:
         REAPER.untrack(self._pid)
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)

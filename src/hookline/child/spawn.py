@@ -44,12 +44,8 @@ Stdio = tuple[int, int, int]
 
 def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     """The id of the new process; ExecError or another OSError if there is none."""
-    if facilities().has_fork_exec:
-        return _by_fork_exec(invocation, cwd, stdio)
-    return _by_popen(invocation, cwd, stdio)
-
-
-def _by_fork_exec(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+    if not facilities().has_fork_exec:
+        return _by_popen(invocation, cwd, stdio)
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
     sys.audit("subprocess.Popen", executable, argv, cwd, None)
