@@ -3,8 +3,12 @@ import signal
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
-from hookline.child.reaper import Reaper, group_remains
+from hookline.child.reaper import REAPER, Reaper, group_remains
+
+if TYPE_CHECKING:
+    from tests.child.conftest import MakeJob, Run
 
 SLEEP = [
     sys.executable,
@@ -52,7 +56,7 @@ def test_an_adopted_child_that_ends_by_itself_is_reaped() -> None:
 def test_the_end_of_the_program_kills_everybody() -> None:
     """Tracked and adopted groups end at once."""
     tracked, adopted, reaper = start(), start(), Reaper()
-    reaper.track(tracked)
+    reaper.running.add(tracked)
     reaper.adopt(adopted, kill_at=time.monotonic() + 600, unreaped=True)
     reaper.end_with_program()
     statuses = []
@@ -75,15 +79,10 @@ def test_after_the_end_of_the_program_nothing_waits() -> None:
         assert has_gone(pid)
 
 
-def test_an_untracked_group_is_left_alone() -> None:
-    """Ended children are out of account: their number may be somebody else's by then."""
-    pid, reaper = start(), Reaper()
-    reaper.track(pid)
-    reaper.untrack(pid)
-    reaper.end_with_program()
-    assert os.waitpid(pid, os.WNOHANG) == (0, 0)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+def test_an_ended_child_is_out_of_account(run: "Run", job: "MakeJob") -> None:
+    """Its number may be somebody else's when the program ends."""
+    assert run(job("exit 0"), job("kill -9 $$"), job("sleep 60", timeout_ms=100))[2].timed_out
+    assert not REAPER.running
 
 
 def test_a_group_without_members_does_not_remain() -> None:

@@ -63,7 +63,9 @@ async def run_children(
                 # Others on this loop get their turn between two spawns.
                 await asyncio.sleep(0)
                 turn_ends = time.monotonic() + _TURN_S
-            if not batch.try_start(index, job):
+            if job.timeout_ms <= 0:
+                batch.outcomes[index] = _not_started(timed_out=True)
+            elif not (SLOTS.try_take(batch.most) and batch.try_start(index, job)):
                 await batch.start(index, job)
         await batch.all_ended()
     except asyncio.CancelledError:
@@ -80,6 +82,8 @@ class _Batch:
     It lives as long as the call, so that loops share nothing and a loop that is closed too early leaves nothing behind.
     """
 
+    inputs: SharedInputs | None = None
+    quiet_s = _QUIET_S
     _idle: asyncio.Future[None] | None = None
     _alarm: asyncio.TimerHandle | None = None
     _alarm_at = _NEVER
@@ -88,37 +92,31 @@ class _Batch:
         self.limits = limits
         self._on_end = on_end
         count = len(jobs)
-        self.inputs = SharedInputs(job.stdin for job in jobs) if count > 1 else None
-        self.quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * count)
+        if count > 1:
+            self.inputs = SharedInputs(job.stdin for job in jobs)
+            self.quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * count)
         if count > _SURELY_AFFORDABLE:
-            self._most = _most_at_once(limits.max_concurrent)
+            self.most = _most_at_once(limits.max_concurrent)
         else:
-            self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
+            self.most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
         self._loop = asyncio.get_running_loop()
         self.watcher = watcher_for(self._loop)
         self.outcomes = [_NEVER_STARTED] * count
         self._running: set[RunningChild] = set()
-
-    def try_start(self, index: int, job: ChildJob) -> bool:
-        """Starts a job at once, as is usual; False if it has to wait for room."""
-        if job.timeout_ms <= 0:
-            self.outcomes[index] = _not_started(timed_out=True)
-            return True
-        return SLOTS.try_take(self._most) and self._try_in_slot(index, job)
 
     async def start(self, index: int, job: ChildJob) -> None:
         """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
         pauses = 0
         while True:
             await SLOTS.take(_most_at_once(self.limits.max_concurrent))
-            if self._try_in_slot(index, job, is_last=pauses >= _PAUSES_ALONE):
+            if self.try_start(index, job, is_last=pauses >= _PAUSES_ALONE):
                 return
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While others run, the shortage may end with them.
             pauses = 0 if SLOTS.taken else pauses + 1
 
-    def _try_in_slot(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
-        """Tries to start a job in the slot just taken; False if it is worth trying again."""
+    def try_start(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
+        """Tries to start a job in the slot just taken; False, the slot given back, if it is worth trying again."""
         child = RunningChild(self, index, job)
         self._running.add(child)
         try:
@@ -171,7 +169,11 @@ class _Batch:
     def wake_at(self, when: float) -> None:
         """Sees to it that what is due at that monotonic time is done then, if the batch still exists."""
         if when < self._alarm_at:
-            self._set_alarm(when)
+            if self._alarm:
+                self._alarm.cancel()
+            self._alarm_at = when
+            delay = min(when - time.monotonic(), _LONGEST_ALARM_S)
+            self._alarm = self._loop.call_at(self._loop.time() + delay, self._ring)
 
     def ended(self, child: RunningChild) -> None:
         """Keeps the outcome of a child and its slot for the next."""
@@ -183,13 +185,6 @@ class _Batch:
             self._idle.set_result(None)
         if self._on_end is not None:
             self._on_end(child.index)
-
-    def _set_alarm(self, when: float) -> None:
-        if self._alarm:
-            self._alarm.cancel()
-        self._alarm_at = when
-        delay = when - time.monotonic()
-        self._alarm = self._loop.call_later(min(delay, _LONGEST_ALARM_S), self._ring)
 
     def _ring(self) -> None:
         now = time.monotonic()

@@ -19,8 +19,9 @@ _DYING_S = 0.1
 class Reaper:
     """Kills process groups when their time is up, in one thread that lives only while there are any."""
 
+    running: set[int]
+    """The groups of children that are waited for elsewhere; they are killed when the program ends."""
     _lock: threading.RLock
-    _running: set[int]
     _kill_at: dict[int, float]
     _unreaped: set[int]
     _thread: threading.Thread | None
@@ -28,14 +29,6 @@ class Reaper:
 
     def __init__(self) -> None:
         self.start_over()
-
-    def track(self, group: int) -> None:
-        """Kills the group when the program ends, unless it is untracked before."""
-        self._running.add(group)
-
-    def untrack(self, group: int) -> None:
-        """Leaves an ended child, or one that is adopted, out of account."""
-        self._running.discard(group)
 
     def adopt(self, group: int, *, kill_at: float, unreaped: bool) -> None:
         """Takes over a group that has had its TERM; `unreaped` says that its leader was not waited for yet."""
@@ -60,7 +53,7 @@ class Reaper:
         with self._lock:
             # Coroutines that are thrown away even later must not start a thread: it would never run.
             self._is_over = True
-            groups = (*self._kill_at, *self._running)
+            groups = (*self._kill_at, *self.running)
             self._kill_all()
         _wait_until_gone(groups)
 
@@ -68,7 +61,7 @@ class Reaper:
         """Forgets everything: after a fork it is the parent's business."""
         # May be taken again by its own thread, when collecting garbage ends a forgotten child.
         self._lock = threading.RLock()
-        self._running = set()
+        self.running = set()
         self._kill_at = {}
         self._unreaped = set()
         self._thread = None
@@ -84,9 +77,9 @@ class Reaper:
             time.sleep(_GONE_POLL_S if self._unreaped else 0)
 
     def _kill_all(self) -> None:
-        for group in (*self._kill_at, *self._running):
+        for group in (*self._kill_at, *self.running):
             signal_group(group, signal.SIGKILL)
-        for group in (*self._unreaped, *self._running):
+        for group in (*self._unreaped, *self.running):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(group, os.WNOHANG)
         self._kill_at.clear()

@@ -66,8 +66,8 @@ class RunningChild:
         self._started = time.monotonic()
 
     def start(self) -> None:
-        """Starts the process; OSError or ValueError if there is none."""
-        job = self._job
+        """Starts the process and has it watched; OSError or ValueError if there is none."""
+        job, batch = self._job, self._batch
         opened: list[int] = []
         try:
             opened += os.pipe()
@@ -75,21 +75,33 @@ class RunningChild:
             opened += os.pipe()
             stdin, feed, stdout_fd, stdout, stderr_fd, stderr = opened
             rest = put_before_start(feed, job.stdin)
-            self._pid = _spawn(job, (stdin, stdout, stderr))
+            self._pid = pid = _spawn(job, (stdin, stdout, stderr))
         except BaseException:
             for fd in opened:
                 os.close(fd)
             raise
-        REAPER.track(self._pid)
+        REAPER.running.add(pid)
         os.close(stdin)
         os.close(stdout)
         os.close(stderr)
         self._feed = feed
-        self._stdout = Stream(stdout_fd, self._batch.limits.output_bytes)
-        self._stderr = Stream(stderr_fd, self._batch.limits.output_bytes)
+        self._stdout = Stream(stdout_fd, batch.limits.output_bytes)
+        self._stderr = Stream(stderr_fd, batch.limits.output_bytes)
         try:
-            self._rest = put_after_start(feed, job.stdin, self._batch.inputs) if rest is None else rest
-            self._watch()
+            if rest is None:
+                rest = put_after_start(feed, job.stdin, batch.inputs)
+            self._pidfd = batch.watcher.ends(pid, self._process_ended)
+            if rest:
+                self._rest = rest
+                batch.watcher.writes(feed, self._feed_more)
+            else:
+                os.close(feed)
+                self._feed = -1
+            os.set_blocking(stdout_fd, False)
+            os.set_blocking(stderr_fd, False)
+            # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and
+            # by the closing of both pipes costs more than all the rest. Who runs longer is watched.
+            self._wake_at(self._started + min(batch.quiet_s, job.timeout_ms / 1000))
         except (OSError, RuntimeError) as error:
             # It runs, so it must not be started again.
             self._abandon_unwatched(error)
@@ -174,22 +186,8 @@ class RunningChild:
         self._stop_feeding()
         self._stdout.close()
         self._stderr.close()
-        REAPER.untrack(self._pid)
+        REAPER.running.discard(self._pid)
         self._batch.ended(self)
-
-    def _watch(self) -> None:
-        watcher = self._batch.watcher
-        self._pidfd = watcher.ends(self._pid, self._process_ended)
-        if self._rest:
-            watcher.writes(self._feed, self._feed_more)
-        else:
-            os.close(self._feed)
-            self._feed = -1
-        os.set_blocking(self._stdout.fd, False)
-        os.set_blocking(self._stderr.fd, False)
-        # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and by
-        # the closing of both pipes costs more than all the rest. Who runs longer is watched.
-        self._wake_at(self._started + min(self._batch.quiet_s, self._job.timeout_ms / 1000))
 
     def _wake_at(self, when: float) -> None:
         self.due = when
@@ -242,10 +240,11 @@ class RunningChild:
                     return
         self._has_ended = True
         self._status = status
-        REAPER.untrack(self._pid)
+        REAPER.running.discard(self._pid)
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=False)
-        self._stop_feeding()
+        if self._feed >= 0:
+            self._stop_feeding()
         # Both are read, whatever is found in the first.
         is_read = self._stdout.reads_to_the_end()
         if self._stderr.reads_to_the_end() and is_read:

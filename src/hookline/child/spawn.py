@@ -81,7 +81,10 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
             )
         finally:
             os.close(tells)
-        message = _told(told)
+        try:
+            message = os.read(told, _ERROR_BYTES)
+        except BlockingIOError:
+            message = _told_late(told)
     finally:
         os.close(told)
     if message:
@@ -97,18 +100,15 @@ def _moved_above_stdio(fd: int) -> int:
     return moved
 
 
-def _told(fd: int) -> bytes:
-    """What the child said about its failure, nothing if it was executed.
+def _told_late(fd: int) -> bytes:
+    """What the child says about its failure, nothing if it is executed.
 
     After vfork the answer is there, or the child is about to close its end. That is waited for, a moment: where the
     kernel made a fork of it, or another thread forked a process that holds the pipe, it may take longer.
     """
-    try:
-        return os.read(fd, _ERROR_BYTES)
-    except BlockingIOError:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        return os.read(fd, _ERROR_BYTES) if poll.poll(_ERROR_WAIT_MS) else b""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return os.read(fd, _ERROR_BYTES) if poll.poll(_ERROR_WAIT_MS) else b""
 
 
 def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
