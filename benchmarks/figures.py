@@ -64,12 +64,8 @@ def main() -> int:
 def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Times], dict[str, str]]:
     """The times of all comparisons, those of the growth, and who was missing."""
     workers = Workers(folder)
-    times: dict[str, Times] = {}
-    for scenario in (*RACES, STALL, RESIDENT):
-        print(f"{scenario.name} …", file=sys.stderr)
-        times[scenario.name] = workers.run(scenario, rounds * repeats(scenario))
-    growth = {scenario.name: workers.run(scenario, max(3, rounds // 4)) for scenario in GROWTH}
-    workers.stop()
+    times = workers.run({scenario: rounds * repeats(scenario) for scenario in (*RACES, STALL, RESIDENT)})
+    growth = workers.run(dict.fromkeys(GROWTH, max(3, rounds // 4)))
     return times, growth, workers.missing
 
 

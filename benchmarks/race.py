@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -90,24 +91,31 @@ class Workers:
             self.missing[LOADED] = "less than 4 GB of memory is free"
         return commands
 
-    def run(self, scenario: Scenario, rounds: int) -> Times:
-        """Times of the scenario's workers, those that are there."""
-        present = [name for name in scenario.workers if name in self._commands]
-        times = Times({name: [] for name in present}, {name: [] for name in present})
-        for round_number in range(rounds):
-            if round_number % ROUNDS_IN_A_LIFE == 0:
-                # Where a process happens to lie in memory makes a difference of some percent for all of its life.
-                self.stop()
-                for name in present:
-                    self._ask(name, scenario)
-            for name in random.sample(present, len(present)):
-                total, longest = self._ask(name, scenario)
-                times.total[name].append(total)
-                times.longest[name].append(longest)
+    def run(self, rounds: Mapping[Scenario, int]) -> dict[str, Times]:
+        """Times of the workers that are there, in so many rounds of each scenario, by its name.
+
+        The rounds of a scenario are spread over the whole time, because a machine that is shared has good and bad
+        minutes.
+        """
+        times = {scenario.name: Times() for scenario in rounds}
+        lives = _lives(rounds)
+        for number, (scenario, length) in enumerate(lives, 1):
+            print(f"{number:3} of {len(lives)}: {scenario.name} …", file=sys.stderr)
+            self._live(scenario, length, times[scenario.name])
         return times
 
-    def stop(self) -> None:
-        """Ends all workers."""
+    def _live(self, scenario: Scenario, rounds: int, times: Times) -> None:
+        present = [name for name in scenario.workers if name in self._commands]
+        for name in present:
+            self._ask(name, scenario)
+        for _ in range(rounds):
+            for name in random.sample(present, len(present)):
+                total, longest = self._ask(name, scenario)
+                times.total.setdefault(name, []).append(total)
+                times.longest.setdefault(name, []).append(longest)
+        self._stop()
+
+    def _stop(self) -> None:
         for process in self._processes.values():
             process.communicate()
         self._processes.clear()
@@ -126,6 +134,20 @@ class Workers:
         process.stdin.flush()
         total, longest = process.stdout.readline().split()
         return int(total), int(longest)
+
+
+def _lives(rounds: Mapping[Scenario, int]) -> list[tuple[Scenario, int]]:
+    """The rounds of each scenario in portions, those of all scenarios evenly mixed.
+
+    In each of them the workers are new: where a process happens to lie in memory makes a difference of some percent
+    for all of its life.
+    """
+    portions: list[tuple[float, Scenario, int]] = []
+    for scenario, wanted in rounds.items():
+        for begin in range(0, wanted, ROUNDS_IN_A_LIFE):
+            length = min(ROUNDS_IN_A_LIFE, wanted - begin)
+            portions.append(((begin + length / 2) / wanted, scenario, length))
+    return [(scenario, length) for _, scenario, length in sorted(portions, key=lambda portion: portion[0])]
 
 
 def _environment() -> dict[str, str]:
