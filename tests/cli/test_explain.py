@@ -115,6 +115,14 @@ def test_a_trigger_is_compared(workbench: "Workbench") -> None:
     assert workbench.json("explain", "SessionStart", "--subject", "resume")["hooks"] == []
 
 
+def test_a_matcher_that_takes_too_long_is_explained(workbench: "Workbench") -> None:
+    """The hook would run, and it is said that nobody knows whether it should."""
+    groups = [{"matcher": "^(y+)+$", "hooks": [hook("true", name="slow")]}]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": groups}})
+    told = workbench.run("explain", "BeforeTool", "--tool", "y" * 60 + "!").splitlines()
+    assert told[2] == "  1. slow  because it can't be told in time whether '^(y+)+$' matches, timeout 60 s"
+
+
 def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -> None:
     """Running in parallel is the rule, and it is said why."""
     workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})

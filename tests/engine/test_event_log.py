@@ -21,8 +21,10 @@ def says(answer: object) -> str:
     return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
-def log_of(project: Path, event: str, *hooks: Mapping[str, Any] | str, times: int = 1, **group: Any) -> list[LogRecord]:
-    """What the log says when the event is fired about the tool `ls`."""
+def log_of(
+    project: Path, event: str, *hooks: Mapping[str, Any] | str, tool: str = "ls", times: int = 1, **group: Any
+) -> list[LogRecord]:
+    """What the log says when the event is fired about a tool."""
     entries = [hook if isinstance(hook, Mapping) else {"type": "command", "command": hook} for hook in hooks]
     settings = {
         "enableHooks": True,
@@ -36,7 +38,7 @@ def log_of(project: Path, event: str, *hooks: Mapping[str, Any] | str, times: in
         assert system is not None
         await system.initialize()
         for _ in range(times):
-            await system.get_event_handler().fire_event(event, {"tool_name": "ls", "tool_input": {}})
+            await system.get_event_handler().fire_event(event, {"tool_name": tool, "tool_input": {}})
 
     asyncio.run(main())
     return memory.records
@@ -253,6 +255,22 @@ def test_a_result_without_a_plan_is_not_told() -> None:
     processed = process_common_hook_output_fields(result)
     EventLog(HookLogger([memory]), lambda: "s1").fired(result, processed, "f", None)
     assert memory.records == []
+
+
+def test_a_hook_that_runs_for_want_of_certainty_is_told(project: Path) -> None:
+    """A matcher that would take forever does not hang the agent, and its hook runs: a guard too many, with a word."""
+    tool = "x" * 60 + "!"
+    records = log_of(
+        project, "BeforeTool", {"type": "command", "command": "exit 2", "name": "g"}, tool=tool, matcher="^(x+)+$"
+    )
+    (record,) = of_kind(records, "settings")
+    assert (record.level, record.fields["hook"], record.fields["subject"]) == (LogLevel.WARN, "g", tool)
+    assert record.message == (
+        f"BeforeTool: g runs, though it can't be told in time whether its matcher '^(x+)+$' matches '{tool}'; in"
+        f" {record.fields['origin']}: hooks.BeforeTool[0].hooks[0] write a pattern that does not repeat what is"
+        " repeated already"
+    )
+    assert [one.fields["exitCode"] for one in of_kind(records, "hook")] == [2]
 
 
 def test_a_plan_is_told_once(project: Path) -> None:

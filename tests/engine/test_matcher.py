@@ -1,5 +1,6 @@
 import pytest
 
+from hookline.child.bounded_search import quick_length
 from hookline.engine._matcher import compile_matcher, is_literal, matches_everything
 
 
@@ -50,3 +51,62 @@ def test_matchers_of_everything(matcher: str | None, everything: bool) -> None:
 def test_a_name_that_cannot_be_searched_is_guarded() -> None:
     """A name with a lone surrogate matches: a guard too many is safer than one too few."""
     assert compile_matcher("^write$")("\ud800")
+
+
+LONG = "a" * 60 + "!"
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    ["^(a+)+$", "^(a|a)*$", "^(a?a?)*$", "^(?:a{1,9}){2,}$", "^([a-z]+)*$", "(.*)*=", r"(?:\w|a)+=", "a*" * 9 + "="],
+)
+def test_a_search_that_would_never_end_is_given_up(matcher: str) -> None:
+    """Nothing hangs, whatever the pattern: the test is that it returns. Short names are searched all the same."""
+    matches = compile_matcher(matcher)
+    assert matches(LONG) is None
+    assert matches(LONG + "!") is None
+    assert matches("b") is not None
+
+
+@pytest.mark.parametrize(
+    ("matcher", "name", "found"),
+    [
+        pytest.param("^([a-z]+_)+file$", "read_many_more_file", True, id="found"),
+        pytest.param("^([a-z]+_)+file$", "read_many_more_files", False, id="not-found"),
+        pytest.param("(?<x>a|b)+\\k<x>$", "_____________abb", True, id="named-group"),
+        pytest.param("^.*read.*file$", "read" + "_" * 1000 + "file", True, id="long-name"),
+        pytest.param("^(.é+)+$", "aé" * 20, True, id="beyond-ascii"),
+        pytest.param("^(c+)+$", "c\x00" * 20, False, id="nul"),
+    ],
+)
+def test_a_search_that_may_take_long_is_made_elsewhere(matcher: str, name: str, found: bool) -> None:
+    """In a process of its own the same is found."""
+    assert len(name) > quick_length(matcher)
+    assert compile_matcher(matcher)(name) is found
+
+
+@pytest.mark.parametrize("matcher", ["(a?){9999999}b", "(?:(a?){9999}){9999}c", "(?:a|){" + "9" * 5000 + "}c"])
+def test_counting_takes_time_too(matcher: str) -> None:
+    """However short the name is, nothing may be tried a hundred million times."""
+    assert quick_length(matcher) < 3
+    assert compile_matcher(matcher)("xyz") is not True
+
+
+def test_a_long_name_that_cannot_be_searched_is_guarded() -> None:
+    """Also where it is searched elsewhere, a lone surrogate does not get past a guard."""
+    assert compile_matcher("^(a+_)+$")("\ud800" * 30) is not False
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    ["write_file|replace|" * 60 + "edit", "^mcp__.*__(read|write).*$", "^(?:run|exec)_[a-z_]+$", "https?", "a+?"],
+)
+def test_ordinary_matchers_are_searched_at_once(matcher: str) -> None:
+    """No process is started for what everybody writes, with names as long as the models' makers allow."""
+    assert quick_length(matcher) >= 64
+
+
+def test_a_program_that_is_its_own_interpreter_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frozen program has no Python to ask; its guards run."""
+    monkeypatch.setattr("sys.frozen", True, raising=False)
+    assert compile_matcher("^(b+_)+$")("b_" * 20) is None

@@ -213,3 +213,15 @@ def test_explaining_tells_nobody() -> None:
     planned.planner.create_execution_plan(BEFORE_TOOL, "x")
     planned.planner.create_execution_plan(BEFORE_TOOL, "x")
     assert [plan.event for plan in planned.made] == [BEFORE_TOOL]
+
+
+def test_what_cannot_be_decided_runs() -> None:
+    """A hook whose matcher takes too long runs, once, and is named; one that is not trusted is not even asked."""
+    name = "z" * 60 + "!"
+    planned = Planned(layer(group("a", matcher="^(z+)+$"), group("a"), group("b", matcher="q")))
+    plan = planned.planner.explain(BEFORE_TOOL, name)
+    assert [hook.command for hook in plan.hooks] == [hook.command for hook in plan.undecided] == ["a"]
+    assert planned.planner.explain(BEFORE_TOOL, "zz!").undecided == ()
+    guest = Planned(layer(group("a", matcher="^(zz*)+$"), is_guest=True))
+    guest.distrust = "nobody knows it"
+    assert guest.planner.explain(BEFORE_TOOL, name).undecided == ()

@@ -132,7 +132,7 @@ def _lines(
         return
     yield from _order(plan)
     for number, hook in enumerate(plan.hooks, start=1):
-        yield f"  {number}. {style.good(one_line(hook.label))}  {_details(hook, subject)}"
+        yield f"  {number}. {style.good(one_line(hook.label))}  {_details(hook, plan)}"
         yield style.dim(f"     {show_place(*place_of(setup, hook))}")
     if plan.skipped or invalid:
         yield "Would not run:"
@@ -155,8 +155,10 @@ def _order(plan: HookExecutionPlan) -> Iterator[str]:
         yield f"{plural(len(plan.hooks), 'hook')} would run, at the same time; no group says sequential:"
 
 
-def _details(hook: HookEntry, subject: str | None) -> str:
+def _details(hook: HookEntry, plan: HookExecutionPlan) -> str:
     said = [f"timeout {show_ms(hook.timeout_ms)}"]
-    if hook.matcher and EVENT_TABLE[hook.event].matching is not Matching.NEVER_ASKED:
-        said.insert(0, f"{'if' if subject is None else 'because'} {one_line(hook.matcher)!r} matches")
+    if hook in plan.undecided:
+        said.insert(0, f"because it can't be told in time whether {one_line(hook.matcher or '')!r} matches")
+    elif hook.matcher and EVENT_TABLE[hook.event].matching is not Matching.NEVER_ASKED:
+        said.insert(0, f"{'if' if plan.subject is None else 'because'} {one_line(hook.matcher)!r} matches")
     return ", ".join(said)

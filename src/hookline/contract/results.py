@@ -86,6 +86,8 @@ class HookExecutionPlan:
     """Those that are disabled, not trusted, or duplicates."""
     unmatched: tuple[HookEntry, ...] = ()
     """Those whose matcher does not match."""
+    undecided: tuple[HookEntry, ...] = ()
+    """Those of `hooks` of which it can't be told in time whether they match: they run, to be on the safe side."""
 
     @property
     def skipped(self) -> tuple[SkippedHook, ...]:

@@ -3,9 +3,11 @@ from functools import lru_cache
 
 import regress
 
+from hookline.child.bounded_search import quick_length, search
 from hookline.contract.wire import trim
 
-Matcher = Callable[[str], bool]
+# Whether a name is matched; None where that can't be told in time.
+Matcher = Callable[[str], bool | None]
 
 
 def matches_everything(matcher: str | None) -> bool:
@@ -21,7 +23,11 @@ def compile_matcher(matcher: str) -> Matcher:
     if regex is None:
         return pattern.__eq__
 
-    def is_found(name: str) -> bool:
+    longest = quick_length(pattern)
+
+    def is_found(name: str) -> bool | None:
+        if len(name) > longest:
+            return search(pattern, name)
         try:
             return regex.find(name) is not None
         except UnicodeError:

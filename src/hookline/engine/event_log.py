@@ -33,7 +33,7 @@ class EventLog:
         self._session = session
 
     def planned(self, plan: HookExecutionPlan) -> None:
-        """Says of each hook that is not going to run why; called whenever a plan is made."""
+        """Says of each hook that is not going to run why, and which ones run for want of certainty."""
         few = len(plan.unmatched) <= _TOLD_ONE_BY_ONE
         for skip in plan.skipped if few else plan.held_back:
             say = self._log.warn if skip.reason.startswith("untrusted") else self._log.debug
@@ -47,6 +47,17 @@ class EventLog:
                 subject=plan.subject,
                 reason=f"matcher: does not match {plan.subject!r}",
                 hooks=[hook.label for hook in plan.unmatched],
+            )
+        for hook in plan.undecided:
+            self._log.warn(
+                f"{plan.event}: {hook.label} runs, though it can't be told in time whether its matcher {hook.matcher!r}"
+                f" matches {plan.subject!r}; in {hook.origin}: {hook.location} write a pattern that does not repeat"
+                " what is repeated already",
+                kind="settings",
+                session=self._session(),
+                event=plan.event.value,
+                subject=plan.subject,
+                **_who(hook),
             )
 
     def fired(

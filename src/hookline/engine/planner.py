@@ -96,14 +96,18 @@ def _make_plan(
 ) -> HookExecutionPlan:
     chosen: dict[str | None, HookEntry] = {}
     unmatched: list[HookEntry] = []
+    undecided: list[HookEntry] = []
     skipped: list[SkippedHook] = []
     for hook, matches in hooks:
-        # A matcher of a hook that nobody trusts is not even tried: a pattern can be made to run forever.
+        # A matcher of a hook that nobody trusts is not even tried: a pattern can be made to take long.
         reason = f"disabled: by {hook.disabled_by}" if hook.disabled_by is not None else held_back.get(id(hook))
-        if reason is None and matches is not None and subject is not None and not matches(subject):
+        is_matched = reason is not None or matches is None or subject is None or matches(subject)
+        if is_matched is False:
             unmatched.append(hook)
         elif reason is None and hook.command not in chosen:
             chosen[hook.command] = hook
+            if is_matched is None:
+                undecided.append(hook)
         else:
             reason = reason or f"duplicate: the same command already runs from {_place(chosen[hook.command])}"
             skipped.append(SkippedHook(hook=hook, reason=reason))
@@ -114,6 +118,7 @@ def _make_plan(
         sequential=any(hook.sequential for hook in chosen.values()),
         held_back=tuple(skipped),
         unmatched=tuple(unmatched),
+        undecided=tuple(undecided),
     )
 
 
