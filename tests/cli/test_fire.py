@@ -30,6 +30,10 @@ def settings(tmp_path: Path) -> Settings:
     return write
 
 
+def says(answer: object) -> str:
+    return f"echo '{json.dumps(answer)}'"
+
+
 def fire(*options: str) -> int:
     return main(["fire", "BeforeTool", "--input", INPUT, *options])
 
@@ -67,10 +71,36 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
     """The exit code is that of every block; a person is told that the event goes on."""
     hooks = [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]
     path = tmp_path / "given.json"
-    path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
-    options = ["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}']
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
+    options = ["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}']
     assert main(options) == 2
-    assert "Answered with a block, but SessionStart cannot block: no\n" in capsys.readouterr().out
+    assert "Answered with a block, but AfterTool cannot block: no\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["echo hi", says({"continue": False, "stopReason": "no"}), "exit 2"])
+def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody is told anything and nothing stops, so nothing of the kind is said."""
+    path = tmp_path / "given.json"
+    hooks = [{"hooks": [{"type": "command", "command": command}]}]
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
+    main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
+    assert capsys.readouterr().out.endswith(
+        "Goes on: SessionStart hooks only watch, and nothing that they answer is applied.\n"
+    )
+
+
+def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What only the log would say is said to whoever tries the hook by hand, each thing once."""
+    path = tmp_path / "given.json"
+    answer = {"decision": "DENY", "hookSpecificOutput": {"tool_output": "***"}}
+    hooks = [{"hooks": [{"type": "command", "command": says(answer), "name": "redact"}]}]
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
+    main(["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}'])
+    notes = [line.strip() for line in capsys.readouterr().out.splitlines() if "note:" in line]
+    assert notes == [
+        "note: decision 'DENY' is not one of block, deny, allow, approve, ask; nothing was decided",
+        "note: AfterTool: redact: hookSpecificOutput.tool_output changes nothing; this event reads additionalContext",
+    ]
 
 
 @pytest.mark.parametrize(

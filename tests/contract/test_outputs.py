@@ -274,3 +274,36 @@ def test_text_of_anything(value: object, text: str | None) -> None:
 def test_kinds_are_called_by_their_json_names(value: object, kind: str) -> None:
     """Messages speak of JSON, and of a foreign object by its type."""
     assert kind_of(value) == kind
+
+
+@pytest.mark.parametrize(
+    ("specific", "read"),
+    [
+        pytest.param({"updatedInput": {"a": 1}}, {"tool_input": {"a": 1}}, id="claude-code"),
+        pytest.param({"updatedInput": {"a": 1}, "tool_input": {"a": 2}}, {"tool_input": {"a": 2}}, id="ours-counts"),
+        pytest.param({"updatedInput": {"a": 1}, "tool_input": None}, {"tool_input": None}, id="null-takes-back"),
+        pytest.param({"updatedInput": "x"}, {}, id="no-object"),
+        pytest.param(
+            {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
+            {"toolConfig": {"mode": "NONE"}},
+            id="gemini-cli",
+        ),
+        pytest.param(
+            {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}, "mode": "NONE"}},
+            {"toolConfig": {"mode": "NONE"}},
+            id="both",
+        ),
+    ],
+)
+def test_what_other_systems_call_otherwise_is_read(specific: dict[str, Any], read: dict[str, Any]) -> None:
+    """A script that was written for another system has the same effect here."""
+    output = decode_stdout(json.dumps({"hookSpecificOutput": specific})).output
+    assert output is not None
+    assert {name: output.hook_specific_output.get(name) for name in read} == read
+    assert ("tool_input" in output.hook_specific_output) is ("tool_input" in read)
+
+
+@pytest.mark.parametrize("text", ["{'decision': 'deny'}", "{'hookSpecificOutput': {}}", "deny {'continue': False}"])
+def test_a_printed_dictionary_is_told(text: str) -> None:
+    """What Python prints of a dictionary is not JSON, and no deny is read from it."""
+    assert "looks like JSON" in decode_stdout(text).complaints[0]

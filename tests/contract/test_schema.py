@@ -19,6 +19,7 @@ WHOLE: dict[str, Any] = {
     "hookSpecificOutput": {
         "hookEventName": "BeforeTool",
         "tool_input": {},
+        "updatedInput": {},
         "additionalContext": "c",
         "llm_request": {"messages": [{"role": "user", "content": "hi"}]},
         "llm_response": {"text": "hi"},

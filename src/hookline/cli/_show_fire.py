@@ -41,6 +41,10 @@ def _lines(report: Mapping[str, Any], style: Style, *, enabled: bool) -> Iterato
             yield style.warn(f"  {visible(record['message'])}")
     for result in report["results"]:
         yield from _result_lines(result, style)
+    shown = {complaint for result in report["results"] for complaint in result["complaints"]}
+    for record in report["log"]:
+        if record.get("kind") in ("advice", "override") and not any(map(record["message"].endswith, shown)):
+            yield style.warn(f"  note: {visible(record['message'])}")
     yield from _verdict_lines(report, style)
 
 
@@ -65,8 +69,12 @@ def _ending(result: Mapping[str, Any]) -> str:
 
 def _verdict_lines(report: Mapping[str, Any], style: Style) -> Iterator[str]:
     verdict, processed = report["verdict"], report["processed"]
+    row = EVENT_TABLE[HookEventName(report["event"])]
     yield ""
-    if verdict["blocked"] and not EVENT_TABLE[HookEventName(report["event"])].can_block:
+    if row.only_watches:
+        yield style.good("Goes on: ") + f"{report['event']} hooks only watch, and nothing that they answer is applied."
+        return
+    if verdict["blocked"] and not row.can_block:
         yield style.warn(f"Answered with a block, but {report['event']} cannot block: ") + visible(
             str(verdict["reason"])
         )

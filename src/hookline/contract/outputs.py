@@ -1,5 +1,6 @@
 """What a hook may answer. Answers are foreign JSON: everything here reads them tolerantly and never raises."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from hookline.contract.wire import parse_json, stringify_json, trim
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"
 
-_COMMON_FIELDS: Mapping[str, type] = {
+COMMON_FIELDS: Mapping[str, type] = {
     "decision": str,
     "reason": str,
     "continue": bool,
@@ -23,6 +24,7 @@ _COMMON_FIELDS: Mapping[str, type] = {
 }
 _SPECIFIC_FIELDS: Mapping[str, type] = {
     "tool_input": dict,
+    "updatedInput": dict,
     "llm_request": dict,
     "llm_response": dict,
     "toolConfig": dict,
@@ -37,6 +39,7 @@ _MISPLACED = {
     "": "stands at the top level; it counts only inside hookSpecificOutput",
     "hookSpecificOutput.": "counts only at the top level",
 }
+_LOOKS_LIKE_AN_ANSWER = re.compile(r"""(["'])(?:decision|hookSpecificOutput|continue)\1""")
 _DECIDING = frozenset({"decision", "permissionDecision"})
 _DECISIONS = frozenset(decision.value for decision in HookDecision)
 
@@ -76,7 +79,7 @@ class DefaultHookOutput:
         value = self._data[name]
         if value is None:
             return True
-        return type(value) is _COMMON_FIELDS[name] and (name != "decision" or value in _DECISIONS)
+        return type(value) is COMMON_FIELDS[name] and (name != "decision" or value in _DECISIONS)
 
     @property
     def decision(self) -> str | None:
@@ -188,7 +191,21 @@ def decode_stdout(stdout: str) -> DecodedOutput:
         return DecodedOutput(_plain_text(text), _plain_text_complaints(text))
     if not isinstance(value, dict):
         return DecodedOutput(_plain_text(text), (f"stdout is JSON but {kind_of(value)}, not an object; taken as text",))
-    return DecodedOutput(DefaultHookOutput(value), tuple(_complaints(value)))
+    return DecodedOutput(DefaultHookOutput(_in_our_words(value)), tuple(_complaints(value)))
+
+
+def _in_our_words(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer with what other systems call otherwise under the name that counts here, where that is not given."""
+    specific = value.get("hookSpecificOutput")
+    if not isinstance(specific, dict):
+        return value
+    named: dict[str, Any] = {}
+    if "tool_input" not in specific and isinstance(specific.get("updatedInput"), dict):
+        named["tool_input"] = specific["updatedInput"]
+    config = specific.get("toolConfig")
+    if isinstance(config, dict) and isinstance(inner := config.get("functionCallingConfig"), dict):
+        named["toolConfig"] = inner | {key: item for key, item in config.items() if key != "functionCallingConfig"}
+    return {**value, "hookSpecificOutput": {**specific, **named}} if named else value
 
 
 def deny_from_stderr(stderr: str) -> DefaultHookOutput:
@@ -237,15 +254,15 @@ def _plain_text(text: str) -> DefaultHookOutput:
 
 
 def _plain_text_complaints(text: str) -> tuple[str, ...]:
-    if '"decision"' in text or '"hookSpecificOutput"' in text or '"continue"' in text:
+    if _LOOKS_LIKE_AN_ANSWER.search(text):
         return ("stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it",)
     return ()
 
 
 def _complaints(value: Mapping[str, Any]) -> list[str]:
-    said = _complaints_of(value, "", _COMMON_FIELDS, _SPECIFIC_FIELDS)
+    said = _complaints_of(value, "", COMMON_FIELDS, _SPECIFIC_FIELDS)
     if isinstance(specific := value.get("hookSpecificOutput"), dict):
-        said += _complaints_of(specific, "hookSpecificOutput.", _SPECIFIC_FIELDS, _COMMON_FIELDS)
+        said += _complaints_of(specific, "hookSpecificOutput.", _SPECIFIC_FIELDS, COMMON_FIELDS)
     return said
 
 

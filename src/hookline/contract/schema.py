@@ -18,6 +18,9 @@ class HookSpecificAnswer(TypedDict, total=False):
     tool_input: Annotated[
         dict[str, Any] | None, Meta(description="BeforeTool: arguments to lay over the original ones, key by key.")
     ]
+    updatedInput: Annotated[
+        dict[str, Any] | None, Meta(description="BeforeTool: the same, for scripts that were written for Claude Code.")
+    ]
     additionalContext: Annotated[
         str | None, Meta(description="AfterTool: text added to the result for the model. BeforeAgent: to the prompt.")
     ]

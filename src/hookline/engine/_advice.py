@@ -1,8 +1,9 @@
 """What a hook's author should know about an answer that one event cannot use as it was meant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from hookline.contract.outputs import DefaultHookOutput
+from hookline.contract.events import HookDecision
+from hookline.contract.outputs import COMMON_FIELDS, DefaultHookOutput
 from hookline.engine._merge import TOOL_MODES
 
 Advice = Callable[[DefaultHookOutput], str | None]
@@ -11,6 +12,27 @@ Advice = Callable[[DefaultHookOutput], str | None]
 def no_advice(_output: DefaultHookOutput) -> str | None:
     """For events that use every answer as it is written."""
     return None
+
+
+def of_unread(output: DefaultHookOutput, read: frozenset[str]) -> Iterator[str]:
+    """Fields in the event's own part of the answer that this event does not read; common ones are told as misplaced."""
+    for name in output.hook_specific_output:
+        if name not in read and name not in COMMON_FIELDS and name != "hookEventName":
+            known = f"this event reads {', '.join(sorted(read))}" if read else "this event reads nothing in there"
+            yield f"hookSpecificOutput.{name} changes nothing; {known}"
+
+
+def of_asking(output: DefaultHookOutput) -> Iterator[str]:
+    """The decision that is reserved for later."""
+    if HookDecision.ASK in (output.decision, output.hook_specific_output.get("permissionDecision")):
+        yield "'ask' asks nobody and counts as allow; to refuse answer deny"
+
+
+def on_synthetic_response(output: DefaultHookOutput) -> str | None:
+    """A response stands in for the model only beside a block."""
+    if "llm_response" not in output.hook_specific_output or output.is_blocking_decision():
+        return None
+    return "llm_response counts only beside a decision of block or deny; without one the model is asked as ever"
 
 
 def on_response_text(output: DefaultHookOutput) -> str | None:
@@ -29,6 +51,8 @@ def on_tool_config(output: DefaultHookOutput) -> str | None:
     config = output.hook_specific_output.get("toolConfig")
     if not isinstance(config, dict):
         return None
+    if unknown := [name for name in config if name not in ("mode", "allowedFunctionNames")]:
+        return f"toolConfig.{unknown[0]} changes nothing; mode and allowedFunctionNames are read"
     mode, names = config.get("mode"), config.get("allowedFunctionNames")
     if mode is not None and mode not in TOOL_MODES:
         return f"toolConfig.mode {mode!r} is not one of {', '.join(TOOL_MODES)}"

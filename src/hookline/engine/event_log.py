@@ -15,9 +15,8 @@ from hookline.contract.results import (
     ProcessedHookResult,
     SkippedHook,
 )
-from hookline.engine._advice import no_advice
 from hookline.engine.aggregator import overridden
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, ONLY_WATCHES
 from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.log import HookLogger
 
@@ -65,16 +64,14 @@ class EventLog:
     ) -> None:
         """Says what every hook did, what came of all of them together, and what their authors should know."""
         if result.plan is not None:
-            advise = EVENT_TABLE[result.plan.event].advice
+            advise = EVENT_TABLE[result.plan.event].advise
             fired = _Fired(
                 plan=result.plan,
                 result=result,
                 processed=processed,
                 # What the caller may go on to change is read now.
                 changed=tuple(result.effect) if result.effect else (),
-                advice=None
-                if advise is no_advice
-                else [advise(one.output) if one.output else None for one in result.results],
+                advice=[advise(one.output) if one.output else [] for one in result.results],
                 fire_id=fire_id,
                 session=self._session(),
                 subject=subject,
@@ -121,8 +118,8 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
     processed: ProcessedHookResult
     changed: tuple[str, ...]
     """The names of what the caller goes on with in another form."""
-    advice: list[str | None] | None
-    """For each hook, on events that have some to give."""
+    advice: list[list[str]]
+    """For each hook."""
     fire_id: str
     session: str
     subject: str | None
@@ -145,8 +142,7 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
     def _tell(self, log: HookLogger, common: Mapping[str, Any]) -> None:
         event, results = self.plan.event, self.result.results
         for index, result in enumerate(results):
-            advice = self.advice[index] if self.advice else None
-            _tell_hook(log, result, advice, {"id": f"{self.fire_id}-{index}", **common})
+            _tell_hook(log, result, self.advice[index], {"id": f"{self.fire_id}-{index}", **common})
         for hook in self.plan.hooks[len(results) :]:
             reason = f"chain stopped: {results[-1].hook.label} blocked"
             text = f"{event}: {hook.label} is not run: {reason}"
@@ -182,6 +178,8 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
 
     def _verdict(self) -> str:
         """What comes of the event, in a few words."""
+        if EVENT_TABLE[self.plan.event].only_watches:
+            return "goes on"
         if self.processed.should_stop:
             return f"stops the agent: {self.processed.stop_reason}"
         if _blocks(self.result) and self.result.final_output is not None:
@@ -189,7 +187,7 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
         return f"goes on with another {', '.join(self.changed)}" if self.changed else "goes on"
 
 
-def _tell_hook(log: HookLogger, result: HookExecutionResult, advice: str | None, common: Mapping[str, Any]) -> None:
+def _tell_hook(log: HookLogger, result: HookExecutionResult, advice: list[str], common: Mapping[str, Any]) -> None:
     fields = {
         **common,
         **_who(result.hook),
@@ -217,7 +215,7 @@ def _tell_hook(log: HookLogger, result: HookExecutionResult, advice: str | None,
         denies = result.output is not None and result.output.is_blocking_decision()
         meaning = "its onError is block" if denies else "the operation goes on without it"
         log.warn(f"{text} {place}; {meaning}", kind="hook", **fields)
-    for complaint in (*result.complaints, *([advice] if advice else [])):
+    for complaint in (*result.complaints, *advice):
         log.warn(f"{result.event}: {result.hook.label}: {complaint}", kind="advice", **common, **_who(result.hook))
 
 
@@ -225,7 +223,7 @@ def _advise_of_useless_block(log: HookLogger, result: HookExecutionResult, commo
     if result.output is not None and result.output.is_blocking_decision():
         instead = 'to end the session answer {"continue": false}'
         if EVENT_TABLE[result.event].only_watches:
-            instead = "its hooks only watch, and nothing that they answer is applied"
+            instead = ONLY_WATCHES
         log.warn(
             f"{result.event}: {result.hook.label} blocks, but {result.event} cannot block anything; {instead}",
             kind="advice",

@@ -8,7 +8,15 @@ from typing import Any
 from hookline.contract import inputs
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine._advice import Advice, no_advice, on_response_text, on_tool_config
+from hookline.engine._advice import (
+    Advice,
+    no_advice,
+    of_asking,
+    of_unread,
+    on_response_text,
+    on_synthetic_response,
+    on_tool_config,
+)
 from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, chain_tool_input
 from hookline.engine._effects import (
     Effect,
@@ -26,6 +34,8 @@ from hookline.engine._merge import (
     merge_tool_selection,
 )
 from hookline.translate.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+
+ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
 
 class Matching(Enum):
@@ -49,15 +59,27 @@ class EventRow:
     """The input field that matchers are compared with."""
     chain: Chain | None = None
     """How one hook's answer changes what the next one of a sequence is told."""
+    reads: frozenset[str] = frozenset()
+    """What counts in the `hookSpecificOutput` of an answer."""
     effect: Effect = no_effect
     """What the caller goes on with when the answer changes it."""
     advice: Advice = no_advice
-    """What the author of an answer should be told about it."""
+    """What the author of an answer should be told about what is read."""
     can_block: bool = False
     only_watches: bool = False
     """True where nothing that hooks answer is applied."""
     replaces_fields: bool = False
     """True where a later hook can undo an earlier hook's block."""
+
+    def advise(self, output: DefaultHookOutput) -> list[str]:
+        """All that the author of this answer should be told about it, but for a block where none is possible."""
+        if not output.is_explicit:
+            return []
+        if self.only_watches:
+            has_more = bool(output.hook_specific_output.keys() - {"hookEventName"})
+            return [ONLY_WATCHES] if has_more or output.should_stop_execution() else []
+        particular = self.advice(output)
+        return [*of_unread(output, self.reads), *of_asking(output), *([particular] if particular else [])]
 
 
 EVENT_TABLE: Mapping[HookEventName, EventRow] = {
@@ -68,6 +90,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.REGEX,
         subject="tool_name",
         chain=chain_tool_input,
+        reads=frozenset({"tool_input", "updatedInput", "permissionDecision", "permissionDecisionReason"}),
         effect=tool_input_effect,
         can_block=True,
     ),
@@ -76,13 +99,16 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
+        reads=frozenset({"additionalContext"}),
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,
         output=BeforeModelHookOutput,
         merge=merge_field_replacement,
         chain=chain_llm_request,
+        reads=frozenset({"llm_request", "llm_response"}),
         effect=llm_request_effect,
+        advice=on_synthetic_response,
         can_block=True,
         replaces_fields=True,
     ),
@@ -90,6 +116,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         input=inputs.AfterModelInput,
         output=AfterModelHookOutput,
         merge=merge_field_replacement,
+        reads=frozenset({"llm_response"}),
         effect=llm_response_effect,
         advice=on_response_text,
         replaces_fields=True,
@@ -98,6 +125,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         input=inputs.BeforeToolSelectionInput,
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
+        reads=frozenset({"toolConfig"}),
         effect=tool_config_effect,
         advice=on_tool_config,
     ),

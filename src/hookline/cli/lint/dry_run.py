@@ -9,7 +9,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.outputs import decode_stdout
 from hookline.contract.results import AggregatedHookResult, HookExecutionResult
 from hookline.engine.aggregator import overridden
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, ONLY_WATCHES
 from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
 from hookline.system import HookSystem
 
@@ -69,10 +69,16 @@ def _said_of(result: HookExecutionResult) -> Iterator[tuple[str, str]]:
     if result.error is not None or result.signal is not None or result.exit_code in _COULD_NOT_RUN:
         yield "run-failed", f"{show_ending(result)}{_first_line(result.stderr)}; such a hook has no effect"
     elif result.exit_code == EXIT_CODE_BLOCKING_ERROR or result.success:
-        yield from (("run-answer", f"answered, but {complaint}") for complaint in result.complaints)
+        advice = EVENT_TABLE[result.event].advise(result.output) if result.output else []
+        yield from (("run-answer", f"answered, but {said}") for said in (*result.complaints, *advice))
         if not can_block and result.output is not None and result.output.is_blocking_decision():
-            yield "run-answer", f'blocks, but {result.event} cannot block; to end the session answer "continue": false'
-    elif (answer := decode_stdout(result.stdout).output) is not None and answer.is_blocking_decision():
+            instead = 'to end the session answer "continue": false'
+            if EVENT_TABLE[result.event].only_watches:
+                instead = ONLY_WATCHES
+            yield "run-answer", f"blocks, but {result.event} cannot block; {instead}"
+    elif (answer := decode_stdout(result.stdout).output) is not None and answer.read_as(
+        EVENT_TABLE[result.event].output
+    ).is_blocking_decision():
         yield "run-exit-code", f"printed a block but {show_ending(result)}, so it was not read; exit with 0 or 2"
     else:
         advice = "to block, exit with 2" if can_block else "exit with 0 when all is well"
