@@ -333,3 +333,17 @@ def test_first_events_in_several_threads_share_one_system(project: Path) -> None
         thread.join()
     assert len({id(system) for system in systems}) == 1
     assert bus.subscriber_count("hook-execution-request") == 1
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_file_that_cannot_be_read_is_told(
+    quiet: bool, project: Path, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its guards do not run, and that is not silent, even where no other file enables hooks."""
+    files.write(user={})
+    files.paths.user.write_text('{"enableHooks": true "hooks": {}}')
+    config = Config(project, settings_paths=files.paths, quiet=quiet)
+    assert not config.get_enable_hooks()
+    told = capsys.readouterr().err
+    assert told == ("" if quiet else f"hookline: {config.get_problems()[0]}; no hook in that file runs\n")
+    assert str(files.paths.user) in str(config.get_problems()[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.hooks import ConfigSource
+from hookline.contract.text import printable, tell
 from hookline.settings.load import Layer, Problem, read_layer
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
@@ -37,6 +38,7 @@ class Config:
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
         observer: "HookObserver | None" = None,
+        quiet: bool = False,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -52,6 +54,7 @@ class Config:
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
             observer: somebody who watches hooks at work.
+            quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or str(uuid.uuid4())
@@ -65,6 +68,10 @@ class Config:
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
         self._problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
+        if not quiet:
+            for problem in self._problems:
+                if problem.is_error:
+                    tell(f"{printable(str(problem))}; no hook in that file runs")
         self._hook_system: HookSystem | None = None
         self._lock = threading.RLock()
 

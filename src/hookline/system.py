@@ -1,7 +1,7 @@
 """The hook system: builds its parts once, initializes them once, and takes them down."""
 
-import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import MessageBus
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import HookExecutionPlan
-from hookline.contract.text import printable
+from hookline.contract.text import printable, tell
 from hookline.engine.aggregator import HookAggregator
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
@@ -126,8 +126,17 @@ class HookSystem:
 
     def _refresh(self) -> None:
         """Reads the hooks again when a settings file has changed; asked before each event, never during one."""
-        if self._parts is not None and self._source.refresh():
-            self._parts.registry.initialize()
+        if self._parts is None or not self._source.has_changed():
+            return
+        try:
+            with self._lock:  # loops in other threads may have found the same
+                if not self._source.refresh():
+                    return
+                self._parts.registry.initialize()
+        except Exception as error:  # noqa: BLE001 - what was read before still guards the event that comes now
+            said = f"the settings changed and could not be read ({error!r}); the hooks that were read before stay"
+            self._parts.log.warn(said, kind="fault", traceback="".join(traceback.format_exception(error)))
+        else:
             count = len(self._parts.registry.get_all_hooks())
             self._parts.log.info(f"the settings changed and were read again: {count} hooks", kind="settings")
 
@@ -183,8 +192,7 @@ class _PlanTeller:
             if skip.reason.startswith("untrusted") and skip.reason + skip.hook.location not in self._told:
                 self._told.add(skip.reason + skip.hook.location)
                 # The name is a stranger's: it must not clear the screen, or look like a message of ours.
-                said = f"hookline: {plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}\n"
-                sys.stderr.write(said)
+                tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
 
 
 def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,3 +175,46 @@ def test_timestamps_are_javascripts() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", now)
     told = dt.datetime.fromisoformat(now)
     assert abs((dt.datetime.now(dt.UTC) - told).total_seconds()) < 10
+
+
+class FailingMapping(Mapping[str, int]):
+    """A row of a closed cursor, say."""
+
+    def __getitem__(self, key: str) -> int:
+        raise RuntimeError("closed")
+
+    def __iter__(self) -> Iterator[str]:
+        raise KeyError("closed")
+
+    def __len__(self) -> int:
+        return 1
+
+
+class FailingClass:
+    """A proxy whose object is gone."""
+
+    @property
+    def __class__(self) -> type:
+        raise RuntimeError("gone")
+
+    @__class__.setter
+    def __class__(self, _new: type) -> None:
+        raise RuntimeError("gone")
+
+    def __str__(self) -> str:
+        return "a proxy"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(FailingMapping(), id="mapping"),
+        pytest.param(FailingClass(), id="class"),
+        pytest.param(range(10**15), id="endless"),
+        pytest.param({"deep": [FailingMapping()]}, id="deep"),
+    ],
+)
+def test_nothing_keeps_the_rest_from_being_told(odd: object) -> None:
+    """A value whose own code fails is told as text, and a guard is asked about everything beside it."""
+    assert json.loads(stringify_json({"odd": odd, "command": "rm"}))["command"] == "rm"
+    assert to_plain({"odd": odd, "command": "rm"})["command"] == "rm"

@@ -70,9 +70,7 @@ def test_a_tool_configuration_that_may_restrict_too_little_is_told(config: Any, 
         pytest.param(
             "BeforeModel",
             {"hookSpecificOutput": {"llm_response": {}}},
-            [
-                "llm_response counts only beside a decision of block or deny; without one the model is asked as ever"
-            ],
+            ["llm_response counts only beside a decision of block or deny; without one the model is asked as ever"],
             id="response-without-a-block",
         ),
         pytest.param(

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.results import HookExecutionPlan
+from hookline.engine._matcher import compile_matcher
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.log import HookLogger
@@ -225,3 +227,50 @@ def test_what_cannot_be_decided_runs() -> None:
     guest = Planned(layer(group("a", matcher="^(zz*)+$"), is_guest=True))
     guest.distrust = "nobody knows it"
     assert guest.planner.explain(BEFORE_TOOL, name).undecided == ()
+
+
+def test_hooks_that_change_while_trust_is_asked_for_are_not_mixed() -> None:
+    """Another thread may read the settings anew in the middle of planning: what nobody trusts does not slip through."""
+    planned = Planned(layer(group("theirs"), is_guest=True))
+    asked: list[str | None] = []
+
+    def distrust(hook: HookEntry) -> str:
+        if not asked:
+            planned.registry.initialize()
+        asked.append(hook.command)
+        return "nobody knows it"
+
+    planner = HookPlanner(planned.registry, distrust=distrust, on_plan=planned.made.append)
+    assert [planner.create_execution_plan(BEFORE_TOOL, "x") for _ in range(3)] == [None, None, None]
+
+
+def test_hooks_that_change_while_matchers_are_compiled_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that comes in the middle of planning runs from the next event on."""
+    planned = Planned(layer(group("old", matcher="^never$")))
+
+    def compile_late(matcher: str) -> Callable[[str], bool | None]:
+        monkeypatch.undo()
+        planned.layers = (layer(group("guard")),)
+        planned.registry.initialize()
+        return compile_matcher(matcher)
+
+    monkeypatch.setattr("hookline.engine.planner.compile_matcher", compile_late)
+    assert planned.commands("x") == []
+    assert planned.commands("x") == ["guard"]
+    assert planned.commands("y") == ["guard"]
+
+
+def test_a_question_of_trust_that_fails_costs_that_hook_only() -> None:
+    """Others' guards are planned, and it is said why this one does not run."""
+    planned = Planned(layer(group("theirs"), is_guest=True), layer(group("guard")))
+
+    def distrust(_hook: HookEntry) -> None:
+        raise ValueError("embedded null byte")
+
+    planner = HookPlanner(planned.registry, distrust=distrust, on_plan=planned.made.append)
+    plan = planner.create_execution_plan(BEFORE_TOOL, "x")
+    assert plan is not None
+    assert [hook.command for hook in plan.hooks] == ["guard"]
+    assert [skip.reason for skip in plan.skipped] == [
+        "untrusted: whether it is trusted can't be told (embedded null byte)"
+    ]

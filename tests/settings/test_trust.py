@@ -358,3 +358,17 @@ def test_two_hooks_of_one_name_are_trusted_each(store: TrustStore, project: Path
     store.trust([changed], str(project), beside=[first, changed])
     states = [store.state_of(hook, str(project)) for hook in (first, changed, second)]
     assert states == [TrustState.TRUSTED, TrustState.TRUSTED, TrustState.CHANGED]
+
+
+@pytest.mark.parametrize("command", ["/usr/*/*/*/*/*", "cat /proc/self/pagemap", "cat ~\ud800", "cat ~\0x"])
+def test_a_stranger_s_command_is_not_looked_into(store: TrustStore, project: Path, command: str) -> None:
+    """Where something else is trusted, a command that names endless files, or none, is new, and costs no time."""
+    store.trust([make_hook("true")], str(project))
+    assert store.state_of(make_hook(command), str(project)) is TrustState.NEW
+
+
+@pytest.mark.parametrize("command", ["cat /proc/self/pagemap", "cat ~\ud800", "cat ~\0x"])
+def test_a_strange_command_can_be_trusted(store: TrustStore, project: Path, command: str) -> None:
+    """A file without an end, and a name that is none, do not keep a person from saying yes."""
+    store.trust([make_hook(command)], str(project))
+    assert store.state_of(make_hook(command), str(project)) in TrustState

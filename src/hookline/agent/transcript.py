@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.agent.contents import content_from_json, function_calls, to_json
 from hookline.agent.tool import ToolCall
+from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
 from hookline.settings.files import make_private_directory
@@ -61,7 +61,7 @@ class Transcript:
                 file.write(line)
         except OSError as error:
             self._is_broken = True
-            sys.stderr.write(f"hookline: the session is not recorded: {self.path}: {error.strerror}\n")
+            tell(f"the session is not recorded: {self.path}: {error.strerror}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,8 @@
-"""Strangers' text as a terminal may be shown it."""
+"""Strangers' text as a terminal may be shown it, and the way to tell a person something."""
 
+import contextlib
 import re
+import sys
 import unicodedata
 
 _UNUSUAL = re.compile(r"[^\n\t -~]")
@@ -15,6 +17,13 @@ def visible(text: str) -> str:
 def printable(text: str) -> str:
     r"""The same in one line: `\n` and `\t` are written out as well."""
     return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+def tell(text: str) -> None:
+    """Writes a line of ours to stderr; a program that has none, or one that is broken, goes on without."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"hookline: {text}\n")
+        sys.stderr.flush()
 
 
 def _written_out(found: re.Match[str]) -> str:

@@ -27,6 +27,8 @@ _INTEGRAL_FLOAT_LIMIT = 10.0**_INTEGRAL_DIGITS
 _INTEGRAL_FLOAT = re.compile(rb"\.0(?:[,\]}]|\Z)")
 _TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\d+(?:\.\d+)?(?:e-?\d+)?', re.DOTALL)
 _NUMBER_BITS = 1024
+# Of what makes its items when it is asked for them, as `range` does.
+_MOST_ITEMS = 1_000_000
 
 
 def trim(text: str) -> str:
@@ -74,7 +76,7 @@ def stringify_json(value: Any) -> bytes:
     """
     try:
         encoded = msgspec.json.encode(value, enc_hook=_stand_in)
-    except (UnicodeError, TypeError, ValueError, RecursionError, OverflowError):
+    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
         encoded = _stringify_slowly(value)
     # The timestamp of every tenth event has the two characters, too.
     if b".0" in encoded and _INTEGRAL_FLOAT.search(encoded):
@@ -119,6 +121,13 @@ def _stringify_slowly(value: Any) -> bytes:
 
 def _plain(value: Any, above: frozenset[int]) -> Any:
     """The value in plain types, given the identities of what it lies in: what lies too deep, or in itself, is null."""
+    try:
+        return _taken_apart(value, above)
+    except Exception:  # noqa: BLE001 - the same: what can't be taken apart is told by its name
+        return _text(value)
+
+
+def _taken_apart(value: Any, above: frozenset[int]) -> Any:
     match value:
         case None | bool():
             return value
@@ -137,7 +146,7 @@ def _plain(value: Any, above: frozenset[int]) -> Any:
         case list() | tuple() | set() | frozenset():
             return [_plain(item, inner) for item in value]
         case _:
-            return _plain_other(value, inner)
+            return _plain(msgspec.to_builtins(value, enc_hook=_stand_in), inner)
 
 
 def _plain_int(value: int) -> int | None:
@@ -151,19 +160,12 @@ def _plain_float(value: float) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
 
 
-def _plain_other(value: Any, above: frozenset[int]) -> Any:
-    try:
-        return _plain(msgspec.to_builtins(value, enc_hook=_stand_in), above)
-    except (TypeError, ValueError, RecursionError):
-        return _text(value)
-
-
 def _stand_in(value: Any) -> Any:
     """What is written in place of a value that JSON has no form for."""
     match value:
         case Mapping():
             return dict(value)
-        case Sequence() | AbstractSet():
+        case Sequence() | AbstractSet() if len(value) <= _MOST_ITEMS:
             return list(value)
         case _:
             return _text(value)

@@ -1,6 +1,6 @@
 """Hooks + event → plan: who runs, in which order, one after another or all at once, and why the others do not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hookline.contract.events import HookEventName
@@ -16,14 +16,15 @@ TrustCheck = Callable[[HookEntry], str | None]
 
 _MAX_KEPT_PLANS = 1024
 
-_Matched = tuple[HookEntry, Matcher | None]
+_Hooks = tuple[HookEntry, ...]
 
 
 @dataclass(slots=True)
 class _KeptPlan:
-    version: int
+    hooks: _Hooks
+    """All hooks of the event, as the registry had them; it has others when something has changed."""
+    guests: _Hooks
     distrust: tuple[str | None, ...]
-    guests: tuple[HookEntry, ...]
     plan: HookExecutionPlan
     is_told: bool = False
     """Whether it was said of each skipped hook why it does not run."""
@@ -39,13 +40,14 @@ class HookPlanner:
         self._distrust = distrust
         self._on_plan = on_plan
         self._kept: dict[tuple[HookEventName, str | None], _KeptPlan] = {}
-        self._compiled: dict[HookEventName, tuple[int, Sequence[_Matched]]] = {}
+        self._compiled: dict[HookEventName, tuple[_Hooks, tuple[Matcher | None, ...]]] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject (a tool's name, a trigger), or None when no hook has to run."""
-        if not self._registry.get_hooks_for_event(event):
+        hooks = self._registry.get_hooks_for_event(event)
+        if not hooks:
             return None
-        kept = self._keep((event, subject))
+        kept = self._keep(hooks, (event, subject))
         if not kept.is_told:
             kept.is_told = True
             self._on_plan(kept.plan)
@@ -53,54 +55,61 @@ class HookPlanner:
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """The same plan even when it is empty, for whoever asks: nobody is told that hooks are not run."""
-        return self._keep((event, subject)).plan
+        return self._keep(self._registry.get_hooks_for_event(event), (event, subject)).plan
 
-    def _keep(self, key: tuple[HookEventName, str | None]) -> _KeptPlan:
+    def _keep(self, hooks: _Hooks, key: tuple[HookEventName, str | None]) -> _KeptPlan:
+        # The hooks are passed on and not asked for again: in another thread they may be read anew at any moment.
         kept = self._kept.get(key)
-        if kept is None or not self._still_holds(kept):
-            kept = self._make(key)
+        if kept is None or kept.hooks is not hooks or not self._is_trusted_as_before(kept):
+            kept = self._make(hooks, key)
         return kept
 
-    def _still_holds(self, kept: _KeptPlan) -> bool:
-        if kept.version != self._registry.version:
-            return False
+    def _is_trusted_as_before(self, kept: _KeptPlan) -> bool:
         # Asked anew at every event: a script may have been changed since it was trusted, even by the agent itself.
-        return not kept.guests or kept.distrust == tuple(map(self._distrust, kept.guests))
+        return not kept.guests or kept.distrust == tuple(map(self._why_not, kept.guests))
 
-    def _make(self, key: tuple[HookEventName, str | None]) -> _KeptPlan:
-        hooks = self._registry.get_hooks_for_event(key[0])
+    def _why_not(self, guest: HookEntry) -> str | None:
+        try:
+            return self._distrust(guest)
+        except Exception as error:  # noqa: BLE001 - a stranger's command must not keep others' guards from running
+            return f"whether it is trusted can't be told ({error})"
+
+    def _make(self, hooks: _Hooks, key: tuple[HookEventName, str | None]) -> _KeptPlan:
         guests = tuple(hook for hook in hooks if hook.needs_trust)
-        distrust = tuple(map(self._distrust, guests))
-        held_back = {
-            id(hook): f"untrusted: {reason}"
-            for hook, reason in zip(guests, distrust, strict=True)
-            if reason is not None
-        }
-        plan = _make_plan(*key, self._matched(key[0]), held_back)
+        distrust = tuple(map(self._why_not, guests))
+        reasons = iter(distrust)
+        held_back = [next(reasons) if hook.needs_trust else None for hook in hooks]
+        plan = _make_plan(*key, hooks, self._matchers(hooks, key[0]), held_back)
         if len(self._kept) >= _MAX_KEPT_PLANS:
             self._kept.clear()
-        self._kept[key] = kept = _KeptPlan(self._registry.version, distrust, guests, plan)
+        self._kept[key] = kept = _KeptPlan(hooks, guests, distrust, plan)
         return kept
 
-    def _matched(self, event: HookEventName) -> Sequence[_Matched]:
-        """The event's hooks with their matchers, which are compiled once as long as the hooks stay the same."""
-        version, matched = self._compiled.get(event, (-1, ()))
-        if version != self._registry.version:
-            matched = tuple((hook, _matcher(hook)) for hook in self._registry.get_hooks_for_event(event))
-            self._compiled[event] = (self._registry.version, matched)
-        return matched
+    def _matchers(self, hooks: _Hooks, event: HookEventName) -> tuple[Matcher | None, ...]:
+        """The matchers of the event's hooks, which are compiled once as long as the hooks stay the same."""
+        compiled_for, matchers = self._compiled.get(event, (None, ()))
+        if compiled_for is not hooks:
+            matchers = tuple(map(_matcher, hooks))
+            self._compiled[event] = (hooks, matchers)
+        return matchers
 
 
 def _make_plan(
-    event: HookEventName, subject: str | None, hooks: Sequence[_Matched], held_back: Mapping[int, str]
+    event: HookEventName,
+    subject: str | None,
+    hooks: _Hooks,
+    matchers: Sequence[Matcher | None],
+    distrust: Sequence[str | None],
 ) -> HookExecutionPlan:
     chosen: dict[str | None, HookEntry] = {}
     unmatched: list[HookEntry] = []
     undecided: list[HookEntry] = []
     skipped: list[SkippedHook] = []
-    for hook, matches in hooks:
+    for hook, matches, why_not in zip(hooks, matchers, distrust, strict=True):
         # A matcher of a hook that nobody trusts is not even tried: a pattern can be made to take long.
-        reason = f"disabled: by {hook.disabled_by}" if hook.disabled_by is not None else held_back.get(id(hook))
+        reason = None if why_not is None else f"untrusted: {why_not}"
+        if hook.disabled_by is not None:
+            reason = f"disabled: by {hook.disabled_by}"
         is_matched = reason is not None or matches is None or subject is None or matches(subject)
         if is_matched is False:
             unmatched.append(hook)

@@ -1,5 +1,6 @@
 """Settings → validated hooks, ordered by where they come from."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,21 +23,25 @@ class HookRegistry:
         self._by_event: Mapping[HookEventName, tuple[HookEntry, ...]] | None = None
         self._problems: tuple[Problem, ...] = ()
         self._switched: dict[str, bool] = {}
-        self.version = 0
-        """Grows whenever the hooks change, so that plans made from older ones are not used."""
+        # Loops in other threads may change the hooks at the same time.
+        self._lock = threading.RLock()
 
     def initialize(self) -> None:
         """Reads and validates the hooks of all layers; whatever is wrong with them is logged."""
-        decoded = decode_hooks(self._layers())
-        self._problems = decoded.problems
-        for problem in decoded.problems:
-            say = self._log.error if problem.is_error else self._log.warn
-            say(str(problem), kind="settings", origin=problem.origin, location=problem.path)
-        self._warn_of_literal_matchers(decoded.entries)
-        self._arrange(decoded.entries)
+        with self._lock:
+            decoded = decode_hooks(self._layers())
+            self._problems = decoded.problems
+            for problem in decoded.problems:
+                say = self._log.error if problem.is_error else self._log.warn
+                say(str(problem), kind="settings", origin=problem.origin, location=problem.path)
+            self._warn_of_literal_matchers(decoded.entries)
+            self._arrange(decoded.entries)
 
     def get_hooks_for_event(self, event: HookEventName) -> tuple[HookEntry, ...]:
-        """The hooks of one event, disabled ones included, project first and extensions last."""
+        """The hooks of one event, disabled ones included, project first and extensions last.
+
+        It is the very same tuple as long as nothing has changed.
+        """
         if self._by_event is None:
             raise HookRegistryNotInitializedError
         return self._by_event[event]
@@ -51,17 +56,17 @@ class HookRegistry:
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
         """Switches every hook of this name on or off until the end of the program; False when there is none."""
-        hooks = self.get_all_hooks()
-        if all(hook.label != name for hook in hooks):
-            return False
-        self._switched[name] = enabled
-        self._arrange(hooks)
-        return True
+        with self._lock:
+            hooks = self.get_all_hooks()
+            if all(hook.label != name for hook in hooks):
+                return False
+            self._switched[name] = enabled
+            self._arrange(hooks)
+            return True
 
     def _arrange(self, hooks: Sequence[HookEntry]) -> None:
         ordered = sorted(map(self._as_switched, hooks), key=lambda hook: SOURCE_PRIORITY[hook.source])
         self._by_event = {event: tuple(hook for hook in ordered if hook.event is event) for event in HookEventName}
-        self.version += 1
 
     def _as_switched(self, hook: HookEntry) -> HookEntry:
         enabled = self._switched.get(hook.label)

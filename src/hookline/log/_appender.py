@@ -1,10 +1,11 @@
 import fcntl
 import os
 import stat
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from hookline.contract.text import tell
 
 # Large enough to save system calls, small enough that nobody's line waits long behind it.
 _CHUNK = 256 * 1024
@@ -120,11 +121,8 @@ class Appender:
         if self._has_complained:
             return
         self._has_complained = True
-        # stderr may be closed, or absent altogether.
-        with suppress(Exception):
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            sys.stderr.write(f"hookline: cannot write the log {self._path} ({reason}); hooks run, but unrecorded\n")
-            sys.stderr.flush()
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        tell(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
 
 
 def _make_private(directory: Path) -> None:

@@ -1,6 +1,5 @@
 import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hookline.contract.text import printable
+from hookline.contract.text import printable, tell
 from hookline.contract.wire import stringify_json
 from hookline.log._appender import Appender
 from hookline.log.records import DeferringSink, LogLevel, LogRecord, Tell, records_of
@@ -87,7 +86,7 @@ def log_path(given: str | None) -> Path:
             return path
     except (RuntimeError, UnicodeError):  # "~nobody/…" for somebody who does not exist, or half a character
         pass
-    sys.stderr.write(f"hookline: hooksConfig.log.path {printable(given)} can't name a file; the usual log is used\n")
+    tell(f"hooksConfig.log.path {printable(given)} can't name a file; the usual log is used")
     return default_log_path()
 
 

@@ -1,10 +1,12 @@
+import contextlib
 import os
 import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import has_magic, iglob
+from itertools import islice
 from pathlib import Path
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
@@ -23,6 +25,9 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 # What an interpreter runs when it is given a directory.
 _DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
+
+# No command is meant to run more files than this.
+_MOST_MATCHES = 10_000
 
 # How often a command inside a command is looked into, as in `bash -c 'sh -c "…"'`.
 _NESTING = 4
@@ -105,7 +110,9 @@ def _readings(word: str, variables: Mapping[str, str]) -> Iterator[str]:
         path = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), part)
         yield path
         if path.startswith("~"):
-            yield os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+            # Half a character and NUL are no part of anybody's name.
+            with contextlib.suppress(ValueError):
+                yield os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
         leader = _VARIABLE.match(part)
         if path.startswith("/") and not (leader and variables.get(leader[1] or leader[2])):
             # What follows an expansion that we cannot know, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
@@ -143,7 +150,8 @@ def _names_in(directory: str, paths: PossiblePaths, *, is_project: bool) -> Iter
 
 def _matching(pattern: str, directory: str) -> list[str]:
     try:
-        return glob(pattern, root_dir=directory)  # noqa: PTH207 - Path.glob has other rules than the shell
+        found = iglob(pattern, root_dir=directory)  # noqa: PTH207 - Path.glob has other rules than the shell
+        return list(islice(found, _MOST_MATCHES))
     except (re.error, ValueError):
         return []
 

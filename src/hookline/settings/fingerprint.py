@@ -4,12 +4,13 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import to_plain
-from hookline.settings._scripts import existing_files, possible_paths
+from hookline.settings._scripts import PossiblePaths, existing_files, possible_paths
 
 Signature = tuple[int, ...]
 
@@ -20,6 +21,7 @@ _BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xf
 _SETTLING_NS = 2_000_000_000
 
 _CHUNK = 1024 * 1024
+_MOST_CHUNKS = 1024
 _MAX_PREPARED = 1024
 
 
@@ -73,6 +75,10 @@ class Fingerprinter:
             prepared.latest = (state, taken)
         return taken
 
+    def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
+        """The part of a fingerprint that no file has to be looked at for."""
+        return self._prepare(hook, project).definition
+
     def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
         key = (id(hook), project)
         prepared = self._prepared.get(key)
@@ -106,11 +112,16 @@ class _Prepared:
 
     def __init__(self, hook: HookEntry, project: str) -> None:
         self.hook = hook
+        self._project = project
         self.definition = _definition(hook)
         # ASCII, so that a lone surrogate in a command has a hash as well.
         self.text = json.dumps(self.definition, sort_keys=True, ensure_ascii=True)
-        self.paths = possible_paths(hook.command or "", hook.env, project)
         self.latest: tuple[tuple[tuple[str, Signature], ...], Fingerprint] | None = None
+
+    @cached_property
+    def paths(self) -> PossiblePaths:
+        """What in its command could be files."""
+        return possible_paths(self.hook.command or "", self.hook.env, self._project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +160,13 @@ def _read(name: str, status: os.stat_result, project: str) -> _Content:
             if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
                 return _Content(resolved, "binary", is_foreign_binary=True)
             digest = hashlib.sha256(head)
-            while chunk := file.read(_CHUNK):
+            for _ in range(_MOST_CHUNKS):
+                chunk = file.read(_CHUNK)
+                if not chunk:
+                    return _Content(resolved, digest.hexdigest())
                 digest.update(chunk)
     except OSError:
-        # What cannot be read can perhaps be run; then its times and size have to stand for its content.
-        return _Content(resolved, "unreadable:" + ":".join(map(str, signature(status))))
-    return _Content(resolved, digest.hexdigest())
+        pass
+    # What cannot be read, or not to its end as some files in /proc, can perhaps be run; then its times and size have to
+    # stand for its content.
+    return _Content(resolved, "unreadable:" + ":".join(map(str, signature(status))))

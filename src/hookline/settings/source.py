@@ -31,19 +31,24 @@ class SettingsSource:
         self._looked = clock()
         self.layers = read()
 
-    def refresh(self) -> bool:
-        """Reads the files again if one of them changed since; True when it did."""
+    def has_changed(self) -> bool:
+        """Whether it is time to look at the files again, and one of them is another than when it was read."""
         if not self._files:
             return False
         now = self._clock()
         if now - self._looked < _LOOK_AGAIN_S:
             return False
         self._looked = now
+        return tuple(map(_stamp, self._files)) != self._stamps
+
+    def refresh(self) -> bool:
+        """Reads the files again if one of them has changed; True when it has. Not for two threads at once."""
         stamps = tuple(map(_stamp, self._files))
         if stamps == self._stamps:
             return False
-        self._stamps = stamps
         self.layers = tuple(_last_good(*pair) for pair in zip(self.layers, self._read(), strict=True))
+        # Last, because whoever finds these takes the layers for read.
+        self._stamps = stamps
         return True
 
 

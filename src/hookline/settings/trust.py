@@ -80,8 +80,10 @@ class TrustStore:
         records = self._ledger().by_project.get(project)
         if not records:
             return TrustState.NEW
-        digest = self._fingerprinter.fingerprint(hook, project).digest
-        if any(record.digest == digest for record in records):
+        # The files are looked at only for a command that somebody has accepted: a stranger's could name endless ones.
+        definition = self._fingerprinter.definition(hook, project)
+        accepted = [record.digest for record in records if record.definition == definition]
+        if accepted and self._fingerprinter.fingerprint(hook, project).digest in accepted:
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
 

@@ -1,9 +1,10 @@
 """What every trigger does: ask for the system, initialize it on the first event, and let no fault out."""
 
-import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
+
+from hookline.contract.text import tell
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -29,4 +30,4 @@ async def fire(
 def report(error: Exception, consequence: str = "hooks had no effect") -> None:
     """Tells of a fault that has no log to go to."""
     where = traceback.format_exception(error)[-2].strip().splitlines()[0] if error.__traceback__ else ""
-    sys.stderr.write(f"hookline: {consequence}, because of a fault in hookline: {error!r} {where}\n")
+    tell(f"{consequence}, because of a fault in hookline: {error!r} {where}")
