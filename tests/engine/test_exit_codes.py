@@ -159,6 +159,11 @@ def test_what_was_cut_is_not_read(
             id="timeout",
         ),
         pytest.param(outcome(None, signal=9), "guard was killed by SIGKILL, and its onError is block", id="signal"),
+        pytest.param(
+            outcome(0, b'{"decision": "deny', stdout_truncated=True),
+            "guard printed more than is read, and its onError is block",
+            id="cut",
+        ),
         pytest.param(outcome(2, b"", b"own words"), "own words", id="its-own-deny"),
     ],
 )

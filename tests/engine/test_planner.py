@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry, OnError
 from hookline.contract.results import HookExecutionPlan
 from hookline.engine._matcher import compile_matcher
 from hookline.engine.planner import HookPlanner
@@ -274,3 +274,17 @@ def test_a_question_of_trust_that_fails_costs_that_hook_only() -> None:
     assert [skip.reason for skip in plan.skipped] == [
         "untrusted: whether it is trusted can't be told (embedded null byte)"
     ]
+
+
+def test_a_duplicate_loses_no_strictness() -> None:
+    """A project's copy of a guard that runs in its place blocks on failure, and has its time, as that one would."""
+    strict = {"type": "command", "command": "guard", "onError": "block", "timeout": 9000}
+    weak = {"type": "command", "command": "guard", "timeout": 1}
+    planned = Planned(layer({"hooks": [weak]}, is_guest=True, source=ConfigSource.PROJECT), layer({"hooks": [strict]}))
+    plan = planned.planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.source, hook.on_error, hook.timeout_ms) for hook in plan.hooks] == [
+        (ConfigSource.PROJECT, OnError.BLOCK, 9000)
+    ]
+    planned = Planned(layer({"hooks": [weak, strict]}))
+    plan = planned.planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.on_error, hook.timeout_ms) for hook in plan.hooks] == [(OnError.BLOCK, 1)]

@@ -244,6 +244,13 @@ def test_on_error_block_turns_a_failure_into_a_deny(project: Path, command: str,
     }
 
 
+def test_a_plugin_hook_that_must_not_fail_blocks(project: Path) -> None:
+    """It is never run, so what it was to guard is not let through."""
+    (result,) = parallel([hook(None, type=HookType.PLUGIN, on_error=OnError.BLOCK)], told(project))
+    assert result.output is not None
+    assert result.output.is_blocking_decision()
+
+
 def test_on_error_block_counts_only_where_a_hook_can_block(project: Path) -> None:
     """After the fact there is nothing to block."""
     guard = hook("exit 1", event=HookEventName.AFTER_TOOL, on_error=OnError.BLOCK)

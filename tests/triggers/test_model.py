@@ -99,8 +99,11 @@ def after(project: Path, answer: dict[str, Any]) -> AfterModelHookResult:
     return asyncio.run(after_model(config_of(project, "AfterModel", says(answer))))
 
 
-def selection(project: Path, answer: dict[str, Any]) -> BeforeToolSelectionHookResult:
-    return asyncio.run(tool_selection(config_of(project, "BeforeToolSelection", says(answer))))
+def selection(
+    project: Path, answer: dict[str, Any], request: GenerateContentParameters | None = None
+) -> BeforeToolSelectionHookResult:
+    config = config_of(project, "BeforeToolSelection", says(answer))
+    return asyncio.run(fire_before_tool_selection_hook(config, request or REQUEST))
 
 
 def texts(response: types.GenerateContentResponse | None) -> list[str | None]:
@@ -173,23 +176,25 @@ def test_a_failing_hook_changes_nothing(
     assert warning.message.endswith("the operation goes on without it")
 
 
-class _Unreadable(dict[str, Any]):
-    """Settings whose hooks cannot be read."""
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks that cannot be read, by a fault of ours."""
 
-    def get(self, key: str, default: Any = None) -> Any:
-        if key == "hooks":
-            raise OSError("unreadable")
-        return super().get(key, default)
+    def fail(_layers: object) -> None:
+        raise OSError("unreadable")
+
+    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
 
 
 @pytest.mark.req("HOOK-111", "HOOK-113", "HOOK-116")
+@pytest.mark.usefixtures("unreadable")
 @pytest.mark.parametrize(("trigger", "event", "default"), TRIGGERS)
 def test_a_fault_of_ours_gives_the_safe_default(
     project: Path, trigger: Trigger, event: str, default: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When the hooks cannot even be read, the call is made as it is, and stderr says what is wrong."""
     del event
-    assert asyncio.run(trigger(Config(project, settings=_Unreadable(enableHooks=True)))) == default
+    assert asyncio.run(trigger(Config(project, settings={"enableHooks": True}))) == default
     said = capsys.readouterr().err
     assert said.startswith("hookline: hooks had no effect, because of a fault in hookline: OSError('unreadable')")
 
@@ -449,6 +454,33 @@ def test_a_tool_selection(project: Path, tool_config: dict[str, Any], mode: str,
     )
     assert result.tools is REQUEST.config.tools
     assert REQUEST.config.tool_config is None
+
+
+@pytest.mark.parametrize(
+    ("own", "tool_config", "mode", "names"),
+    [
+        pytest.param("NONE", {"allowedFunctionNames": ["ls"]}, "NONE", ["ls"], id="names-alone"),
+        pytest.param("NONE", {"mode": "bogus", "allowedFunctionNames": ["ls"]}, "NONE", ["ls"], id="unreadable"),
+        pytest.param("AUTO", {"mode": "none "}, "NONE", [], id="a-space-too-many"),
+        pytest.param("NONE", {"mode": "AUTO"}, "AUTO", None, id="given"),
+    ],
+)
+def test_a_mode_that_no_hook_gave_undoes_nothing(
+    project: Path, own: str, tool_config: dict[str, Any], mode: str, names: list[str] | None
+) -> None:
+    """A request that allows no tool does not allow them all because a hook named some."""
+    calling = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode(own))
+    config = types.GenerateContentConfig(tool_config=types.ToolConfig(function_calling_config=calling), tools=TOOLS)
+    request = GenerateContentParameters(model="m", contents="hi", config=config)
+    result = selection(project, {"hookSpecificOutput": {"toolConfig": tool_config}}, request)
+    made = (result.tool_config or config.tool_config).function_calling_config
+    assert (made.mode, made.allowed_function_names) == (mode, names)
+
+
+def test_a_stop_is_kept_for_a_request_in_another_form(project: Path) -> None:
+    """Whatever the request is, a hook that ends the session ends it."""
+    request: Any = {"model": "m", "contents": "hi"}
+    assert selection(project, {"continue": False}, request).should_stop
 
 
 @pytest.mark.req("HOOK-060", "HOOK-137", "HOOK-181")

@@ -106,23 +106,25 @@ def test_a_failing_hook_is_a_warning(project: Path, event: str, trigger: Trigger
     assert (warning.fields["kind"], warning.fields["event"], warning.fields["exitCode"]) == ("hook", event, 1)
 
 
-class _Unreadable(dict[str, Any]):
-    """Settings whose hooks cannot be read."""
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks that cannot be read, by a fault of ours."""
 
-    def get(self, key: str, default: Any = None) -> Any:
-        if key == "hooks":
-            raise OSError("unreadable")
-        return super().get(key, default)
+    def fail(_layers: object) -> None:
+        raise OSError("unreadable")
+
+    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
 
 
 @pytest.mark.req("HOOK-111")
+@pytest.mark.usefixtures("unreadable")
 @pytest.mark.parametrize(("event", "trigger", "fields"), TRIGGERS)
 def test_a_fault_of_ours_is_told_and_goes_no_further(
     project: Path, event: str, trigger: Trigger, fields: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When the hooks cannot even be read, stderr says so, and the caller goes on."""
     del event, fields
-    asyncio.run(trigger(Config(project, settings=_Unreadable(enableHooks=True))))
+    asyncio.run(trigger(Config(project, settings={"enableHooks": True})))
     said = capsys.readouterr().err
     assert said.startswith("hookline: hooks had no effect, because of a fault in hookline: OSError('unreadable')")
 

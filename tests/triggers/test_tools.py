@@ -1,4 +1,5 @@
 import asyncio
+import collections
 import json
 import os
 import shlex
@@ -107,13 +108,14 @@ def test_triggers_without_hooks_wait_for_nothing(project: Path, enabled: bool) -
     assert tool.ran_with[0] is not ARGUMENTS
 
 
-class _Unreadable(dict[str, Any]):
-    """Settings whose hooks cannot be read."""
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks that cannot be read, by a fault of ours."""
 
-    def get(self, key: str, default: Any = None) -> Any:
-        if key == "hooks":
-            raise OSError("unreadable")
-        return super().get(key, default)
+    def fail(_layers: object) -> None:
+        raise OSError("unreadable")
+
+    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
 
 
 class _NoSystem(Config):
@@ -124,12 +126,13 @@ class _NoSystem(Config):
 
 
 @pytest.mark.req("HOOK-111", "HOOK-115")
+@pytest.mark.usefixtures("unreadable")
 @pytest.mark.parametrize("kind", [Config, _NoSystem])
 def test_a_fault_of_ours_never_stops_a_tool(
     project: Path, kind: type[Config], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When the hooks cannot even be read, triggers give None, the tool runs, and stderr says what is wrong."""
-    config = kind(project, settings=_Unreadable(enableHooks=True))
+    config = kind(project, settings={"enableHooks": True})
     assert asyncio.run(fire_before_tool_hook(config, "ls", {})) is None
     assert asyncio.run(fire_after_tool_hook(config, "ls", {}, {})) is None
     tool = _Tool()
@@ -516,3 +519,40 @@ def test_a_tool_runs_with_what_its_hooks_were_told(project: Path) -> None:
 
     asyncio.run(main())
     assert tool.ran_with == [{"command": ["ls"], "in": {"folder": "."}}]
+
+
+def test_every_kind_of_argument_is_the_tool_s_own(project: Path) -> None:
+    """What the caller changes while the hooks think does not reach the tool, wherever it lies."""
+    given: dict[str, Any] = {
+        "ordered": collections.OrderedDict(a=["safe"]),
+        "tuple": ({"a": "safe"},),
+        "counted": collections.Counter(a=1),
+    }
+    got: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        async def run(arguments: dict[str, Any]) -> ToolResult:
+            got.append(arguments)
+            return DONE
+
+        running = asyncio.ensure_future(execute_tool_with_hooks(config_of(project, "sleep 0.2"), "t", given, run))
+        await asyncio.sleep(0.05)
+        given["ordered"]["a"].append("evil")
+        given["tuple"][0]["a"] = "evil"
+        await running
+
+    asyncio.run(main())
+    assert got[0]["ordered"] == collections.OrderedDict(a=["safe"])
+    assert got[0]["tuple"] == ({"a": "safe"},)
+    assert [type(value) for value in got[0].values()] == [collections.OrderedDict, tuple, collections.Counter]
+
+
+def test_a_note_for_a_tool_that_says_nothing(project: Path) -> None:
+    """The note is all that the model reads."""
+
+    async def run(_arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult(llm_content=None)
+
+    config = config_of(project, says({"systemMessage": "note"}))
+    result = asyncio.run(execute_tool_with_hooks(config, "t", {}, run))
+    assert result.llm_content == "\n\n[System] note"

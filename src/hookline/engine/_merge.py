@@ -5,6 +5,7 @@ from typing import Any
 
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput, text_of
+from hookline.contract.wire import trim
 from hookline.translate.hook_format import overlay_llm_request
 
 Outputs = Sequence[DefaultHookOutput]
@@ -162,7 +163,7 @@ def _unite_tool_configs(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _mode(given: Any) -> str:
     """The mode that is meant: `none` in small letters is no reason to leave the tools open."""
-    mode = given.upper() if isinstance(given, str) else None
+    mode = trim(given).upper() if isinstance(given, str) else None
     return mode if mode in TOOL_MODES else "AUTO"
 
 

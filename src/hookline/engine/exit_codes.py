@@ -42,7 +42,18 @@ def read_outcome(hook: HookEntry, outcome: ChildOutcome, stdin: bytes, *, can_bl
         error=error,
         complaints=decoded.complaints,
     )
-    return _blocked_by_failure(result) if can_block and hook.on_error is OnError.BLOCK else result
+    return blocked_by_failure(result, is_cut=outcome.stdout_truncated) if can_block else result
+
+
+def blocked_by_failure(result: HookExecutionResult, *, is_cut: bool = False) -> HookExecutionResult:
+    """The result as a deny, if the hook failed, or said more than is read, and its onError is block."""
+    has_answered = result.success and not is_cut
+    is_block = result.output is not None and result.output.is_blocking_decision()
+    if result.hook.on_error is not OnError.BLOCK or has_answered or is_block:
+        return result
+    how = "printed more than is read" if result.success else show_ending(result)
+    reason = f"{result.hook.label} {how}, and its onError is block"
+    return replace(result, output=DefaultHookOutput({"decision": "deny", "reason": reason}))
 
 
 def show_ms(milliseconds: float) -> str:
@@ -84,10 +95,3 @@ def _error(hook: HookEntry, outcome: ChildOutcome) -> str | None:
     if outcome.timed_out:
         return f"timed out after {show_ms(hook.timeout_ms)}"
     return outcome.error
-
-
-def _blocked_by_failure(result: HookExecutionResult) -> HookExecutionResult:
-    if result.success or (result.output is not None and result.output.is_blocking_decision()):
-        return result
-    reason = f"{result.hook.label} {show_ending(result)}, and its onError is block"
-    return replace(result, output=DefaultHookOutput({"decision": "deny", "reason": reason}))

@@ -1,10 +1,10 @@
 """Hooks + event → plan: who runs, in which order, one after another or all at once, and why the others do not."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.results import HookExecutionPlan, SkippedHook
 from hookline.contract.wire import trim
 from hookline.engine._matcher import Matcher, compile_matcher, matches_everything
@@ -118,7 +118,9 @@ def _make_plan(
             if is_matched is None:
                 undecided.append(hook)
         else:
-            reason = reason or f"duplicate: the same command already runs from {_place(chosen[hook.command])}"
+            if reason is None:
+                reason = f"duplicate: the same command already runs from {_place(chosen[hook.command])}"
+                chosen[hook.command] = _no_weaker(chosen[hook.command], hook)
             skipped.append(SkippedHook(hook=hook, reason=reason))
     return HookExecutionPlan(
         event=event,
@@ -142,6 +144,17 @@ def _matcher(hook: HookEntry) -> Matcher | None:
             return trim(hook.matcher).__eq__
         case Matching.NEVER_ASKED:
             return None
+
+
+def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
+    """The first of two hooks with the same command; what makes the other one a guard is not lost with it."""
+    on_error = OnError.BLOCK if OnError.BLOCK in (first.on_error, other.on_error) else first.on_error
+    # A project's copy must not cut the time of a user's or the system's guard.
+    is_cut = first.needs_trust and not other.needs_trust and other.timeout_ms > first.timeout_ms
+    timeout_ms = other.timeout_ms if is_cut else first.timeout_ms
+    if (on_error, timeout_ms) == (first.on_error, first.timeout_ms):
+        return first
+    return replace(first, on_error=on_error, timeout_ms=timeout_ms)
 
 
 def _place(hook: HookEntry) -> str:

@@ -11,7 +11,7 @@ from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.exit_codes import read_outcome
+from hookline.engine.exit_codes import blocked_by_failure, read_outcome
 
 
 class HookRunner:
@@ -121,7 +121,7 @@ def _is_runnable(hook: HookEntry) -> bool:
 
 
 def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
-    return HookExecutionResult(
+    result = HookExecutionResult(
         hook=hook,
         event=hook.event,
         success=False,
@@ -129,3 +129,4 @@ def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
         stdin=stdin,
         error='could not be started: hooks of type "plugin" cannot be run; use "type": "command"',
     )
+    return blocked_by_failure(result) if EVENT_TABLE[hook.event].can_block else result

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import HookToolConfig, ToolMode
+from hookline.contract.wire import trim
 from hookline.translate import sdk
 from hookline.translate._reading import field, listed, whole_text, with_fields, word
 
@@ -36,8 +37,8 @@ def read_tool_config(value: Any) -> HookToolConfig:
     if not isinstance(value, Mapping):
         return said
     mode = value.get("mode")
-    if isinstance(mode, str) and mode.upper() in ("AUTO", "ANY", "NONE"):
-        said["mode"] = _MODES[mode.upper()]
+    if isinstance(mode, str) and (known := trim(mode).upper()) in ("AUTO", "ANY", "NONE"):
+        said["mode"] = _MODES[known]
     names = value.get("allowedFunctionNames")
     if isinstance(names, list):
         said["allowedFunctionNames"] = [whole_text(name) for name in names if isinstance(name, str)]

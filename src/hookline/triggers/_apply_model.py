@@ -14,6 +14,7 @@ from hookline.translate.outputs import (
 )
 from hookline.translate.request import append_system_note
 from hookline.translate.response import replace_response_text
+from hookline.translate.tool_config import read_tool_config, to_hook_tool_config
 from hookline.triggers._fire import report
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
@@ -59,20 +60,33 @@ def tool_selection(result: AggregatedHookResult, request: GenerateContentParamet
     """The tool configuration to use, if hooks changed it."""
     common = process_common_hook_output_fields(result)
     output = result.final_output
+    config = _option(request, "config", "config")
     target = ToolConfigTarget(
-        tool_config=_option(request.config, "tool_config", "toolConfig"),
-        tools=_option(request.config, "tools", "tools"),
+        tool_config=_option(config, "tool_config", "toolConfig"), tools=_option(config, "tools", "tools")
     )
     changed = target
     if isinstance(output, BeforeToolSelectionHookOutput):
         consequence = "a hook's restriction of tools is not used"
-        changed = _try(lambda: output.apply_tool_config_modifications(target), target, consequence)
+        given = _without_assumed_mode(result, output) if "mode" in to_hook_tool_config(target.tool_config) else output
+        changed = _try(lambda: given.apply_tool_config_modifications(target), target, consequence)
     return BeforeToolSelectionHookResult(
         tool_config=None if changed is target else changed.tool_config,
         tools=target.tools,
         system_message=common.system_message,
         **_shared(common),
     )
+
+
+def _without_assumed_mode(
+    result: AggregatedHookResult, output: BeforeToolSelectionHookOutput
+) -> BeforeToolSelectionHookOutput:
+    """The answer without the mode that stands in it where no hook gave one: that must not undo the request's own."""
+    answers = [one.output.hook_specific_output.get("toolConfig") for one in result.results if one.output is not None]
+    config = output.hook_specific_output.get("toolConfig")
+    if not isinstance(config, dict) or any("mode" in read_tool_config(answer) for answer in answers):
+        return output
+    names_only = {key: value for key, value in config.items() if key != "mode"}
+    return BeforeToolSelectionHookOutput({"hookSpecificOutput": {"toolConfig": names_only}})
 
 
 def _modified_request(

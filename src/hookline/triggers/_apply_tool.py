@@ -1,6 +1,7 @@
 """The merged answers of the tool events → the tool's result."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,15 @@ def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if type(value) is list else value
+    if type(value) is list or type(value) is tuple:
+        return type(value)(map(_copied, value))
+    if not isinstance(value, dict):
+        return value
+    # Of its own kind: a tool may count on its order, or on its defaults.
+    copied = {} if type(value) is dict else copy(value)
+    for key, item in value.items():
+        copied[key] = _copied(item)
+    return copied
 
 
 def rewritten(before: AggregatedHookResult | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def _system_note(text: str | None) -> str:
 def _append(content: Any, text: str) -> Any:
     if not text:
         return content
-    if isinstance(content, str):
-        return content + text
+    if content is None or isinstance(content, str):
+        return (content or "") + text
     parts = list(content) if isinstance(content, list | tuple) else [content]
     return [*parts, {"text": text}]
