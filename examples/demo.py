@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,15 +29,18 @@ SETTINGS = {
 }
 
 
+def command() -> list[str]:
+    """The command that is run, in the folder of the demo."""
+    agent = [sys.executable, "-m", "hookline", "agent", "--model", f"replay:{HERE}/demo.jsonl", "--prompt", PROMPT]
+    return [*agent, "--yes", "--project", "project", "--settings", "settings.json", "--output", "stream-json"]
+
+
 def run_agent(folder: Path) -> Iterator[dict[str, Any]]:
     """What the agent tells while it works, as `--output stream-json` prints it."""
-    settings = folder / "settings.json"
-    settings.write_text(json.dumps(SETTINGS))
-    options = ["--project", str(folder / "project"), "--settings", str(settings), "--output", "stream-json"]
-    agent = [sys.executable, "-m", "hookline", "agent", "--model", f"replay:{HERE}/demo.jsonl", "--yes"]
+    (folder / "settings.json").write_text(json.dumps(SETTINGS))
     # The demo leaves no trace in your own log.
     env = {**os.environ, "HOOKLINE_STATE_DIR": str(folder / "state")}
-    done = subprocess.run([*agent, "--prompt", PROMPT, *options], env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603 - our own command
+    done = subprocess.run(command(), cwd=folder, env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603 - our own command
     yield from map(json.loads, done.stdout.splitlines())
 
 
@@ -61,8 +65,11 @@ def main(folder: Path) -> None:
     project = folder / "project"
     project.mkdir()
     print("Two hooks are configured for BeforeTool: guard-secrets (a shell script) and tidy-text (Python).")
-    print("The model's answers come from a file, so there is no key and no network:\n")
-    print(f'  $ hookline agent --model replay:examples/demo.jsonl --prompt "{PROMPT}"')
+    print("The model's answers come from a file, so there is no key and no network. This is run, in a directory")
+    print("that is removed at the end:\n")
+    print(f"  $ cd {shlex.quote(str(folder))}")
+    print(f"  $ export HOOKLINE_STATE_DIR={shlex.quote(str(folder / 'state'))}")
+    print(f"  $ {shlex.join(command())}")
     for event in run_agent(folder):
         tell(event, project)
     print("\nWhat the log says about both calls:")

@@ -376,11 +376,25 @@ def test_a_path_that_cannot_be_followed_is_the_tools_fault(bench: Bench, path: s
     assert "emoji" in done.stdout
 
 
-def test_a_number_of_turns_is_at_least_one(bench: Bench) -> None:
-    """No turn at all would be no agent."""
+@pytest.mark.parametrize("number", ["0", "-3", "1.5", "many"])
+def test_a_number_of_turns_is_at_least_one(number: str, bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """No turn at all would be no agent, which is said."""
     with pytest.raises(SystemExit) as ended:
-        main(bench.words("--prompt", "go", "--max-turns", "0"))
+        main(bench.words("--prompt", "go", "--max-turns", number))
     assert ended.value.code == 1
+    assert f"argument --max-turns: {number} is not a whole number of at least 1\n" in capsys.readouterr().err
+
+
+def test_help_tells_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also those of an agent that somebody ended."""
+    with pytest.raises(SystemExit):
+        main(["agent", "--help"])
+    assert re.findall(r"(?:^|\s)(\d+)  ", capsys.readouterr().out.partition("exit codes:")[2]) == [
+        "0",
+        "1",
+        "130",
+        "143",
+    ]
 
 
 @pytest.mark.parametrize(

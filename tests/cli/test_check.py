@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,26 @@ def test_a_project_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[
     """A typing error in `--project` is not a project without problems."""
     assert main(["check", "--project", "/no/such/place"]) == 1
     assert "/no/such/place is not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        pytest.param("folder", "folder is a directory; give --settings a file", id="directory"),
+        pytest.param("pipe", "pipe is not a regular file; give --settings a file", id="pipe"),
+        pytest.param(
+            "nothing", "the settings file nothing does not exist; give --settings an existing file", id="none"
+        ),
+    ],
+)
+def test_settings_that_are_no_file_are_told(
+    name: str, said: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is there is not said to be missing."""
+    (project / "folder").mkdir()
+    os.mkfifo(project / "pipe")
+    assert main(["check", "--settings", name]) == 1
+    assert capsys.readouterr().err == f"hookline: {said}\n"
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(60, 3), (200, 2)])

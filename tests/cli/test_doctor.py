@@ -107,6 +107,76 @@ def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[s
     assert said.startswith(f"{file}:1:2: is not JSON")
 
 
+def test_what_an_unusable_file_says_is_unknown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody is told to write a file that is there, nor that it has no hooks."""
+    file = write(project)
+    file.write_text("{x}")
+    _, signs = examine(capsys)
+    assert ("enabled", "bad", f"unknown until {file} is mended; no hook runs meanwhile") in signs
+    assert ("hooks", "odd", f"unknown until {file} is mended") in signs
+
+
+def test_another_file_may_enable_hooks_meanwhile(
+    project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unusable file has no say."""
+    write(project).write_text("{x}")
+    file = write(own_home, "true")
+    assert ("enabled", "good", f"yes, by {file}") in examine(capsys)[1]
+
+
+def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They do not run, so hooks do not run here."""
+    hooks = {"Stop": [], "PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    file = write(own_home, hooks=hooks)
+    code, signs = examine(capsys)
+    assert code == 1
+    ((about, said),) = [(about, said) for about, health, said in signs if health == "bad"]
+    assert about == "problems"
+    assert said.startswith(f"2 to mend, the first: {file}:1:")
+    assert "hooks.PreToolUse is not an event" in said
+
+
+def test_settings_of_a_parent_directory_are_noted(
+    project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who stands below a project is told that its settings do not count there."""
+    write(own_home, "true")
+    file = write(project, "true")
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    code, signs = examine(capsys, "--project", str(below))
+    assert code == 0
+    assert [sign for sign in signs if sign[1] == "odd"] == [
+        (
+            "project file",
+            "odd",
+            f"{file} is not read, because parent directories are not searched; for its hooks give --project {project}",
+        )
+    ]
+    write(below, "true")
+    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+
+
+def test_the_users_own_file_is_no_parents(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project in the home directory has the user's settings anyway."""
+    write(own_home, "true")
+    below = own_home / "site"
+    below.mkdir()
+    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+
+
+def test_a_projects_file_that_was_moved_has_no_parents(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a variable says where the file is, nobody expects it elsewhere."""
+    monkeypatch.setenv("HOOKLINE_PROJECT_SETTINGS", str(tmp_path / "elsewhere.json"))
+    write(project, "true")
+    below = project / "src"
+    below.mkdir()
+    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+
+
 def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sign says what is missing, and where it is configured."""
     file = write(own_home, "./guard.sh")

@@ -99,6 +99,54 @@ def test_what_makes_no_sense_is_told(words: list[str], said: str, workbench: "Wo
     assert said in workbench.run("explain", *words, code=1)
 
 
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ("{x}", ":1:2: is not JSON"),
+        ('{"hooks": []}', ": hooks is an array"),
+        ('{"hooks": {"BeforeTool": {}}}', ": hooks.BeforeTool is an object"),
+        ('{"hooks": {"BeforeTool": [5]}}', ": hooks.BeforeTool[0] is a number"),
+        ('{"hooks": {"PreToolUse": [5]}}', ": hooks.PreToolUse is not an event"),
+        ('{"extensions": 5}', ": extensions is a number"),
+        ('{"extensions": [5]}', ": extensions[0] is a number"),
+        ('{"extensions": [{"hooks": 5}]}', ": extensions[0].hooks is a number"),
+        ('{"extensions": [{"hooks": {"BeforeTool": 5}}]}', ": extensions[0].hooks.BeforeTool is a number"),
+        ('{"extensions": [{"hooks": {"PreToolUse": [5]}}]}', ": extensions[0].hooks.PreToolUse is not an event"),
+    ],
+)
+def test_whatever_may_have_cost_a_hook_of_the_event_is_shown(settings: str, place: str, workbench: "Workbench") -> None:
+    """An error above the event, in an extension or under another system's name is a reason why nothing runs."""
+    workbench.write(workbench.user_file, {})
+    workbench.write(workbench.project_file, settings)
+    (invalid,) = workbench.json("explain", "BeforeTool")["invalid"]
+    assert place in invalid
+    assert f"  invalid  {invalid}\n" in workbench.run("explain", "BeforeTool")
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        {"AfterTool": 5},
+        {"PostToolUse": [5]},
+        {"BeforeToolSelection": [5]},
+        {"BeforeTool": [{"hooks": [hook("true", onError="deny")]}]},
+        {"PreToolUse": []},
+    ],
+)
+def test_what_costs_no_hook_of_the_event_is_left_out(hooks: dict[str, Any], workbench: "Workbench") -> None:
+    """Errors of other events are told when somebody asks for those."""
+    workbench.write(workbench.user_file, {"hooks": hooks, "hooksConfig": 5})
+    assert workbench.json("explain", "BeforeTool")["invalid"] == []
+
+
+def test_an_unusable_file_is_shown_while_hooks_are_disabled(workbench: "Workbench") -> None:
+    """It may be the very file that enables them."""
+    workbench.write(workbench.user_file, "{x}")
+    told = workbench.run("explain", "BeforeTool").splitlines()
+    assert told[1].startswith("Hooks are disabled")
+    assert told[2].startswith(f"  invalid  {workbench.user_file}:1:2: is not JSON")
+
+
 def test_disabled_hooks_do_not_run(workbench: "Workbench") -> None:
     """While hooks are disabled nothing would run, and that is said first."""
     assert "Hooks are disabled" in workbench.run("explain", "BeforeTool")

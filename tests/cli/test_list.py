@@ -53,6 +53,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "file": str(stocked.project_file),
         "line": 9,
         "state": "untrusted",
+        "order": "sequential",
         "enabled": True,
         "disabledBy": None,
         "needsTrust": True,
@@ -118,6 +119,91 @@ def test_hooks_are_listed_while_they_are_switched_off(workbench: "Workbench") ->
 def test_nothing_configured_is_said(workbench: "Workbench") -> None:
     """An empty answer says what to do next."""
     assert "No hooks are configured; hookline init writes a first one." in workbench.run("list")
+
+
+def orders(workbench: "Workbench") -> dict[str, tuple[str, str]]:
+    """State and order of every hook, by name."""
+    return {entry["hook"]: (entry["state"], entry["order"]) for entry in workbench.json("list")["hooks"]}
+
+
+@pytest.mark.parametrize(
+    ("sequential", "parallel", "order"),
+    [
+        pytest.param("*", "*", "sequential", id="always-together"),
+        pytest.param("*", "^deploy_[a-z]+", "sequential", id="with-a-tool-that-nobody-knows"),
+        pytest.param("^(glob|replace)$", "^glob$", "sequential", id="together-for-its-only-tool"),
+        pytest.param("^glob$", "*", "either", id="together-for-one-tool"),
+        pytest.param("^glob$", "^replace$", "parallel", id="never-together"),
+    ],
+)
+def test_the_order_is_that_of_the_plan(sequential: str, parallel: str, order: str, workbench: "Workbench") -> None:
+    """One group that says sequential says it for all that run together with it."""
+    groups = [
+        {"matcher": sequential, "sequential": True, "hooks": [hook("true", name="first")]},
+        {"matcher": parallel, "hooks": [hook("echo", name="second")]},
+    ]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": groups}})
+    assert orders(workbench) == {"first": ("on", "sequential"), "second": ("on", order)}
+    assert workbench.json("list")["hooks"][1]["sequential"] is False
+    assert re.split(r"\s{2,}", workbench.run("list").splitlines()[3].strip())[4] == order
+
+
+def test_a_group_that_does_not_run_sets_no_order(workbench: "Workbench") -> None:
+    """Neither a disabled hook nor one without trust makes others wait."""
+    sequential = {"sequential": True, "hooks": [hook("true", name="guest")]}
+    workbench.write(workbench.project_file, {"hooks": {"AfterModel": [sequential]}})
+    off = {"sequential": True, "hooks": [hook("false", name="off")]}
+    own = {"hooks": [hook("echo", name="own")]}
+    workbench.write(workbench.user_file, {"hooks": {"AfterModel": [off, own]}, "hooksConfig": {"disabled": ["off"]}})
+    assert orders(workbench)["own"] == ("on", "parallel")
+
+
+@pytest.mark.parametrize(
+    ("matcher", "state"),
+    [
+        pytest.param("^glob$", "duplicate", id="the-same-matcher"),
+        pytest.param("glob|replace", "on", id="a-wider-matcher"),
+        pytest.param("^replace$", "on", id="another-matcher"),
+    ],
+)
+def test_a_duplicate_that_never_runs_is_not_on(matcher: str, state: str, workbench: "Workbench") -> None:
+    """It is on if there is a tool for which it runs."""
+    groups = [
+        {"matcher": "^glob$", "hooks": [hook("true", name="first")]},
+        {"matcher": matcher, "hooks": [hook("true", name="second")]},
+    ]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": groups}})
+    assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"first": "on", "second": state}
+
+
+def test_a_twin_without_trust_makes_no_duplicate(workbench: "Workbench") -> None:
+    """Only a hook that runs can run in place of another."""
+    groups = {"hooks": {"BeforeTool": [{"matcher": "^deploy_[a-z]+", "hooks": [hook("true", name="guest")]}]}}
+    workbench.write(workbench.project_file, groups)
+    workbench.write(workbench.user_file, json.dumps(groups).replace("guest", "own"))
+    assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"guest": "untrusted", "own": "on"}
+    workbench.run("trust", "--yes")
+    assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"guest": "on", "own": "duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        pytest.param({"PreToolUse": [{"hooks": [hook("true")]}]}, "1 problem", id="unknown-event"),
+        pytest.param([], "1 problem", id="no-object"),
+        pytest.param({"BeforeTool": {"hooks": [hook("true")]}}, "1 problem", id="no-array"),
+        pytest.param({"BeforeTool": [1, {"hooks": [hook("")]}]}, "2 problems", id="two"),
+    ],
+)
+def test_hooks_that_cannot_be_used_are_not_said_to_be_missing(hooks: Any, said: str, workbench: "Workbench") -> None:
+    """Somebody who has configured hooks is sent to what is wrong with them."""
+    workbench.write(workbench.user_file, {"hooks": hooks})
+    assert workbench.run("list") == f"No usable hook is configured; hookline check shows {said} in the settings.\n"
+
+
+def test_an_event_without_hooks_is_no_empty_project(stocked: "Workbench") -> None:
+    """Hooks of other events are configured."""
+    assert stocked.run("list", "--event", "SessionEnd") == "No hook of SessionEnd is configured.\n"
 
 
 def test_a_name_cannot_paint_on_the_terminal(workbench: "Workbench") -> None:

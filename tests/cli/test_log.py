@@ -133,6 +133,30 @@ def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "W
     assert said in workbench.run("log", *words, code=1)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["-n", "-1"], "argument -n: -1 is not a whole number of at least 0", id="negative"),
+        pytest.param(["-n", "many"], "argument -n: many is not a whole number of at least 0", id="no-number"),
+        pytest.param(["--slower-than", "1s"], "--slower-than: 1s is not a number of milliseconds", id="unit"),
+        pytest.param(["--slower-than", "nan"], "--slower-than: nan is not a number of milliseconds", id="nan"),
+        pytest.param(["--slower-than", "-1"], "--slower-than: -1 is not a number of milliseconds", id="before-zero"),
+        pytest.param(["--decision", "foo"], "(choose from 'ask', 'block', 'deny', 'approve', 'allow')", id="decision"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_bad_usage(words: list[str], said: str, workbench: "Workbench") -> None:
+    """What would fit is said, in a person's words."""
+    with pytest.raises(SystemExit) as ended:
+        main(["log", *words])
+    assert ended.value.code == 1
+    assert said in workbench.capsys.readouterr().err
+
+
+def test_a_huge_number_is_all(logged: "Workbench") -> None:
+    """More than there can be is no fault."""
+    assert records(logged, "-n", "9" * 20) == records(logged, "-n", "0")
+
+
 def test_an_empty_log_is_no_error(workbench: "Workbench") -> None:
     """Nothing recorded is an answer, on stderr."""
     assert workbench.run("log") == ""

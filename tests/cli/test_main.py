@@ -57,3 +57,34 @@ def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
     """A bare `hookline` shows what it can do, and is not a success."""
     assert main([]) == 1
     assert "usage: hookline" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        pytest.param(["help"], ["--help"], id="help"),
+        pytest.param(["help", "log"], ["log", "--help"], id="help-with-a-command"),
+        pytest.param(["help", "help"], ["--help"], id="help-with-help"),
+        pytest.param(["help", "--help"], ["--help"], id="help-with-an-option"),
+        pytest.param(["version"], ["--version"], id="version"),
+    ],
+)
+def test_help_and_version_need_no_dashes(
+    words: list[str], meant: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What other programs have as commands is answered here, too."""
+    printed = []
+    for given in (words, meant):
+        with pytest.raises(SystemExit) as ended:
+            main(given)
+        printed.append((ended.value.code, capsys.readouterr()))
+    assert printed[0] == printed[1]
+    assert printed[0][0] == 0
+
+
+def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands that there are are named."""
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "fly"])
+    assert ended.value.code == 1
+    assert "invalid choice: 'fly' (choose from 'init', 'list'" in capsys.readouterr().err

@@ -126,6 +126,19 @@ def test_nothing_recorded_is_said(workbench: "Workbench") -> None:
     assert workbench.run("stats") == f"No run of a hook is recorded in {workbench.home.parent}/state/hooks.jsonl.\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["--hook", "no\x1bpe"], r"No run of the hook no\x1bpe is recorded in ", id="hook"),
+        pytest.param(["--event", "AfterTool"], "No run like that is recorded in ", id="event"),
+        pytest.param(["--hook", "guard", "--since", "7d"], "No run like that is recorded in ", id="hook-and-time"),
+    ],
+)
+def test_nothing_found_is_not_nothing_recorded(words: list[str], said: str, measured: "Workbench") -> None:
+    """Runs of others are recorded, so only what was asked for is said to be missing."""
+    assert measured.run("stats", *words) == f"{said}{measured.home.parent}/state/hooks.jsonl.\n"
+
+
 @pytest.mark.usefixtures("measured")
 def test_bars_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
     """On a narrow terminal the bars are shorter."""

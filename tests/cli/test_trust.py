@@ -100,6 +100,52 @@ def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
     assert guarded.run("trust") == "Every hook of this project is trusted already.\n"
 
 
+@pytest.mark.parametrize("words", [[], ["--all", "--yes"], ["guard"], ["--json"]])
+def test_an_unusable_file_is_not_taken_for_trusted(words: list[str], guarded: "Workbench") -> None:
+    """What cannot be read may hold hooks that wait for trust."""
+    guarded.write(guarded.project_file, "{x}")
+    said = (
+        f"hookline: it can't be told which hooks wait for trust, because {guarded.project_file} can't be read; mend it"
+    )
+    assert said in guarded.run("trust", *words, code=1).splitlines()
+
+
+def test_an_unusable_file_is_told_in_the_list(guarded: "Workbench") -> None:
+    """The list does not say that there are no hooks without saying that nobody knows."""
+    guarded.write(guarded.project_file, "{x}")
+    assert "because" in guarded.json("trust", "--list")["problem"]
+    assert f"because {guarded.project_file} can't be read" in guarded.run("trust", "--list").splitlines()[0]
+
+
+def test_an_unusable_file_of_the_user_is_no_matter_of_trust(guarded: "Workbench") -> None:
+    """Only a project's own hooks need trust."""
+    guarded.write(guarded.user_file, "{x}")
+    assert "2 hooks trusted." in guarded.run("trust", "--all", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (None, "This project has no hooks.\n"),
+        ({"hooks": {}}, "This project has no hooks.\n"),
+        (
+            {"hooks": {"PreToolUse": [{"hooks": [hook("true")]}]}},
+            "This project has no hooks that can be used; hookline check tells why.\n",
+        ),
+    ],
+    ids=["no-file", "no-hooks", "none-that-can-be-used"],
+)
+def test_without_hooks_there_is_nothing_to_trust(
+    settings: dict[str, Any] | None, said: str, workbench: "Workbench"
+) -> None:
+    """Nothing is called trusted that is not there; the user's hooks are no project's."""
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [hook("true", name="mine")]}]}})
+    if settings is not None:
+        workbench.write(workbench.project_file, settings)
+    assert workbench.run("trust") == said
+    assert workbench.json("trust")["hooks"] == []
+
+
 def test_every_command_says_the_same_about_trust(guarded: "Workbench") -> None:
     """`list`, `explain` and `fire` agree before, after, and when the script has changed."""
 

@@ -1,16 +1,19 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
 from hookline.settings.decode import decode_hooks, decode_options
 from hookline.settings.load import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings, LogSettings
 
+TIME = "a number of at least 0"
 GOOD = {"type": "command", "command": "good"}
 GOOD_ENTRY = HookEntry(
     event=HookEventName.BEFORE_TOOL,
@@ -98,6 +101,10 @@ def test_all_eleven_events_are_known() -> None:
             "has a command that is not a string; write the whole command line as one string",
         ),
         (
+            {"type": "command", "command": "bash", "args": ["./guard.sh"]},
+            "has args, which no command is given here; write the whole command line as one string",
+        ),
+        (
             {"type": "plugin", "command": 5},
             "has a command that is not a string; write the whole command line as one string",
         ),
@@ -150,7 +157,8 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
         ("Stop", "is not an event, so its hooks do not run; did you mean AfterAgent?"),
         ("beforetool", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
         ("BeforeTools", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("disabled", "is not an event; options such as this one belong in hooksConfig"),
+        ("PermissionRequest", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
+        ("SubagentStart", "is not an event, so its hooks do not run; did you mean BeforeAgent?"),
         (
             "x",
             f"is not an event, so its hooks do not run; the events are {', '.join(HookEventName)}",
@@ -162,10 +170,32 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
     ],
 )
 def test_an_unknown_event_is_told_with_the_likely_one(name: Any, advice: str) -> None:
-    """A misspelt, foreign or misplaced name is not passed over in silence, and costs no other event."""
-    entries, problems = decode(layer({"hooks": {name: [{"hooks": [GOOD]}], "BeforeTool": [{"hooks": [GOOD]}]}}))
-    assert entries == [GOOD_ENTRY]
-    assert problems == [f"user.json: hooks.{name} {advice}"]
+    """A misspelt or foreign name is an error, since its hooks do not run, and costs no other event."""
+    decoded = decode_hooks([layer({"hooks": {name: [{"hooks": [GOOD]}], "BeforeTool": [{"hooks": [GOOD]}]}})])
+    assert decoded.entries == (GOOD_ENTRY,)
+    assert decoded.problems == (Problem(origin="user.json", path=f"hooks.{name}", message=advice, is_error=True),)
+
+
+@pytest.mark.parametrize("nothing", [None, [], {}])
+def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
+    """Where nothing stands under the name, no hook is lost."""
+    (problem,) = decode_hooks([layer({"hooks": {"PreToolUse": nothing}})]).problems
+    assert (problem.path, problem.is_error) == ("hooks.PreToolUse", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "advice"),
+    [
+        ("enabled", True, 'is not an event; to switch hooks on, write "enableHooks": true at the top level'),
+        ("disabled", ["good"], "is not an event; write it inside hooksConfig"),
+        ("notifications", True, "is neither an event nor an option here; remove it"),
+    ],
+)
+def test_an_option_among_the_events_is_told_where_it_belongs(name: str, value: Any, advice: str) -> None:
+    """What other systems keep beside the events costs no hook, and is a warning."""
+    decoded = decode_hooks([layer({"hooks": {name: value, "BeforeTool": [{"hooks": [GOOD]}]}})])
+    assert decoded.entries == (GOOD_ENTRY,)
+    assert decoded.problems == (Problem(origin="user.json", path=f"hooks.{name}", message=advice),)
 
 
 @pytest.mark.req("HOOK-083", "HOOK-120")
@@ -177,18 +207,21 @@ def test_an_unknown_event_is_told_with_the_likely_one(name: Any, advice: str) ->
         pytest.param(0.5, 0.5, None, id="fraction"),
         pytest.param(10**30, 1e30, None, id="huge"),
         pytest.param(math.inf, math.inf, None, id="endless"),
-        pytest.param(-1, 60_000, "expected `float` >= 0.0", id="negative"),
-        pytest.param("700", 60_000, "expected `float | null`, got `str`", id="string"),
-        pytest.param(True, 60_000, "expected `float | null`, got `bool`", id="bool"),
-        pytest.param(math.nan, 60_000, "expected `float` >= 0.0", id="not-a-number"),
-        pytest.param([5], 60_000, "expected `float | null`, got `array`", id="array"),
+        pytest.param(-1, 60_000, TIME, id="negative"),
+        pytest.param("700", 60_000, TIME, id="string"),
+        pytest.param("\ud800", 60_000, TIME, id="half-a-character"),
+        pytest.param(True, 60_000, TIME, id="bool"),
+        pytest.param(math.nan, 60_000, TIME, id="not-a-number"),
+        pytest.param([5], 60_000, TIME, id="array"),
     ],
 )
 def test_a_timeout_of_any_kind(timeout: Any, limit: float, wrong: str | None) -> None:
     """A timeout of any size counts; one that is no time costs the option with a warning, never the hook."""
     assert decode(layer(before_tool({**GOOD, "timeout": timeout}))) == (
         [replace(GOOD_ENTRY, timeout_ms=limit)],
-        [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong)}"] if wrong else [],
+        [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong, 'so 60000 counts meanwhile')}"]
+        if wrong
+        else [],
     )
 
 
@@ -204,21 +237,26 @@ def test_an_unusable_matcher_guards_everything(matcher: Any) -> None:
 
 @pytest.mark.req("HOOK-082")
 @pytest.mark.parametrize(
-    ("option", "value", "wrong"),
+    ("option", "value", "said"),
     [
-        ("name", 5, "expected `str | null`, got `int`"),
-        ("description", [], "expected `str | null`, got `array`"),
-        ("enabled", "false", "expected `bool`, got `str`"),
-        ("env", {"A": 1}, "expected `str`, got `int`"),
-        ("onError", "deny", "invalid enum value 'deny'"),
-        ("budget", -1, "expected `float` >= 0.0"),
+        ("name", 5, "is ignored (expected a string), so it counts as not given; mend or remove it"),
+        ("description", [], "is ignored (expected a string), so it counts as not given; mend or remove it"),
+        ("enabled", "false", "is ignored (expected true or false), so true counts meanwhile; mend or remove it"),
+        (
+            "env",
+            {"A": 1},
+            "is ignored (expected an object whose values are strings), so it counts as not given; mend or remove it",
+        ),
+        ("onError", "deny", 'is ignored, so "allow" counts meanwhile; write "block" or "allow"'),
+        ("onError", "\ud800", 'is ignored, so "allow" counts meanwhile; write "block" or "allow"'),
+        ("budget", -1, "is ignored (expected a number of at least 0), so it counts as not given; mend or remove it"),
     ],
 )
-def test_a_wrong_option_costs_that_option(option: str, value: Any, wrong: str) -> None:
-    """The hook runs with the option's default, and the warning names the place."""
+def test_a_wrong_option_costs_that_option(option: str, value: Any, said: str) -> None:
+    """The hook runs with the option's default, and the warning names the place, the right values and what counts."""
     assert decode(layer(before_tool({**GOOD, option: value}))) == (
         [GOOD_ENTRY],
-        [f"user.json: hooks.BeforeTool[0].hooks[0].{option} {ignored(wrong)}"],
+        [f"user.json: hooks.BeforeTool[0].hooks[0].{option} {said}"],
     )
 
 
@@ -227,7 +265,7 @@ def test_a_wrong_sequential_costs_that_option() -> None:
     """Something that is neither true nor false leaves the group parallel."""
     assert decode(layer(before_tool(GOOD, sequential="yes"))) == (
         [GOOD_ENTRY],
-        [f"user.json: hooks.BeforeTool[0].sequential {ignored('expected `bool | null`, got `str`')}"],
+        [f"user.json: hooks.BeforeTool[0].sequential {ignored('true or false', 'so false counts meanwhile')}"],
     )
 
 
@@ -355,6 +393,7 @@ def test_disabled_hooks_are_kept_with_the_reason(
     ("options", "problem"),
     [
         ({"disabled": "good"}, "hooksConfig.disabled {ignored}"),
+        ({"disabled": "\ud800"}, "hooksConfig.disabled {ignored}"),
         ([], "hooksConfig is an array, expected an object; its options do not count"),
     ],
 )
@@ -362,7 +401,84 @@ def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -
     """A list of names that is no list leaves all guards on, with a warning."""
     entries, problems = decode(layer({**before_tool(GOOD), "hooksConfig": options}))
     assert entries == [GOOD_ENTRY]
-    assert problems == [f"user.json: {problem.format(ignored=ignored('expected `array`, got `str`'))}"]
+    assert problems == [f"user.json: {problem.format(ignored=ignored('an array of strings'))}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "said", "counts"),
+    [
+        ({"maxConcurrent": 0}, "maxConcurrent", "a whole number of at least 1", "so 128 counts meanwhile"),
+        ({"log": 5}, "log", "an object", "so it counts as not given"),
+        (
+            {"log": {"maxBytes": "\ud800"}},
+            "log.maxBytes",
+            "a whole number of at least 1",
+            "so 10485760 counts meanwhile",
+        ),
+        ({"environment": {"deny": [5]}}, "environment.deny", "an array of strings", "so it counts as not given"),
+    ],
+)
+def test_one_bad_option_costs_that_option(options: dict[str, Any], place: str, said: str, counts: str) -> None:
+    """An option of the wrong type is told in plain words, also one level below."""
+    assert decode(layer({"hooksConfig": options})) == (
+        [],
+        [f"user.json: hooksConfig.{place} {ignored(said, counts)}"],
+    )
+    assert decode_options([layer({"hooksConfig": options})]) == HooksConfigSettings()
+
+
+def test_a_bad_option_does_not_cost_its_neighbour() -> None:
+    """A log that is switched off stays off whatever else is said of it, even in half characters."""
+    log = {"enabled": False, "maxBytes": -1, "\ud800": 1}
+    assert decode_options([layer({"hooksConfig": {"log": log}})]).log == LogSettings(enabled=False)
+
+
+class Broken(dict[str, Any]):
+    """Settings that nobody has foreseen."""
+
+    def __contains__(self, key: object) -> bool:
+        raise RuntimeError("boom")
+
+    def items(self) -> Any:
+        """Fails, too."""
+        raise RuntimeError("boom")
+
+
+def test_what_nobody_foresaw_costs_one_layer() -> None:
+    """The hooks that were read before it and those of all other layers still run, and it is told as an error."""
+    hooks = {"BeforeTool": [{"hooks": [GOOD]}], "AfterTool": [{"hooks": [GOOD, Broken(GOOD)]}]}
+    other = layer(before_tool(GOOD), ConfigSource.SYSTEM)
+    decoded = decode_hooks([layer({"hooks": hooks}), layer({"hooks": Broken(x=1)}), other])
+    assert [(entry.origin, entry.event.value) for entry in decoded.entries] == [
+        ("user.json", "BeforeTool"),
+        ("user.json", "AfterTool"),
+        ("system.json", "BeforeTool"),
+    ]
+    said = (
+        "could not be read to the end (RuntimeError: boom), so hooks of this file may be missing;"
+        " remove what is unusual in it"
+    )
+    assert decoded.problems == (Problem(origin="user.json", path="hooks", message=said, is_error=True),) * 2
+
+
+def test_options_that_nobody_foresaw_cost_one_layer() -> None:
+    """The options of other layers count, the hooks of the same layer run, and it is told as an error."""
+    broken = layer({**before_tool(GOOD), "hooksConfig": Broken(x=1)}, ConfigSource.SYSTEM)
+    decoded = decode_hooks([broken])
+    assert [entry.command for entry in decoded.entries] == ["good"]
+    said = "could not be read (RuntimeError: boom), so its options do not count; remove what is unusual in it"
+    assert decoded.problems == (Problem(origin="system.json", path="hooksConfig", message=said, is_error=True),)
+    assert decode_options([layer({"hooksConfig": {"outputLimit": 5}}), broken]) == HooksConfigSettings(output_limit=5)
+
+
+def test_half_a_character_in_a_projects_file_costs_no_guard(project: Path, own_home: Path) -> None:
+    """A stranger's file cannot keep the hooks of the user from being read."""
+    (project / ".llxprt").mkdir()
+    (project / ".llxprt" / "settings.json").write_text('{"hooksConfig": {"disabled": "\\ud800"}}')
+    (own_home / ".llxprt").mkdir()
+    (own_home / ".llxprt" / "settings.json").write_text(json.dumps({"enableHooks": True, **before_tool(GOOD)}))
+    layers = Config(project).get_layers()
+    assert [entry.command for entry in decode_hooks(layers).entries] == ["good"]
 
 
 def test_a_projects_file_cannot_set_options() -> None:
@@ -414,5 +530,5 @@ def test_settings_in_code_may_use_pythons_own_types() -> None:
     assert decode(layer(values)) == ([GOOD_ENTRY], [])
 
 
-def ignored(wrong: str) -> str:
-    return f"is ignored ({wrong}), so its default counts; mend or remove it"
+def ignored(expected: str, counts: str = "so it counts as not given") -> str:
+    return f"is ignored (expected {expected}), {counts}; mend or remove it"

@@ -473,7 +473,8 @@ def test_a_mode_that_no_hook_gave_undoes_nothing(
     config = types.GenerateContentConfig(tool_config=types.ToolConfig(function_calling_config=calling), tools=TOOLS)
     request = GenerateContentParameters(model="m", contents="hi", config=config)
     result = selection(project, {"hookSpecificOutput": {"toolConfig": tool_config}}, request)
-    made = (result.tool_config or config.tool_config).function_calling_config
+    made = (result.tool_config or config.tool_config).function_calling_config  # type: ignore[union-attr]
+    assert made is not None
     assert (made.mode, made.allowed_function_names) == (mode, names)
 
 

@@ -75,12 +75,28 @@ def _layers(setup: Setup) -> Iterator[Sign]:
             yield Sign(about, Health.BAD, str(unusable[0]))
         elif layer.text is None:
             yield Sign(about, Health.GOOD, f"{layer.origin} does not exist")
+            yield from _of_a_parent(layer, setup)
         else:
             yield Sign(about, Health.GOOD, f"{layer.origin}: {_says(layer)}")
-    broken = [problem for problem in setup.problems if problem.path]
+    broken = sorted((problem for problem in setup.problems if problem.path), key=lambda problem: not problem.is_error)
     if broken:
         said = f"{len(broken)} to mend, the first: {broken[0]}; hookline check tells them all"
         yield Sign("problems", Health.BAD if any(problem.is_error for problem in broken) else Health.ODD, said)
+
+
+def _of_a_parent(layer: Layer, setup: Setup) -> Iterator[Sign]:
+    """A note where a directory above has the file that the project lacks."""
+    project = Path(setup.project_dir)
+    if not layer.is_guest or not Path(layer.origin).is_relative_to(project):
+        return
+    ours = {os.path.realpath(other.origin) for other in setup.layers}
+    for parent in project.parents:
+        file = parent / Path(layer.origin).relative_to(project)
+        # Not Path.is_file: of a directory that is closed to us, it would raise.
+        if os.path.isfile(file) and os.path.realpath(file) not in ours:  # noqa: PTH113 - as said above
+            said = f"{file} is not read, because parent directories are not searched"
+            yield Sign(f"{layer.source} file", Health.ODD, f"{said}; for its hooks give --project {parent}")
+            return
 
 
 def _says(layer: Layer) -> str:
@@ -99,6 +115,8 @@ def _own_word(layer: Layer) -> bool | None:
 
 def _enabled(setup: Setup) -> Sign:
     deciding = next((layer for layer in by_authority(setup.layers) if _own_word(layer) is not None), None)
+    if deciding is None and (unusable := setup.unusable()):
+        return Sign("enabled", Health.BAD, f"unknown until {unusable[0].origin} is mended; no hook runs meanwhile")
     if deciding is None:
         advice = "hookline init writes one that does" if not setup.hooks else "add it to the file with your hooks"
         return Sign("enabled", Health.BAD, f'no: no settings file says "enableHooks": true; {advice}')
@@ -170,7 +188,9 @@ def _trust_store() -> Iterator[Sign]:
 
 
 def _hooks(setup: Setup) -> Iterator[Sign]:
-    if not setup.hooks:
+    if not setup.hooks and (unusable := setup.unusable()):
+        yield Sign("hooks", Health.ODD, f"unknown until {unusable[0].origin} is mended")
+    elif not setup.hooks:
         yield Sign("hooks", Health.ODD, "none are configured; hookline init writes one")
     store = TrustStore(default_trust_path())
     for hook in setup.hooks:

@@ -6,6 +6,7 @@ import time
 from datetime import datetime
 
 from hookline.cli._events import event_of
+from hookline.cli._numbers import milliseconds
 from hookline.contract.events import HookDecision
 from hookline.contract.wire import utc_timestamp
 from hookline.errors import UsageError
@@ -26,9 +27,12 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
 
 def add_run_filters(parser: argparse.ArgumentParser) -> None:
     """Adds what only single runs can be asked for."""
-    parser.add_argument("--decision", choices=[*HookDecision], help="hooks that decided this; block and deny are one")
+    decisions = [decision.value for decision in HookDecision]
+    parser.add_argument("--decision", choices=decisions, help="hooks that decided this; block and deny are one")
     parser.add_argument("--failures", action="store_true", help="hooks that failed; a deny is not a failure")
-    parser.add_argument("--slower-than", metavar="MS", type=float, help="hooks that took more than these milliseconds")
+    parser.add_argument(
+        "--slower-than", metavar="MS", type=milliseconds, help="hooks that took more than these milliseconds"
+    )
 
 
 def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> LogQuery:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hookline.cli._plans import Plans
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.results import describe_hook
+from hookline.engine.registry import HookRegistry
 from hookline.errors import HooklineError
-from hookline.log import log_path
+from hookline.log import HookLogger, log_path
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import HookKey, HookStatistics, summarize
 from hookline.settings.decode import decode_options
@@ -29,13 +31,19 @@ class KnownHook:
     file: str
     line: int | None
     trust: TrustState
+    is_duplicate: bool
+    """True when another hook with the same command always runs in its place."""
+    order: str
+    """How it runs together with others: sequential, parallel, or either when that depends on the tool."""
     statistics: HookStatistics
 
     @property
     def state(self) -> str:
-        """Whether it runs, in a word: on, disabled, untrusted, changed."""
+        """Whether it runs, in a word: on, disabled, untrusted, changed, duplicate."""
         if not self.hook.enabled:
             return "disabled"
+        if self.is_duplicate:
+            return "duplicate"
         return {TrustState.TRUSTED: "on", TrustState.NEW: "untrusted", TrustState.CHANGED: "changed"}[self.trust]
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,6 +57,7 @@ class KnownHook:
             "file": self.file,
             "line": self.line,
             "state": self.state,
+            "order": self.order,
             "enabled": self.hook.enabled,
             "disabledBy": self.hook.disabled_by,
             "needsTrust": self.hook.needs_trust,
@@ -67,13 +76,19 @@ class KnownHook:
 def known_hooks(config: Config) -> tuple[KnownHook, ...]:
     """Every configured hook, by event, whether or not hooks are enabled."""
     setup = read_setup(config)
+    registry = HookRegistry(config.get_layers, HookLogger(()))
+    registry.initialize()
+    hooks = registry.get_all_hooks()
     store = TrustStore(default_trust_path())
+    # Once for each, because scripts are read for it.
+    trust = {id(hook): trust_of(hook, setup.project_dir, store) for hook in hooks}
+    plans = Plans(registry, setup, lambda hook: trust[id(hook)] is TrustState.TRUSTED)
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # which is no reason not to name the hooks
         print(f"hookline: {error}", file=sys.stderr)
-    return tuple(_known(hook, setup, store, summary) for hook in setup.hooks)
+    return tuple(_known(hook, setup, trust[id(hook)], plans, summary) for hook in hooks)
 
 
 def place_of(setup: Setup, hook: HookEntry) -> tuple[str, int | None]:
@@ -104,12 +119,16 @@ def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatis
         return summarize(reader.entries(query))
 
 
-def _known(hook: HookEntry, setup: Setup, store: TrustStore, summary: Mapping[HookKey, HookStatistics]) -> KnownHook:
+def _known(
+    hook: HookEntry, setup: Setup, trust: TrustState, plans: Plans, summary: Mapping[HookKey, HookStatistics]
+) -> KnownHook:
     file, line = place_of(setup, hook)
     return KnownHook(
         hook=hook,
         file=file,
         line=line,
-        trust=trust_of(hook, setup.project_dir, store),
+        trust=trust,
+        is_duplicate=plans.is_duplicate(hook),
+        order=plans.order_of(hook),
         statistics=summary.get(key_of(hook)) or HookStatistics(),
     )

@@ -34,9 +34,13 @@ def make_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Con
 def read_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Config:
     """The same without a word about its problems; `facts` are what else `Config` takes."""
     for file in given.settings or ():
-        if not Path(file).is_file():
+        path = Path(file)
+        if not path.exists():
             raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
-    return Config(given.project, settings_files=given.settings, log_sinks=sinks, **facts)
+        if not path.is_file():
+            what = "a directory" if path.is_dir() else "not a regular file"
+            raise UsageError(f"{file} is {what}; give --settings a file")
+    return Config(given.project, settings_files=given.settings, log_sinks=sinks, quiet=True, **facts)
 
 
 def require_project(given: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from hookline.agent.toolbox import default_toolbox
 from hookline.cli._agent_approval import ask, refuse
 from hookline.cli._agent_output import OUTPUTS, Output
 from hookline.cli._agent_setup import make_session, open_model, past_session
+from hookline.cli._numbers import at_least
 from hookline.cli._settings import add_settings_options, require_project
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.contract.events import SessionEndReason, SessionStartSource
@@ -26,7 +27,7 @@ examples:
   hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
 
 exit codes:
-  0  the agent answered, or a hook stopped it    1  it failed, or the model did    130  Ctrl-C
+  0  the agent answered, or a hook stopped it    1  it failed, or the model did    130  Ctrl-C    143  SIGTERM
 """
 
 
@@ -55,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session-id", metavar="ID", help="the session's id; one is made if it is not given")
     parser.add_argument(
         "--max-turns",
-        type=_at_least_one,
+        type=at_least(1),
         default=DEFAULT_MAX_TURNS,
         metavar="N",
         help=f"how many model calls one prompt may take (default: {DEFAULT_MAX_TURNS})",
@@ -149,10 +150,3 @@ def _cancel_on_sigterm() -> None:
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-
-
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from hookline.cli._showing import one_line, plural, show_ms, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
-from hookline.contract.events import HookEventName
+from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.results import HookExecutionPlan, describe_hook
 from hookline.engine.event_table import EVENT_TABLE, Matching
@@ -29,6 +30,8 @@ examples:
 
 Nothing is run. The plan is the one that an agent would follow at this moment.
 """
+
+_BELOW_HOOKS = re.compile(r"(?:extensions\[\d+\]\.)?hooks\.(.*)", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +54,22 @@ def run(given: argparse.Namespace) -> int:
     config = make_config(given)
     setup = read_setup(config)
     plan = asyncio.run(_plan(_unrecorded_system(config), event, subject)) if config.get_enable_hooks() else None
-    invalid = [problem for problem in setup.problems if problem.is_error and f"hooks.{event}[" in problem.path]
+    invalid = [problem for problem in setup.problems if problem.is_error and _may_cost(problem, event)]
     if given.json:
         print(json.dumps(_report(event, subject, plan, setup, invalid), indent=2))
     else:
         for line in _lines(event, subject, plan, setup, invalid):
             print(line)
     return 0
+
+
+def _may_cost(problem: Problem, event: HookEventName) -> bool:
+    """Whether an error may have cost a hook of the event: it stands there, above it, or where it was misnamed."""
+    below = _BELOW_HOOKS.fullmatch(problem.path)
+    if below is None:
+        return problem.path in ("", "hooks") or problem.path.startswith("extensions")
+    name = below[1].partition("[")[0]
+    return name == event if name in set(HookEventName) else suggest_event(below[1]) == f"did you mean {event}?"
 
 
 def _unrecorded_system(config: Config) -> HookSystem:
@@ -129,18 +141,22 @@ def _lines(
     yield style.bold(f"{event} {one_line(subject)}" if subject is not None else event.value)
     if plan is None:
         yield style.warn('Hooks are disabled: no settings file says "enableHooks": true. Nothing would run.')
-        return
+    else:
+        yield from _plan_lines(plan, setup, style)
+        if plan.skipped or invalid:
+            yield "Would not run:"
+        for skip in plan.skipped:
+            yield f"  {style.warn(one_line(skip.hook.label))}  {one_line(skip.reason)}"
+            yield style.dim(f"     {show_place(*place_of(setup, skip.hook))}")
+    for problem in invalid:
+        yield f"  {style.warn('invalid')}  {one_line(str(problem))}"
+
+
+def _plan_lines(plan: HookExecutionPlan, setup: Setup, style: Style) -> Iterator[str]:
     yield from _order(plan)
     for number, hook in enumerate(plan.hooks, start=1):
         yield f"  {number}. {style.good(one_line(hook.label))}  {_details(hook, plan)}"
         yield style.dim(f"     {show_place(*place_of(setup, hook))}")
-    if plan.skipped or invalid:
-        yield "Would not run:"
-    for skip in plan.skipped:
-        yield f"  {style.warn(one_line(skip.hook.label))}  {one_line(skip.reason)}"
-        yield style.dim(f"     {show_place(*place_of(setup, skip.hook))}")
-    for problem in invalid:
-        yield f"  {style.warn('invalid')}  {one_line(str(problem))}"
 
 
 def _order(plan: HookExecutionPlan) -> Iterator[str]:

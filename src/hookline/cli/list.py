@@ -10,14 +10,17 @@ from hookline.cli._overview import KnownHook, known_hooks
 from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._showing import cut, one_line, plural, screen_width, show_ago, show_ms, show_place
 from hookline.cli._style import Style
+from hookline.cli.lint.setup import read_setup
+from hookline.config import Config
 
 _EXAMPLES = """\
 examples:
   hookline list
   hookline list --event BeforeTool --json
 
-The numbers are from the log. A hook is on, disabled, untrusted, or changed since it was trusted; only those that are
-on run.
+The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of one
+that runs in its place; only those that are on run. One group that says sequential says it for all hooks that run
+together with it; the order is either where that depends on the tool.
 """
 _MAX_CELL = 48
 
@@ -26,7 +29,7 @@ _COLUMNS: tuple[tuple[str, Callable[[KnownHook], str]], ...] = (
     ("STATE", lambda known: known.state),
     ("MATCHER", lambda known: one_line(known.hook.matcher or "*")),
     ("TIMEOUT", lambda known: show_ms(known.hook.timeout_ms)),
-    ("ORDER", lambda known: "sequential" if known.hook.sequential else "parallel"),
+    ("ORDER", lambda known: known.order),
     ("RUNS", lambda known: str(known.statistics.runs)),
     ("FAILED", lambda known: str(known.statistics.failures)),
     ("MEDIAN", lambda known: show_ms(known.statistics.durations.quantile(0.5))),
@@ -50,21 +53,30 @@ def run(given: argparse.Namespace) -> int:
     event = event_of(given.event) if given.event is not None else None
     require_project(given)
     config = make_config(given)
-    hooks = [known for known in known_hooks(config) if event in (None, known.hook.event)]
+    configured = known_hooks(config)
+    hooks = [known for known in configured if event in (None, known.hook.event)]
     if given.json:
         report = {"enabled": config.get_enable_hooks(), "hooks": [known.to_dict() for known in hooks]}
         print(json.dumps(report, indent=2))
     else:
         for line in _lines(hooks, Style.for_stdout(), enabled=config.get_enable_hooks()):
             print(line)
+        if not hooks:
+            print(f"No hook of {event} is configured." if configured else _why_none(config))
     return 0
+
+
+def _why_none(config: Config) -> str:
+    problems = len(read_setup(config).problems)
+    if problems:
+        return f"No usable hook is configured; hookline check shows {plural(problems, 'problem')} in the settings."
+    return "No hooks are configured; hookline init writes a first one."
 
 
 def _lines(hooks: Sequence[KnownHook], style: Style, *, enabled: bool) -> Iterator[str]:
     if not enabled:
         yield style.warn('Hooks are disabled: no settings file says "enableHooks": true. None of these run.')
     if not hooks:
-        yield "No hooks are configured; hookline init writes a first one."
         return
     widths = [max(len(title), *(len(cut(show(known), _MAX_CELL)) for known in hooks)) for title, show in _COLUMNS]
     fits = sum(widths) + 2 * len(widths) <= screen_width()
@@ -93,9 +105,8 @@ def _block(known: KnownHook, style: Style) -> Iterator[str]:
     hook, statistics = known.hook, known.statistics
     width = screen_width()
     yield f"  {style.bold(cut(one_line(hook.label), width - 14))}  {_painted(known, known.state, style)}"
-    order = "sequential" if hook.sequential else "parallel"
     yield "    " + cut(
-        f"matcher {one_line(hook.matcher or '*')}, timeout {show_ms(hook.timeout_ms)}, {order}", width - 4
+        f"matcher {one_line(hook.matcher or '*')}, timeout {show_ms(hook.timeout_ms)}, {known.order}", width - 4
     )
     if statistics.runs:
         failed = f"{statistics.failures} failed"

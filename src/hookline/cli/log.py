@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from hookline.cli._log_filters import add_filter_options, add_run_filters, query_of
+from hookline.cli._numbers import at_least
 from hookline.cli._overview import recorded_in
 from hookline.cli._settings import add_settings_options, make_config, require_project
 from hookline.cli._show_log import show_entry, show_record
@@ -44,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_filter_options(parser)
     add_run_filters(parser)
-    parser.add_argument("-n", metavar="N", type=int, default=_SHOWN, help="how many at most (default 50; 0 is all)")
+    parser.add_argument(
+        "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default 50; 0 is all)"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="go on with new records until interrupted")
     parser.add_argument("--file", metavar="FILE", help="read this log, instead of the one that the settings name")
     parser.add_argument("--json", action="store_true", help="print one JSON object per record, for programs")

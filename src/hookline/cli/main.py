@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # As if asked politely: hooks that run are ended with us, which a plain death by signal would not do.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    words = _with_dashes(words)
     parser = _top_parser()
     if not words:
         parser.print_help()
@@ -90,6 +91,18 @@ def load_command(name: str) -> "tuple[Command, Parser]":
     parser = Parser(prog=f"hookline {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     command.configure(parser)
     return command, parser
+
+
+def _with_dashes(words: list[str]) -> list[str]:
+    """The words, with the options that are meant by `help` and `version`, which other programs have as commands."""
+    match words:
+        case ["help"] | ["help", "help" | "version", *_]:
+            return ["--help"]
+        case ["help", command, *_]:
+            return [command, "--help"]
+        case ["version", *_]:
+            return ["--version"]
+    return words
 
 
 def _top_parser() -> argparse.ArgumentParser:

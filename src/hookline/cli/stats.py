@@ -92,8 +92,14 @@ def run(given: argparse.Namespace) -> int:
         for text in _lines(lines, over, Style.for_stdout()):
             print(text)
         if not lines:
-            print(f"No run of a hook is recorded in {recorded_in(config)}.")
+            print(f"No run {_asked_for(given)} is recorded in {recorded_in(config)}.")
     return 1 if over and given.fail_over_budget else 0
+
+
+def _asked_for(given: argparse.Namespace) -> str:
+    if any(wish is not None for wish in (given.event, given.tool, given.session, given.since)):
+        return "like that"
+    return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
 
 
 def _lines(lines: Sequence[_Line], over: Sequence[_Line], style: Style) -> Iterator[str]:

@@ -54,10 +54,11 @@ def run(given: argparse.Namespace) -> int:
     require_project(given)
     setup = read_setup(make_config(given))
     store = TrustStore(default_trust_path())
+    problem = store.problem or _unreadable(setup)
     if given.list:
-        return _list(given, setup, store)
-    if store.problem:
-        raise HooklineError(store.problem)
+        return _list(given, setup, store, problem)
+    if problem:
+        raise HooklineError(problem)
     waiting = [
         review(hook, place_of(setup, hook)[1], setup.project_dir, store)
         for hook in _asked_for(given.name, setup)
@@ -66,9 +67,25 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         return _answer_in_json(given, waiting, setup, store)
     if not waiting:
-        print(f"{one_line(given.name) if given.name else 'Every hook of this project'} is trusted already.")
+        print(_nothing_waits(given.name, setup))
         return 0
     return _ask(given, waiting, setup, store)
+
+
+def _unreadable(setup: Setup) -> str | None:
+    file = next((layer.origin for layer in setup.unusable() if layer.is_guest), None)
+    return file and f"it can't be told which hooks wait for trust, because {file} can't be read; mend it"
+
+
+def _nothing_waits(name: str | None, setup: Setup) -> str:
+    if name:
+        return f"{one_line(name)} is trusted already."
+    if any(hook.needs_trust for hook in setup.hooks):
+        return "Every hook of this project is trusted already."
+    own = {layer.origin for layer in setup.layers if layer.is_guest}
+    if any(problem.is_error and problem.origin in own for problem in setup.problems):
+        return "This project has no hooks that can be used; hookline check tells why."
+    return "This project has no hooks."
 
 
 def _asked_for(name: str | None, setup: Setup) -> list[HookEntry]:
@@ -138,13 +155,13 @@ def _answer_in_json(given: argparse.Namespace, waiting: Sequence[Review], setup:
     return 0
 
 
-def _list(given: argparse.Namespace, setup: Setup, store: TrustStore) -> int:
+def _list(given: argparse.Namespace, setup: Setup, store: TrustStore, problem: str | None) -> int:
     hooks = [(hook, trust_of(hook, setup.project_dir, store)) for hook in setup.hooks if hook.needs_trust]
     records = store.records()
     if given.json:
-        print(json.dumps(_listing(setup, hooks, records, store.problem), indent=2))
+        print(json.dumps(_listing(setup, hooks, records, problem), indent=2))
     else:
-        for line in _list_lines(setup, hooks, records, store.problem):
+        for line in _list_lines(setup, hooks, records, problem):
             print(line)
     return 0
 

@@ -70,9 +70,12 @@ BLOCKING_DECISIONS = frozenset({HookDecision.BLOCK.value, HookDecision.DENY.valu
 _FOREIGN_EVENTS: Mapping[str, HookEventName] = {
     "PreToolUse": HookEventName.BEFORE_TOOL,
     "PostToolUse": HookEventName.AFTER_TOOL,
+    "PostToolUseFailure": HookEventName.AFTER_TOOL,
     "UserPromptSubmit": HookEventName.BEFORE_AGENT,
     "Stop": HookEventName.AFTER_AGENT,
+    "SubagentStart": HookEventName.BEFORE_AGENT,
     "SubagentStop": HookEventName.AFTER_AGENT,
+    "PermissionRequest": HookEventName.BEFORE_TOOL,
     "PreCompact": HookEventName.PRE_COMPRESS,
 }
 

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,7 +20,13 @@ Path = tuple[PathStep, ...]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 _EVENTS = {event.value: event for event in HookEventName}
-_MISPLACED_OPTIONS = frozenset({"disabled", "enabled", "notifications"})
+# What other systems keep beside the events.
+_MISPLACED_OPTIONS = {
+    "disabled": "is not an event; write it inside hooksConfig",
+    "enabled": 'is not an event; to switch hooks on, write "enableHooks": true at the top level',
+    "notifications": "is neither an event nor an option here; remove it",
+}
+_LONGEST_FAULT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +49,13 @@ def decode_hooks(layers: Sequence[Layer]) -> DecodedHooks:
             if authority(other) >= authority(layer)
             for name in options[id(other)].disabled
         }
-        decoder = _LayerDecoder(layer, disabled, problems)
-        entries += decoder.event_map(layer.values.get("hooks"), ("hooks",), layer.source, layer.origin)
-        entries += decoder.extensions(layer.values.get("extensions"))
+        try:
+            # One by one: what was read before a fault still runs.
+            for entry in _LayerDecoder(layer, disabled, problems).entries():
+                entries.append(entry)  # noqa: PERF402 - as said above
+        except Exception as error:  # noqa: BLE001 - the door to strangers' files: one must not cost another's guards
+            said = f"could not be read to the end ({_fault(error)}), so hooks of this file may be missing"
+            problems.append(_unforeseen(layer, "hooks", said))
     return DecodedHooks(entries=tuple(entries), problems=tuple(problems))
 
 
@@ -52,17 +63,41 @@ def decode_options(layers: Sequence[Layer]) -> HooksConfigSettings:
     """The options in force: for each one, the layer with the last word that gives it."""
     given: dict[str, Any] = {}
     for layer in by_authority(layers):
-        raw = layer.values.get("hooksConfig")
-        if layer.is_guest or not isinstance(raw, Mapping):
-            continue
-        decoded = _layer_options(layer, [])
-        for field in msgspec.structs.fields(HooksConfigSettings):
-            if field.encode_name in raw and field.name not in given:
-                given[field.name] = getattr(decoded, field.name)
+        if not layer.is_guest:
+            # What nobody foresaw costs this layer's options; decode_hooks stumbles over the same, and tells it.
+            with suppress(Exception):
+                given = {**_given_options(layer), **given}
     return HooksConfigSettings(**given)
 
 
+def _given_options(layer: Layer) -> dict[str, Any]:
+    raw = layer.values.get("hooksConfig")
+    if not isinstance(raw, Mapping):
+        return {}
+    decoded = _read_options(layer, [])
+    fields = msgspec.structs.fields(HooksConfigSettings)
+    return {field.name: getattr(decoded, field.name) for field in fields if field.encode_name in raw}
+
+
 def _layer_options(layer: Layer, problems: list[Problem]) -> HooksConfigSettings:
+    try:
+        return _read_options(layer, problems)
+    except Exception as error:  # noqa: BLE001 - the door to strangers' files: one must not cost another's guards
+        said = f"could not be read ({_fault(error)}), so its options do not count"
+        problems.append(_unforeseen(layer, "hooksConfig", said))
+        return HooksConfigSettings()
+
+
+def _fault(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
+
+
+def _unforeseen(layer: Layer, path: str, said: str) -> Problem:
+    # Without its line: to look for that could fail in the same way.
+    return Problem(origin=layer.origin, path=path, message=f"{said}; remove what is unusual in it", is_error=True)
+
+
+def _read_options(layer: Layer, problems: list[Problem]) -> HooksConfigSettings:
     raw = layer.values.get("hooksConfig")
     if raw is None:
         return HooksConfigSettings()
@@ -71,10 +106,11 @@ def _layer_options(layer: Layer, problems: list[Problem]) -> HooksConfigSettings
         problems.append(layer.problem(("hooksConfig",), said, is_error=True))
         return HooksConfigSettings()
     if layer.is_guest:
+        known = {field.encode_name for field in msgspec.structs.fields(HooksConfigSettings)}
         problems += [
             layer.problem(("hooksConfig", key), "counts only in the user's or the system's settings; move it there")
             for key in raw
-            if key != "disabled"
+            if key in known and key != "disabled"
         ]
     return _decode_fields(raw, HooksConfigSettings, layer, ("hooksConfig",), problems)
 
@@ -87,12 +123,16 @@ def _decode_fields(
     for field in msgspec.structs.fields(struct):
         if field.encode_name not in raw:
             continue
+        value, place = raw[field.encode_name], (*path, field.encode_name)
+        if isinstance(field.default, msgspec.Struct) and isinstance(value, Mapping):
+            values[field.name] = _decode_fields(value, type(field.default), layer, place, problems)
+            continue
         try:
-            values[field.name] = msgspec.convert(raw[field.encode_name], field.type)
-        except msgspec.ValidationError as error:
-            what = str(error).partition(" - at ")[0]
-            said = f"is ignored ({what[:1].lower()}{what[1:]}), so its default counts; mend or remove it"
-            problems.append(layer.problem((*path, field.encode_name), said))
+            values[field.name] = msgspec.convert(value, field.type)
+        except ValueError:  # a UnicodeError, too: half a character is a wrong value like any other
+            from hookline.settings._wrong_types import ignored  # noqa: PLC0415 - only where something is wrong
+
+            problems.append(layer.problem(place, ignored(field)))
     problems += _misspelt(raw, struct, layer, path)
     return struct(**values)
 
@@ -113,8 +153,12 @@ class _LayerDecoder:
         self._disabled = disabled
         self._problems = problems
 
-    def extensions(self, raw: Any) -> Iterator[HookEntry]:
-        """The hooks of the layer's active extensions."""
+    def entries(self) -> Iterator[HookEntry]:
+        """The hooks of the layer itself, and then those of its extensions."""
+        yield from self._event_map(self._layer.values.get("hooks"), ("hooks",), self._layer.source, self._layer.origin)
+        yield from self._extensions(self._layer.values.get("extensions"))
+
+    def _extensions(self, raw: Any) -> Iterator[HookEntry]:
         for index, extension in self._items(raw, ("extensions",)):
             path: Path = ("extensions", index)
             if not isinstance(extension, Mapping):
@@ -127,10 +171,9 @@ class _LayerDecoder:
                 continue
             if active is not True:
                 self._say((*path, "isActive"), f"is {kind_of(active)}, expected true or false; its hooks run")
-            yield from self.event_map(extension.get("hooks"), (*path, "hooks"), ConfigSource.EXTENSIONS, origin)
+            yield from self._event_map(extension.get("hooks"), (*path, "hooks"), ConfigSource.EXTENSIONS, origin)
 
-    def event_map(self, raw: Any, path: Path, source: ConfigSource, origin: str) -> Iterator[HookEntry]:
-        """The hooks of a map from event names to groups."""
+    def _event_map(self, raw: Any, path: Path, source: ConfigSource, origin: str) -> Iterator[HookEntry]:
         if raw is None:
             return
         if not isinstance(raw, Mapping):
@@ -139,10 +182,17 @@ class _LayerDecoder:
         for name, groups in raw.items():
             event = _EVENTS.get(name)
             if event is None:
-                self._say((*path, str(name)), _unknown_event(str(name)))
+                self._unknown_event((*path, str(name)), str(name), groups)
                 continue
             for index, group in self._items(groups, (*path, name)):
                 yield from self._group(group, event, (*path, name, index), source, origin)
+
+    def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
+        if name in _MISPLACED_OPTIONS:
+            self._say(path, _MISPLACED_OPTIONS[name])
+            return
+        said = f"is not an event, so its hooks do not run; {suggest_event(name)}"
+        self._problems.append(self._layer.problem(path, said, is_error=bool(groups)))
 
     def _group(
         self, raw: Any, event: HookEventName, path: Path, source: ConfigSource, origin: str
@@ -227,6 +277,11 @@ _HOOK_FAULTS: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
         lambda raw: raw["type"] == "command" and not raw["command"].strip(),
         "has an empty command; give a command or remove the entry",
     ),
+    (
+        # Claude Code's other form. Without them `bash` alone would run, and take the event for its script.
+        lambda raw: raw["type"] == "command" and bool(raw.get("args")),
+        "has args, which no command is given here; write the whole command line as one string",
+    ),
 )
 
 
@@ -235,9 +290,3 @@ def _hook_fault(raw: Any) -> str | None:
     if not isinstance(raw, Mapping):
         return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
     return next((message for holds, message in _HOOK_FAULTS if holds(raw)), None)
-
-
-def _unknown_event(name: str) -> str:
-    if name in _MISPLACED_OPTIONS:
-        return "is not an event; options such as this one belong in hooksConfig"
-    return f"is not an event, so its hooks do not run; {suggest_event(name)}"

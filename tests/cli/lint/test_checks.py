@@ -48,6 +48,29 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("misplaced-key", {"BeforeTool": []}, "BeforeTool", 'is ignored here; put it inside "hooks": {"BeforeTool": …}'),
     ("misplaced-key", {"hookConfig": {}}, "hookConfig", "is ignored; did you mean hooksConfig?"),
+    ("misplaced-key", {"disableAllHooks": True}, "disableAllHooks", 'is ignored; write "enableHooks": false'),
+    ("misplaced-key", {"disableAllHooks": False}, "disableAllHooks", "is ignored; remove it"),
+    (
+        "unknown-key",
+        {"hooksConfig": {"colour": "red"}},
+        "hooksConfig.colour",
+        (
+            "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
+            " streamDuringAfterModel, redact, environment, log"
+        ),
+    ),
+    (
+        "unknown-key",
+        {"hooksConfig": {"log": {"level": "debug"}}},
+        "hooksConfig.log.level",
+        "is not an option of hooksConfig.log and is ignored; the options are enabled, path, maxBytes, backups",
+    ),
+    (
+        "unknown-key",
+        {"hooksConfig": {"environment": {"only": ["PATH"]}}},
+        "hooksConfig.environment.only",
+        "is not an option of hooksConfig.environment and is ignored; the options are allow, deny",
+    ),
     (
         "unknown-key",
         on("BeforeTool", async_=True),
@@ -65,6 +88,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", matcher="*_file"),
         "hooks.BeforeTool[0].matcher",
         "is '*_file', which is no regular expression and is compared as plain text; write '_file$'",
+    ),
+    (
+        "matcher-wildcard",
+        on("BeforeTool", matcher="**"),
+        "hooks.BeforeTool[0].matcher",
+        "is '**', which is no regular expression and is compared as plain text; write '*'",
     ),
     (
         "matcher-no-regex",
@@ -95,6 +124,51 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", matcher="Bash"),
         "hooks.BeforeTool[0].matcher",
         "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="write_file | replace"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "is 'write_file | replace', where the spaces are part of the regular expression and of no tool's name;"
+            " remove the spaces round the bar: 'write_file|replace'"
+        ),
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="^(write_file |replace)$"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "is '^(write_file |replace)$', where the spaces are part of the regular expression and of no tool's name;"
+            " remove the spaces round the bar: '^(write_file|replace)$'"
+        ),
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="Bash(git commit:*)"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "has 'Bash(git commit:*)', which matches no known tool; a matcher is compared with the tool's name alone:"
+            " write 'run_shell_command', and let the hook look at the tool's input"
+        ),
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="Bash(ls*)"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "has 'Bash(ls*)', which matches no known tool; a matcher is compared with the tool's name alone:"
+            " write 'run_shell_command', and let the hook look at the tool's input"
+        ),
+    ),
+    (
+        "matcher-no-tool",
+        on("BeforeTool", matcher="^frob.+nicate$"),
+        "hooks.BeforeTool[0].matcher",
+        (
+            "has '^frob.+nicate$', which matches no known tool; the known ones are read_file, write_file, replace,"
+            " list_directory, glob, search_file_content, run_shell_command, and --tool adds one"
+        ),
     ),
     (
         "matcher-no-trigger",
@@ -152,6 +226,8 @@ CLEAN: list[tuple[str, dict[str, Any]]] = [
     ("one-tool", on("BeforeTool", matcher="^write_file$")),
     ("alternatives", on("AfterTool", matcher="(write_file|replace)")),
     ("prefix", on("BeforeTool", matcher="^write_")),
+    ("spaces-around", on("BeforeTool", matcher=" write_file|replace ")),
+    ("space-that-may-be-left-out", on("BeforeTool", matcher="^write_file$| ?replace")),
     ("dot-star", on("BeforeTool", matcher="write_.*")),
     ("class-star", on("BeforeTool", matcher=r"^write\w*$")),
     ("mcp", on("BeforeTool", matcher="mcp__github__.*")),
@@ -159,6 +235,8 @@ CLEAN: list[tuple[str, dict[str, Any]]] = [
     ("trigger-of-notifications", on("Notification", matcher="ToolPermission")),
     ("no-matcher-on-a-model-event", on("BeforeModel")),
     ("a-second", on("BeforeTool", hook(timeout=1000))),
+    ("options", {"hooksConfig": {"log": {"enabled": False}, "environment": {"allow": ["PATH"]}}}),
+    ("options-that-a-project-may-not-set", {"hooksConfig": None}),
     ("other-keys", {"theme": "dark", "tools": {"core": []}, "$schema": "x"}),
     ("disabled-by-name", {**on("BeforeTool", hook(name="guard")), "hooksConfig": {"disabled": ["guard"]}}),
     ("disabled-by-command", {**on("BeforeTool"), "hooksConfig": {"disabled": ["true"]}}),
@@ -205,6 +283,8 @@ def test_every_check_has_a_hit_here() -> None:
         ("*read*", "read"),
         ("mcp_*_x", "^mcp_.*_x$"),
         ("write_*|replace", "^write_|replace"),
+        ("*|replace", "*"),
+        ("***", "*"),
     ],
 )
 def test_a_wildcard_is_translated(matcher: str, meant: str, make_setup: MakeSetup) -> None:
@@ -212,6 +292,47 @@ def test_a_wildcard_is_translated(matcher: str, meant: str, make_setup: MakeSetu
     (finding,) = run_checks(make_setup(on("BeforeTool", matcher=matcher)))
     assert finding.rule == "matcher-wildcard"
     assert finding.problem.message.endswith(f"write {meant!r}")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("edit", "replace"),
+        ("bash", "run_shell_command"),
+        ("ShellTool", "run_shell_command"),
+        ("grep_search", "search_file_content"),
+    ],
+)
+def test_a_tool_of_another_system_is_translated(word: str, meant: str, make_setup: MakeSetup) -> None:
+    """The advice is the tool that does the same here, however it is written there."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", matcher=word)))
+    assert finding.problem.message == f"has {word!r}, which matches no known tool; did you mean {meant}?"
+
+
+def test_words_between_spaced_bars_are_looked_at(make_setup: MakeSetup) -> None:
+    """Spaces round a bar do not hide that a word matches nothing, nor do they get into the advice."""
+    found = list(run_checks(make_setup(on("BeforeTool", matcher="write_* | Bash"))))
+    assert [finding.rule for finding in found] == ["matcher-wildcard", "matcher-no-tool", "matcher-no-tool"]
+    assert [finding.problem.message.rpartition("; ")[2] for finding in found] == [
+        "write '^write_|Bash'",
+        "remove the spaces round the bar: 'write_*|Bash'",
+        "did you mean run_shell_command?",
+    ]
+
+
+def test_an_unusable_object_of_options_is_told_once(make_setup: MakeSetup) -> None:
+    """What is wrong as a whole is not looked into."""
+    (finding,) = run_checks(make_setup({"hooksConfig": {"log": ["level"]}}))
+    assert (finding.rule, finding.problem.path) == ("settings", "hooksConfig.log")
+
+
+def test_options_of_a_project_are_told_once(project: Path) -> None:
+    """An option that does not count there is not looked into; one that is none is told as such."""
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"hooksConfig": {"log": {"level": 5}, "colour": "red"}}))
+    found = [(finding.rule, finding.problem.path) for finding in run_checks(read_setup(Config(project)))]
+    assert found == [("settings", "hooksConfig.log"), ("unknown-key", "hooksConfig.colour")]
 
 
 def test_each_alternative_is_looked_at(make_setup: MakeSetup) -> None:
@@ -267,6 +388,25 @@ def test_hooks_that_are_not_enabled_are_told(
     """Hooks without `enableHooks` are surely meant to run."""
     (finding,) = run_checks(make_setup(settings, enable=False))
     assert (finding.rule, finding.problem.path, finding.problem.message) == ("not-enabled", path, message)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(on("PreToolUse"), id="unknown-event"),
+        pytest.param(on("BeforeTool", {"command": "true"}), id="unusable-hook"),
+    ],
+)
+def test_hooks_that_cannot_be_used_are_told_to_be_off_too(settings: dict[str, Any], make_setup: MakeSetup) -> None:
+    """Who mends them learns at once that they would not run even then."""
+    found = [(finding.rule, finding.problem.path) for finding in run_checks(make_setup(settings, enable=False))]
+    assert found[1:] == [("not-enabled", "hooks")]
+
+
+@pytest.mark.parametrize("settings", [{}, {"hooks": {"PreToolUse": []}}, on("BeforeTool", hook(enabled=False))])
+def test_without_hooks_nothing_is_off(settings: dict[str, Any], make_setup: MakeSetup) -> None:
+    """Where nothing would run anyway, nobody is told to switch it on."""
+    assert "not-enabled" not in [finding.rule for finding in run_checks(make_setup(settings, enable=False))]
 
 
 def test_a_duplicate_names_the_hook_that_runs(make_setup: MakeSetup) -> None:

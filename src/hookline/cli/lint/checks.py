@@ -1,7 +1,7 @@
 """The checks of settings that nothing has to be run for: one row each."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,17 +17,29 @@ from hookline.cli.lint.matchers import (
     subjects_of,
 )
 from hookline.cli.lint.programs import program_fault
-from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.cli.lint.setup import Path, Setup, has_value, value_at
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_options
 from hookline.settings.fingerprint import fingerprint
+from hookline.settings.jsonc import show_path
 from hookline.settings.load import Layer, Problem
 from hookline.settings.merge import by_authority
-from hookline.settings.schema import HookGroupSettings, HookSettings
+from hookline.settings.schema import (
+    EnvironmentSettings,
+    HookGroupSettings,
+    HooksConfigSettings,
+    HookSettings,
+    LogSettings,
+)
 
 _SECOND_MS = 1000
+_OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
+    ("hooksConfig",): HooksConfigSettings,
+    ("hooksConfig", "log"): LogSettings,
+    ("hooksConfig", "environment"): EnvironmentSettings,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,10 @@ def _settings(setup: Setup) -> Iterable[Problem]:
 
 
 def _not_enabled(setup: Setup) -> Iterator[Problem]:
-    if setup.is_enabled or not setup.active():
+    if setup.is_enabled:
+        return
+    meant = next(_meant_to_run(setup), None)
+    if meant is None:
         return
     # Where the one with the last word says no, that is the place to look at; else the first file with hooks.
     layer = next((layer for layer in by_authority(setup.layers) if layer.values.get("enableHooks") is False), None)
@@ -60,25 +75,44 @@ def _not_enabled(setup: Setup) -> Iterator[Problem]:
         said = 'is false, so no hook runs; write "enableHooks": true to switch them on'
         yield layer.problem(("enableHooks",), said)
     else:
-        layer, _ = setup.place(setup.active()[0])
-        yield layer.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+        yield meant.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+
+
+def _meant_to_run(setup: Setup) -> Iterator[Layer]:
+    """The layers with hooks that nobody switched off, and then those with hooks that cannot be used as they are."""
+    yield from (setup.place(hook)[0] for hook in setup.active())
+    for problem in setup.problems:
+        if problem.is_error and problem.path.startswith(("hooks.", "extensions[")):
+            yield next(layer for layer in setup.layers if layer.origin == problem.origin)
 
 
 def _unknown_key(setup: Setup) -> Iterator[Problem]:
     told = {(problem.origin, problem.path) for problem in setup.problems}
+    for layer, place, struct, what in _places_of_options(setup):
+        if (layer.origin, show_path(place)) in told:
+            continue  # it is wrong as a whole, or does not count
+        for problem in _unknown_keys(layer, place, struct, what):
+            if (problem.origin, problem.path) not in told:
+                yield problem
+
+
+def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec.Struct], str]]:
+    """Every object whose keys are all ours: what it is made into, and what it is called."""
     for hook in setup.hooks:
         layer, path = setup.place(hook)
-        for place, struct, what in ((path, HookSettings, "hook"), (path[:-2], HookGroupSettings, "group")):
-            for problem in _unknown_keys(layer, place, struct, what):
-                if (problem.origin, problem.path) not in told:
-                    yield problem
+        yield layer, path, HookSettings, "a hook"
+        yield layer, path[:-2], HookGroupSettings, "a group"
+    for layer in setup.layers:
+        for place, struct in _OPTIONS.items():
+            if has_value(layer, place) and value_at(layer, place) is not None:
+                yield layer, place, struct, show_path(place)
 
 
 def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what: str) -> Iterator[Problem]:
     known = [field.encode_name for field in msgspec.structs.fields(struct)]
     for key in value_at(layer, place):
         if key not in known:
-            said = f"is not an option of a {what} and is ignored; the options are {', '.join(known)}"
+            said = f"is not an option of {what} and is ignored; the options are {', '.join(known)}"
             yield layer.problem((*place, str(key)), said)
 
 
@@ -89,6 +123,9 @@ def _misplaced_key(setup: Setup) -> Iterator[Problem]:
             meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)
             if key in set(HookEventName):
                 yield layer.problem((key,), f'is ignored here; put it inside "hooks": {{"{key}": …}}')
+            elif key == "disableAllHooks":  # Claude Code's
+                advice = 'write "enableHooks": false' if layer.values[key] else "remove it"
+                yield layer.problem((key,), f"is ignored; {advice}")
             elif meant and key not in ours:
                 yield layer.problem((key,), f"is ignored; did you mean {meant[0]}?")
 
@@ -160,7 +197,7 @@ CHECKS: tuple[Check, ...] = (
     Check("settings", "settings that cannot be used, or not as they are", _settings),
     Check("not-enabled", "hooks are configured and not enabled", _not_enabled),
     Check("misplaced-key", "a key that is misspelt or stands at the wrong level", _misplaced_key),
-    Check("unknown-key", "a key of a hook or a group that means nothing", _unknown_key),
+    Check("unknown-key", "a key of a hook, a group or the options that means nothing", _unknown_key),
     Check("disabled-name", "hooksConfig.disabled names a hook that is not there", _disabled_name),
     Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard),
     Check("matcher-no-regex", "a matcher that is no regular expression", matcher_no_regex),

@@ -69,8 +69,8 @@ def _said_of(result: HookExecutionResult) -> Iterator[tuple[str, str]]:
     if result.error is not None or result.signal is not None or result.exit_code in _COULD_NOT_RUN:
         yield "run-failed", f"{show_ending(result)}{_first_line(result.stderr)}; such a hook has no effect"
     elif result.exit_code == EXIT_CODE_BLOCKING_ERROR or result.success:
-        advice = EVENT_TABLE[result.event].advise(result.output) if result.output else []
-        yield from (("run-answer", f"answered, but {said}") for said in (*result.complaints, *advice))
+        unused = EVENT_TABLE[result.event].advise(result.output) if result.output else []
+        yield from (("run-answer", f"answered, but {said}") for said in (*result.complaints, *unused))
         if not can_block and result.output is not None and result.output.is_blocking_decision():
             instead = 'to end the session answer "continue": false'
             if EVENT_TABLE[result.event].only_watches:

@@ -12,24 +12,31 @@ from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.settings.load import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
-# What other systems call these tools.
+# What other systems call these tools, in small letters.
 _FOREIGN_TOOLS = {
-    "Bash": "run_shell_command",
-    "Edit": "replace",
-    "Glob": "glob",
-    "Grep": "search_file_content",
-    "LS": "list_directory",
-    "MultiEdit": "replace",
-    "Read": "read_file",
-    "Write": "write_file",
+    "bash": "run_shell_command",
+    "edit": "replace",
+    "glob": "glob",
+    "grep": "search_file_content",
+    "grep_search": "search_file_content",
+    "ls": "list_directory",
+    "multiedit": "replace",
+    "read": "read_file",
     "shell": "run_shell_command",
+    "shelltool": "run_shell_command",
+    "write": "write_file",
 }
 _MCP = "mcp__"
 _MCP_SAMPLE = "mcp__server__tool"
 
 # A star behind a letter, a digit or an underscore, where a wildcard would stand; `\w*` is what it seems.
-_WILDCARD = re.compile(r"(?<!\\)[A-Za-z0-9_]\*|^\*.")
+_WILDCARD = re.compile(r"(?<!\\)[A-Za-z0-9_]\*|^\s*\*")
 _NESTING = re.compile(r"[\\(\[]")
+# What no tool's name has; `| ?x` is what it seems.
+_SPACED_BAR = re.compile(r"(?<!\s)\s++\|(?:\s++(?![*+?{]))?|\|\s++(?![*+?{])")
+# How others write a permission: a tool, and what it may be called with.
+_PERMISSION = re.compile(r"(\w+)\(.*\)", re.DOTALL)
+_NAME = re.compile(r"[\w.-]+")
 _WORDS = re.compile(r"(\^?\(?(?:\?:)?)(\w+(?:\|\w+)*)(\)?\$?)")
 
 
@@ -48,7 +55,7 @@ def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
 def matcher_wildcard(setup: Setup) -> Iterator[Problem]:
     """Wildcards where a regular expression is expected."""
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
-        if not _WILDCARD.search(matcher):
+        if not _WILDCARD.search(matcher) or _permitted(matcher, setup):
             continue
         meant = _as_regex(matcher)
         if is_plain_text(matcher):
@@ -79,11 +86,16 @@ def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
         if _is_broken(matcher):
             continue
-        for alternative in _alternatives(matcher):
-            if _MCP in alternative or _WILDCARD.search(alternative):
+        meant = _SPACED_BAR.sub("|", matcher)
+        if meant != matcher:
+            said = f"is {matcher!r}, where the spaces are part of the regular expression and of no tool's name"
+            yield setup.at_matcher(hook, f"{said}; remove the spaces round the bar: {meant!r}")
+        for alternative in _alternatives(meant):
+            if _MCP in alternative or (_WILDCARD.search(alternative) and not _permitted(alternative, setup)):
                 continue
-            if not any(matches(hook.event, alternative, tool) for tool in setup.tools):
-                advice = _meant(alternative.strip("^()$?: "), setup)
+            # In a group: an alternative's own spaces count, those round the whole matcher do not.
+            if not any(matches(hook.event, f"(?:{alternative})", tool) for tool in setup.tools):
+                advice = _meant(alternative, setup)
                 yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {advice}")
 
 
@@ -119,12 +131,15 @@ def _alternatives(matcher: str) -> list[str]:
     """The matchers that a matcher with bars in it consists of, as far as that is plain to see."""
     if parts := _WORDS.fullmatch(matcher.strip()):
         return [parts[1] + word + parts[3] for word in parts[2].split("|")]
-    return [matcher] if _NESTING.search(matcher) else matcher.split("|")
+    return [matcher.strip()] if _NESTING.search(matcher) else matcher.strip().split("|")
 
 
 def _as_regex(matcher: str) -> str:
     """The regular expression that somebody who wrote wildcards means."""
-    return "|".join(_unglobbed(part) if _WILDCARD.search(part) else part for part in _alternatives(matcher.strip()))
+    parts = [part.strip() for part in _alternatives(matcher)]
+    if any(not part.strip("*") for part in parts):
+        return "*"
+    return "|".join(_unglobbed(part) if _WILDCARD.search(part) else part for part in parts)
 
 
 def _unglobbed(glob: str) -> str:
@@ -133,9 +148,22 @@ def _unglobbed(glob: str) -> str:
     return f"{'' if text.startswith('*') else '^'}{inner}{'' if text.endswith('*') else '$'}"
 
 
-def _meant(word: str, setup: Setup) -> str:
-    foreign = _FOREIGN_TOOLS.get(word)
+def _meant(alternative: str, setup: Setup) -> str:
+    if tool := _permitted(alternative, setup):
+        said = "a matcher is compared with the tool's name alone"
+        return f"{said}: write {tool!r}, and let the hook look at the tool's input"
+    word = alternative.strip("^()$?: ")
+    foreign = _FOREIGN_TOOLS.get(word.lower())
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"
-    return f"the known ones are {', '.join(setup.tools)}, and --tool {word} adds one"
+    named = f"--tool {word}" if _NAME.fullmatch(word) else "--tool"
+    return f"the known ones are {', '.join(setup.tools)}, and {named} adds one"
+
+
+def _permitted(matcher: str, setup: Setup) -> str | None:
+    """The tool of a matcher that was written like a permission, such as `Bash(git commit:*)`."""
+    written = _PERMISSION.fullmatch(matcher.strip())
+    if written is None:
+        return None
+    return written[1] if written[1] in setup.tools else _FOREIGN_TOOLS.get(written[1].lower())

@@ -59,6 +59,10 @@ class Setup:
         layer, path = self.place(hook)
         return layer.problem((*path[:-2], "matcher"), message)
 
+    def unusable(self) -> list[Layer]:
+        """The layers whose file is there and cannot be read: what it says is unknown."""
+        return [layer for layer in self.layers if any(problem.is_error for problem in layer.problems)]
+
     def place(self, hook: HookEntry) -> tuple[Layer, Path]:
         """The layer that configures a hook, and the path of the hook in it."""
         layer = next(layer for layer in self.layers if hook.origin in (layer.origin, _extension_of(hook, layer)))
