@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted
+from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
@@ -84,4 +84,22 @@ def test_a_fault_of_the_engine_has_an_end_too() -> None:
     )
     assert events == [
         HooksFinished(event="AfterModel", subject=None, blocked=False, should_stop=False, reason=None, decided_by=())
+    ]
+
+
+def test_a_hook_that_fails_is_told_once(project: Path) -> None:
+    """A guard that is missing, or too slow, is not silent; one that denies has not failed."""
+    commands = {"gone": "./missing.sh", "late": "sleep 5", "no": "exit 2"}
+    hooks = [{"type": "command", "name": name, "command": text, "timeout": 200} for name, text in commands.items()]
+    events: list[AgentEvent] = []
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}
+    config = Config(project, settings=settings, observer=HookWatch(events.append))
+    for _ in range(2):
+        asyncio.run(fire_before_tool_hook(config, "ls", {}))
+    assert [event for event in events if isinstance(event, Note)] == [
+        Note(
+            text=f"The BeforeTool hook {name} {how}, so it had no effect. hookline log --failures tells more.",
+            is_error=True,
+        )
+        for name, how in (("gone", "exited with code 127"), ("late", "timed out after 200ms"))
     ]

@@ -455,3 +455,12 @@ print(*sorted(name for name in loaded if name.partition(".")[0] in ("engine", "t
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
     )
     assert done.stdout.splitlines() == ["Done.", "translate translate.sdk"]
+
+
+def test_a_guard_that_cannot_run_is_told(bench: Bench) -> None:
+    """Who works with the agent learns of it, and not only who reads the log."""
+    guard = [{"hooks": [{"type": "command", "command": "./missing.sh", "name": "guard"}]}]
+    bench.settings = {"enableHooks": True, "hooks": {"PreToolUse": guard, "BeforeTool": guard}}
+    told = bench.run("--prompt", "go", "--yes").stderr
+    assert "hooks.PreToolUse is not an event, so its hooks do not run; did you mean BeforeTool?" in told
+    assert told.count("The BeforeTool hook guard exited with code 127, so it had no effect.") == 1

@@ -418,7 +418,9 @@ def test_a_failing_model_costs_the_turn_only(desk: Desk) -> None:
     here = desk.sit_down()
     here.say("hello")
     here.expect("hookline: ")
-    here.expect("0 lines, and this is model call 1")
+    # Word by word: where the line is broken depends on the length of the path in it.
+    here.expect("lines,")
+    here.expect("response")
     here.say("/quit")
     assert here.leaves_with() == 0
 

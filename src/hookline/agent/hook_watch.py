@@ -1,6 +1,6 @@
 """What hooks are doing, told as events of the agent."""
 
-from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener
+from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import DefaultHookOutput
@@ -12,6 +12,7 @@ class HookWatch:
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
+        self._failed: set[tuple[str, str]] = set()
 
     def hooks_started(self, plan: HookExecutionPlan, subject: str | None) -> None:  # noqa: ARG002 - the protocol's
         """Tells which hooks run."""
@@ -27,6 +28,7 @@ class HookWatch:
         from hookline.engine.interpret import process_common_hook_output_fields  # noqa: PLC0415 - the same
 
         event = _event_of(result)
+        self._tell_failures(result)
         output = result.final_output
         should_stop = process_common_hook_output_fields(result).should_stop
         blocked = output is not None and EVENT_TABLE[event].can_block and output.is_blocking_decision()
@@ -47,6 +49,18 @@ class HookWatch:
                 effect=result.effect,
             )
         )
+
+    def _tell_failures(self, result: AggregatedHookResult) -> None:
+        """Tells of each hook that fails, once: what it was to guard goes on without it."""
+        from hookline.engine.exit_codes import show_ending  # noqa: PLC0415 - the same
+
+        for one in result.results:
+            place = (one.hook.origin, one.hook.location)
+            is_block = one.output is not None and one.output.is_blocking_decision()
+            if not one.success and not is_block and place not in self._failed:
+                self._failed.add(place)
+                said = f"The {one.event} hook {one.hook.label} {show_ending(one)}, so it had no effect."
+                self._listener(Note(text=f"{said} hookline log --failures tells more.", is_error=True))
 
 
 def _event_of(result: AggregatedHookResult) -> HookEventName:

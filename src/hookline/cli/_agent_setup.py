@@ -18,7 +18,9 @@ from hookline.agent.transcript import PastSession, Transcript, find_session, tra
 from hookline.cli._settings import make_config
 from hookline.config import Config
 from hookline.contract.observer import HookObserver
+from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
+from hookline.settings.decode import decode_hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ def make_session(
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=observer or HookWatch(listener))
+    _tell_unusable_hooks(config)
     agent = Agent(
         config=config,
         model=model,
@@ -82,6 +85,15 @@ def make_session(
         history=past.history if past is not None else (),
     )
     return Session(agent=agent, config=config)
+
+
+def _tell_unusable_hooks(config: Config) -> None:
+    """Says which hooks do not run because of how they are written; what is wrong with whole files was said already."""
+    if not config.get_enable_hooks():
+        return
+    for problem in decode_hooks(config.get_layers()).problems:
+        if problem.is_error and problem not in config.get_problems():
+            tell(printable(str(problem)))
 
 
 def project_of(given: argparse.Namespace) -> str:
