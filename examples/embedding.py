@@ -41,7 +41,8 @@ async def answer(config: Config, ask: Ask, tools: Tools, prompt: str) -> str:
         request = _with_selection(request, selection)
         before = await fire_before_model_hook(config, request)
         if before.blocked:
-            return (before.stop_reason if before.should_stop else _text(before.synthetic_response)) or ""
+            said = before.stop_reason if before.should_stop else _text(before.synthetic_response)
+            return said or before.reason or ""
         request = before.modified_request or request
         after = await fire_after_model_hook(config, request, await ask(request))
         if after.should_stop:

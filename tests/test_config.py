@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -347,3 +348,13 @@ def test_a_file_that_cannot_be_read_is_told(
     told = capsys.readouterr().err
     assert told == ("" if quiet else f"hookline: {config.get_problems()[0]}; no hook in that file runs\n")
     assert str(files.paths.user) in str(config.get_problems()[0])
+
+
+def test_an_odd_environment_costs_no_guard(project: Path) -> None:
+    """Variables that no process can have are left out; the guard runs with the others."""
+    odd: dict[Any, Any] = {"SHLVL": 3, b"B": b"b", "A=B": "x", "": "x", "N": "a\0b", "\0": "x"}
+    given = settings('[ "$GOOD" = yes ] && exit 2')
+    config = Config(project, settings=given, environ={**os.environ, **odd, "GOOD": "yes"})
+    output = fire(config).final_output
+    assert output is not None
+    assert output.is_blocking_decision()

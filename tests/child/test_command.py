@@ -1,5 +1,6 @@
 import asyncio
 import os
+import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.child import command as commands
 from hookline.child.command import direct_invocation, shell_invocation
 from hookline.child.facilities import Facilities, using
 from hookline.child.process import run_children
@@ -83,6 +85,10 @@ BY_BASH = [
     "exec ./show",
     "./show $'a\\tb'",
     "relative-on-path",
+    "-x; exit 2",
+    "--version",
+    "+x",
+    "-",
 ]
 
 
@@ -179,6 +185,13 @@ def test_a_startup_file_of_bash_is_obeyed(job: "MakeJob", folder: Path) -> None:
     assert directly == by_bash == (0, None, b"started\nfunction\n", b"", None)
 
 
+def test_a_home_directory_on_the_path_is_searched(job: "MakeJob", folder: Path) -> None:
+    """Bash finds programs in `~/bin`, and before those that come later."""
+    _program(folder / "bin" / "cat", "#!/bin/sh\necho mine\n")
+    directly, by_bash = _both_ways(job, "cat", folder, {"PATH": "~/bin:/usr/bin:/bin"})
+    assert directly == by_bash == (0, None, b"mine\n", b"", None)
+
+
 @pytest.mark.parametrize("command", DIRECT)
 def test_a_simple_command_needs_no_shell(folder: Path, command: str) -> None:
     """Plain words, quoted text, project variables and the home directory are understood without bash."""
@@ -218,3 +231,20 @@ def test_the_shell_is_bash_under_its_own_name(folder: Path) -> None:
     invocation = shell_invocation("a | b", str(folder), _variables(folder, {}))
     assert Path(os.fsdecode(invocation.executable)).name == "bash"
     assert invocation.argv == ("bash", "-c", "a | b")
+
+
+@pytest.mark.parametrize("option", ["-x; exit 2", "--version", "+x", "-e -c"])
+def test_a_command_is_never_an_option_of_the_shell(
+    job: "MakeJob", monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """A dash or a plus in front is part of the name of a program that does not exist, for bash and plain sh alike."""
+    for shell in (("bash", "bash"), ("/bin/sh", "sh")):
+        path = shutil.which(shell[0])
+        assert path
+        monkeypatch.setattr(commands, "_shell", lambda path=path, name=shell[1]: (path, name))
+        commands._by_shell.cache_clear()
+        (outcome,) = asyncio.run(run_children([job(f"{option}; exit 5")]))
+        name = option.partition(" ")[0].rstrip(";")
+        assert (outcome.stdout, f"{name}: " in outcome.stderr.decode()) == (b"", True)
+        assert outcome.stderr.decode().startswith(f"{shell[1]}: ")
+    commands._by_shell.cache_clear()

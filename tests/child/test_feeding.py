@@ -1,6 +1,8 @@
 import fcntl
 import os
 import resource
+import signal
+import threading
 
 import pytest
 
@@ -76,3 +78,20 @@ def test_a_shared_input_is_lent_to_each_pipe() -> None:
         shared.close()
         for fd in (fd for pipe in pipes for fd in pipe):
             os.close(fd)
+
+
+def test_a_broken_pipe_that_another_thread_was_told_of_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pending signal may be the whole program's, and gone when we look for it."""
+    monkeypatch.setattr(signal, "sigpending", lambda: {signal.SIGPIPE})
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    source, feed = os.pipe()
+    try:
+        # A wait for a signal can't be interrupted: in a thread it costs this test only.
+        thread = threading.Thread(target=write, args=(feed, memoryview(b"data")), daemon=True)
+        thread.start()
+        thread.join(5)
+        assert (thread.is_alive(), drain(source)) == (False, b"data")
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+        os.close(source)
+        os.close(feed)

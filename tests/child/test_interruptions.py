@@ -4,17 +4,20 @@ import asyncio
 import errno
 import gc
 import os
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvloop
 
-from hookline.child import running
+from hookline.child import process, running
 from hookline.child.process import ChildLimits, run_children
+from hookline.child.reading import Stream
 from hookline.child.slots import SLOTS
 from hookline.child.watch import EpollWatcher
 
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
 
 
-# Pipes are not watched for a millisecond for each hook of an event: with so many there is time before that.
-MANY = 3000
+@pytest.fixture
+def long_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New hooks are only waited for, and their pipes not watched, for seconds."""
+    monkeypatch.setattr(process._Batch, "quiet_s", 5.0)
 
 
 def refuse(*_given: object) -> None:
@@ -41,22 +46,23 @@ def test_a_hook_that_cannot_be_watched_leaves_the_others_their_deadlines(
     assert ["could not be watched" in (outcome.error or "") for outcome in outcomes] == [True, True]
 
 
+@pytest.mark.usefixtures("long_quiet")
 def test_a_known_exit_code_is_kept_when_the_pipes_cannot_be_watched(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deny of a hook that left a background process is no less a deny."""
     monkeypatch.setattr(EpollWatcher, "reads", refuse)
-    outcome, *_ = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2"), *[job("", timeout_ms=0)] * MANY]))
+    (outcome,) = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2")]))
     assert (outcome.exit_code, outcome.stderr, outcome.error) == (2, b"no\n", None)
 
 
+@pytest.mark.usefixtures("long_quiet")
 def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path: Path) -> None:
     """However early that is: it can clean up and end, and need not be killed."""
     command = "trap 'head -c 300000 /dev/zero; echo > cleaned; exit' TERM; echo > ready; while :; do sleep 0.01; done"
-    idle = [job("", timeout_ms=0)] * MANY
 
     async def main() -> float:
-        task = asyncio.create_task(run_children([job(command), *idle]))
+        task = asyncio.create_task(run_children([job(command)]))
         while not (tmp_path / "ready").exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.002)
         began = time.monotonic()
@@ -193,3 +199,134 @@ def test_a_closed_loop_ends_its_hooks_even_if_it_is_kept(job: "MakeJob", tmp_pat
         assert (tmp_path / "ended").exists()
     finally:
         asyncio.set_event_loop(None)
+
+
+ANYWHERE = """
+import asyncio, os, sys, time
+from hookline.child import process, running
+from hookline.child.process import *
+from hookline.child.slots import SLOTS
+groups, killpg = [], os.killpg
+def note(group, number):
+    groups.append(group)
+    if group > 0:
+        killpg(group, number)
+os.killpg = note
+# Of the rest a slot or a descriptor may be lost, in the moment between having it and knowing it.
+swept = {code.co_name: code for code in (
+    process._Batch.try_start.__code__,
+    running.RunningChild.start.__code__,
+    running.RunningChild.do_due.__code__,
+    running.RunningChild._process_ended.__code__,
+    running.RunningChild._stop_watching_end.__code__,
+    running.RunningChild._watch_pipes.__code__,
+)}
+def interrupted(number, jobs):
+    count = 0
+    where = ""
+    def trace(frame, event, _):
+        nonlocal count, where
+        code = frame.f_code
+        if swept.get(code.co_name) is not code:
+            return None
+        if event == "line":
+            count += 1
+            if count == number:
+                where = f"{code.co_name}:{frame.f_lineno}"
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)
+    task = loop.create_task(run_children(jobs))
+    sys.settrace(trace)
+    try:
+        loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    began = time.monotonic()
+    task.cancel()
+    loop.run_until_complete(asyncio.wait([task]))
+    if not task.cancelled():
+        task.exception()
+    loop.close()
+    took = time.monotonic() - began
+    if min(groups, default=1) <= 0 or SLOTS.taken or took > 3:
+        print(where, min(groups, default=1), SLOTS.taken, round(took))
+    SLOTS.start_over()
+    groups.clear()
+    return where
+job = ChildJob(command=sys.argv[1], stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=9000)
+number = 1
+while interrupted(number, [job, job]):
+    number += 1
+print(number > 50)
+"""
+
+
+@pytest.mark.parametrize("command", ["/bin/true", "sleep 0.03"], ids=["quick", "watched"])
+def test_an_interruption_anywhere_hits_only_the_hooks(command: str) -> None:
+    """Before whatever line it comes: our own group gets no signal, no slot is lost, and cancelling takes no time."""
+    done = subprocess.run([sys.executable, "-c", ANYWHERE, command], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_hook_that_cannot_be_let_go_costs_no_other(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are ended, and the loop and the shared input are let go, when a batch is closed."""
+    genuine, failed = running.RunningChild.abandon, list[int]()
+
+    def fail_once(self: running.RunningChild) -> None:
+        genuine(self)
+        failed.append(self.index)
+        if len(failed) == 1:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(running.RunningChild, "abandon", fail_once)
+    coroutine = run_children([job("sleep 60", stdin=b"x" * 100_000)] * 3)
+    loop = asyncio.new_event_loop()
+    task: Any = loop.create_task(coroutine)
+    task._log_destroy_pending = False
+    loop.run_until_complete(asyncio.sleep(0.1))
+    coroutine.close()
+    loop.close()
+    del task, coroutine, loop
+    gc.collect()
+    assert (sorted(failed), SLOTS.taken) == ([0, 1, 2], 0)
+
+
+@pytest.mark.parametrize("which", ["feed", "stream"])
+def test_an_interrupted_closing_closes_nothing_twice(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number may be somebody else's by then."""
+    genuine, closed = os.close, list[int]()
+
+    def close(fd: int) -> None:
+        genuine(fd)
+        closed.append(fd)
+        if len(closed) == 1:
+            raise KeyboardInterrupt
+
+    source, sink = os.pipe()
+    child: Any = running.RunningChild.__new__(running.RunningChild)
+    child._batch, child._feed = SimpleNamespace(watcher=SimpleNamespace(forget=bool)), source
+    again = Stream(source, 100).close if which == "stream" else child._stop_feeding
+    monkeypatch.setattr(os, "close", close)
+    with pytest.raises(KeyboardInterrupt):
+        again()
+    again()
+    os.close(sink)
+    assert closed == [source, sink]
+
+
+@pytest.mark.usefixtures("each_path")
+def test_an_outcome_that_cannot_be_told_is_an_error(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever because there is no memory for what a hook wrote."""
+
+    def kept(_stream: Stream) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(Stream, "kept", kept)
+    (outcome,) = asyncio.run(asyncio.wait_for(run_children([job("echo much")]), 10))
+    assert (outcome.exit_code, outcome.error) == (None, "what became of the hook is not known: MemoryError()")
+    assert SLOTS.taken == 0

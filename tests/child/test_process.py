@@ -168,11 +168,22 @@ def test_timeout_zero_is_at_once(run: "Run", job: "MakeJob", tmp_path: Path) -> 
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("timeout_ms", [31_536_000_000, float("inf"), 1e300])
+@pytest.mark.parametrize(
+    "timeout_ms",
+    [31_536_000_000, float("inf"), 1e300, 10**400, float("nan")],
+    ids=["year", "inf", "1e300", "int", "nan"],
+)
 def test_any_size_of_timeout_is_allowed(run: "Run", job: "MakeJob", timeout_ms: float) -> None:
     """A very large timeout does not fire early."""
     (outcome,) = run(job("sleep 0.1; echo done", timeout_ms=timeout_ms))
     assert told(outcome)[:4] == (0, None, False, b"done\n")
+
+
+def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob") -> None:
+    """Pipes are watched well before the deadline, however many hooks the event has."""
+    idle = [job("", timeout_ms=0)] * 3000
+    outcome, *_ = run(job("head -c 300000 /dev/zero", timeout_ms=2500), *idle)
+    assert (outcome.exit_code, outcome.timed_out, len(outcome.stdout)) == (0, False, 300_000)
 
 
 def test_a_background_process_does_not_hold_the_event(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
@@ -276,6 +287,27 @@ def test_what_cannot_be_started_says_why_and_hurts_no_other(
     assert second.error is not None
     assert second.error.startswith("the hook could not be started: ")
     assert sentence in second.error
+
+
+AUDITED = """
+import asyncio, os, sys
+from hookline.child.process import *
+def refuse(event, _):
+    if event == "subprocess.Popen":
+        raise RuntimeError("no processes here")
+sys.addaudithook(refuse)
+job = ChildJob(command="true", stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=15000)
+print([outcome.error for outcome in asyncio.run(run_children([job, job]))], len(os.listdir("/proc/self/fd")))
+"""
+
+
+@pytest.mark.parametrize("path", ["", "popen"])
+def test_a_program_that_forbids_processes_gets_a_refusal(path: str) -> None:
+    """Whatever its audit hook raises is the reason why the hook could not be started."""
+    env = {**os.environ, "HOOKLINE_CHILD": path}
+    done = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True, env=env, check=False)
+    refused = "the hook could not be started: no processes here"
+    assert (done.stdout, done.stderr) == (f"{[refused, refused]} 4\n", "")
 
 
 def test_the_limit_on_concurrent_hooks_makes_others_wait(run: "Run", job: "MakeJob", tmp_path: Path) -> None:

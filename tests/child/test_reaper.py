@@ -5,7 +5,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from hookline.child.reaper import REAPER, Reaper, group_remains
+import pytest
+
+from hookline.child.reaper import REAPER, Reaper, group_remains, signal_group
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
@@ -95,3 +97,12 @@ def test_a_group_without_members_does_not_remain() -> None:
     assert not group_remains(stranger)
     os.kill(stranger, signal.SIGKILL)
     os.waitpid(stranger, 0)
+
+
+@pytest.mark.parametrize("group", [0, -1])
+def test_what_is_no_group_of_a_child_gets_no_signal(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the system 0 is the group of this very program."""
+    sent = list[int]()
+    monkeypatch.setattr(os, "killpg", lambda group, _: sent.append(group))
+    signal_group(group, signal.SIGTERM)
+    assert sent == []

@@ -86,3 +86,56 @@ def test_a_higher_limit_lets_a_waiter_in() -> None:
         return slots.taken
 
     assert asyncio.run(main()) == 1
+
+
+def test_a_waiter_whose_loop_has_stopped_holds_up_nobody() -> None:
+    """The slot goes to the next; who was passed over finds one when its loop runs again."""
+    slots = Slots()
+    assert slots.try_take(1)
+    stopped = asyncio.new_event_loop()
+    left = stopped.create_task(slots.take(1))
+    stopped.run_until_complete(asyncio.sleep(0))
+
+    async def main() -> int:
+        waiting = asyncio.create_task(slots.take(1))
+        await asyncio.sleep(0)
+        slots.give_back()
+        await asyncio.wait_for(waiting, 5)
+        return slots.taken
+
+    assert asyncio.run(main()) == 1
+    slots.give_back()
+    stopped.run_until_complete(asyncio.wait_for(left, 5))
+    stopped.close()
+    assert (slots.taken, slots.try_take(1)) == (1, False)
+
+
+def test_a_loop_that_stops_when_it_is_called_holds_up_nobody() -> None:
+    """Who comes later sees the free slot, and calls the next in line to it."""
+    slots = Slots()
+    assert slots.try_take(1)
+    stopped = asyncio.new_event_loop()
+    left = [stopped.create_task(slots.take(1)) for _ in range(2)]
+
+    async def give_back() -> None:
+        slots.give_back()
+
+    stopped.run_until_complete(asyncio.sleep(0))
+    stopped.run_until_complete(give_back())
+    assert slots.taken == 0
+    asyncio.run(asyncio.wait_for(slots.take(1), 5))
+    slots.give_back()
+    stopped.run_until_complete(asyncio.wait_for(left[0], 5))
+    slots.give_back()
+    stopped.run_until_complete(asyncio.wait_for(left[1], 5))
+    stopped.close()
+    assert slots.taken == 1
+
+
+def test_garbage_may_give_back_a_slot_while_one_is_taken() -> None:
+    """It is collected whenever Python likes, under the lock too."""
+    slots = Slots()
+    assert slots.try_take(2)
+    with slots._lock:
+        slots.give_back()
+    assert slots.taken == 0

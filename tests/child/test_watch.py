@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from hookline.child.facilities import facilities
-from hookline.child.watch import Watcher, watcher_for
+from hookline.child.watch import EpollWatcher, Watcher, watcher_for
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
@@ -135,3 +135,25 @@ def test_a_forgotten_end_is_not_told() -> None:
         return listener.heard.done()
 
     assert asyncio.run(main()) is False
+
+
+def test_a_descriptor_without_its_callback_wakes_the_loop_once() -> None:
+    """An interruption may come between the two; the loop must not spin for ever, and forgetting still works."""
+
+    async def main() -> tuple[int, int]:
+        watcher = watcher_for(asyncio.get_running_loop())
+        if not isinstance(watcher, EpollWatcher):
+            pytest.skip("the loop itself keeps both together")
+        source, sink = os.pipe()
+        os.write(sink, b"unread")
+        watcher.reads(source, asyncio.Event().set)
+        callback = watcher._ready.pop(source)
+        await asyncio.sleep(0.02)
+        left = len(watcher._epoll.poll(0))
+        watcher._ready[source] = callback
+        watcher.forget(source)
+        os.close(source)
+        os.close(sink)
+        return left, len(watcher._ready)
+
+    assert asyncio.run(main()) == (0, 0)

@@ -161,7 +161,10 @@ def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocati
 @lru_cache(maxsize=64)
 def _by_shell(command: str, prepared: Environment) -> Invocation:
     path, name = _shell()
-    return Invocation(os.fsencode(path), (name, "-c", _analyse(command).shell_text), prepared.encoded)
+    text = _analyse(command).shell_text
+    if text.startswith(("-", "+")):
+        text = f" {text}"  # or the shell would take it for options
+    return Invocation(os.fsencode(path), (name, "-c", text), prepared.encoded)
 
 
 @lru_cache(maxsize=256)
@@ -242,7 +245,12 @@ def _found_on_path(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
     if not name or name in _OWN_WORDS_OF_BASH or path is None:
         return None
     for folder in path.split(os.pathsep):
-        candidate = f"{folder}/{name}" if folder.startswith("/") else f"{cwd}/{folder}/{name}"
+        if folder.startswith("/"):
+            candidate = f"{folder}/{name}"
+        elif folder.startswith("~"):
+            return None  # to bash it is somebody's home
+        else:
+            candidate = f"{cwd}/{folder}/{name}"
         if os.access(candidate, os.X_OK) and os.path.isfile(candidate):  # noqa: PTH113 - Path costs more than the look
             # A relative folder of PATH is left to bash, which names the program by it.
             return candidate if folder.startswith("/") else None

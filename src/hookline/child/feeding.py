@@ -26,9 +26,8 @@ class SharedInputs:
 
     def close(self) -> None:
         """Gives the memory back."""
-        for fd in self._fds.values():
-            os.close(fd)
-        self._fds.clear()
+        while self._fds:
+            os.close(self._fds.popitem()[1])
 
     def lend(self, data: bytes, feed: int) -> int:
         """How many bytes of a shared input are in the pipe now, without a copy."""
@@ -101,9 +100,16 @@ def _sigpipe_blocked() -> Iterator[None]:
         yield
     finally:
         if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
-            # The pending one is this thread's own.
-            signal.sigwait((signal.SIGPIPE,))
+            _take_sigpipe()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _take_sigpipe() -> None:
+    if hasattr(signal, "sigtimedwait"):
+        # Without waiting: it may have been sent to the whole program, and another thread has taken it meanwhile.
+        signal.sigtimedwait((signal.SIGPIPE,), 0)
+    else:
+        signal.sigwait((signal.SIGPIPE,))
 
 
 def _enlarge(feed: int, wanted: int) -> None:

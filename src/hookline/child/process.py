@@ -1,6 +1,7 @@
 """Runs hooks as child processes, many at once, from any event loop."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import resource
@@ -35,6 +36,7 @@ _SAME_CANCELLATION_S = 0.02
 # How long a new child is only waited for.
 _QUIET_S = 0.005
 _QUIET_S_PER_CHILD = 0.001
+_LONGEST_QUIET_S = 0.05
 
 # So many children find room in any program, so that it need not be asked how many may run.
 _SURELY_AFFORDABLE = 16
@@ -64,8 +66,8 @@ async def run_children(
                 await asyncio.sleep(0)
                 turn_ends = time.monotonic() + _TURN_S
             if job.timeout_ms <= 0:
-                batch.outcomes[index] = _not_started(timed_out=True)
-            elif not (SLOTS.try_take(batch.most) and batch.try_start(index, job)):
+                batch.outcomes[index] = _without_output(timed_out=True)
+            elif not batch.try_start(index, job):
                 await batch.start(index, job)
         await batch.all_ended()
     except asyncio.CancelledError:
@@ -94,11 +96,11 @@ class _Batch:
         count = len(jobs)
         if count > 1:
             self.inputs = SharedInputs(job.stdin for job in jobs)
-            self.quiet_s = max(_QUIET_S, _QUIET_S_PER_CHILD * count)
+            self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_CHILD * count), _LONGEST_QUIET_S)
         if count > _SURELY_AFFORDABLE:
-            self.most = _most_at_once(limits.max_concurrent)
+            self._most = _most_at_once(limits.max_concurrent)
         else:
-            self.most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
+            self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
         self._loop = asyncio.get_running_loop()
         self.watcher = watcher_for(self._loop)
         self.outcomes = [_NEVER_STARTED] * count
@@ -109,29 +111,34 @@ class _Batch:
         pauses = 0
         while True:
             await SLOTS.take(_most_at_once(self.limits.max_concurrent))
-            if self.try_start(index, job, is_last=pauses >= _PAUSES_ALONE):
+            if self.try_start(index, job, has_slot=True, is_last=pauses >= _PAUSES_ALONE):
                 return
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While others run, the shortage may end with them.
             pauses = 0 if SLOTS.taken else pauses + 1
 
-    def try_start(self, index: int, job: ChildJob, *, is_last: bool = False) -> bool:
-        """Tries to start a job in the slot just taken; False, the slot given back, if it is worth trying again."""
-        child = RunningChild(self, index, job)
-        self._running.add(child)
+    def try_start(self, index: int, job: ChildJob, *, has_slot: bool = False, is_last: bool = False) -> bool:
+        """Tries to start a job, in the slot it has or takes; False, without a slot, if it is worth trying again."""
+        child: RunningChild | None = None
         try:
+            has_slot = has_slot or SLOTS.try_take(self._most)
+            if not has_slot:
+                return False
+            child = RunningChild(self, index, job)
+            self._running.add(child)
             child.start()
-        except (OSError, ValueError) as error:
-            self._running.remove(child)
-            SLOTS.give_back()
+        except BaseException as error:
+            if child and child.is_started:
+                raise  # an interruption: what runs is ended when the batch is closed
+            if child:
+                self._running.discard(child)
+            if has_slot:
+                SLOTS.give_back()
+            if not isinstance(error, Exception):
+                raise
             if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
                 return False
-            self.outcomes[index] = _not_started(error=_refusal(error, job))
-        except BaseException:  # an interruption: what runs is ended when the batch is closed
-            if not child.is_started:
-                self._running.remove(child)
-                SLOTS.give_back()
-            raise
+            self.outcomes[index] = _without_output(error=_refusal(error, job))
         return True
 
     def all_ended(self) -> asyncio.Future[None]:
@@ -159,12 +166,14 @@ class _Batch:
     def close(self) -> None:
         """Lets go of the loop; what still runs, because the loop was closed or interrupted, goes to the reaper."""
         self._idle = None
-        for child in tuple(self._running):
-            child.abandon()
         if self._alarm:
             self._alarm.cancel()
-        if self.inputs:
-            self.inputs.close()
+        try:
+            if self._running:
+                self._abandon_all()
+        finally:
+            if self.inputs:
+                self.inputs.close()
 
     def wake_at(self, when: float) -> None:
         """Sees to it that what is due at that monotonic time is done then, if the batch still exists."""
@@ -178,13 +187,25 @@ class _Batch:
     def ended(self, child: RunningChild) -> None:
         """Keeps the outcome of a child and its slot for the next."""
         child.due = _NEVER
-        self._running.remove(child)
-        SLOTS.give_back()
-        self.outcomes[child.index] = child.outcome()
-        if not self._running and self._idle and not self._idle.done():
-            self._idle.set_result(None)
+        try:
+            self.outcomes[child.index] = child.outcome()
+        except Exception as error:  # noqa: BLE001 - of a lack of memory, say: nobody must wait for it forever
+            reason = f"what became of the hook is not known: {error!r}"
+            self.outcomes[child.index] = _without_output(error=reason)
+        finally:
+            self._running.remove(child)
+            SLOTS.give_back()
+            if not self._running and self._idle and not self._idle.done():
+                self._idle.set_result(None)
         if self._on_end is not None:
             self._on_end(child.index)
+
+    def _abandon_all(self) -> None:
+        # What goes wrong with one of them, even an interruption, costs no other.
+        with contextlib.ExitStack() as each:
+            for child in self._running:
+                each.enter_context(contextlib.suppress(Exception))
+                each.callback(child.abandon)
 
     def _ring(self) -> None:
         now = time.monotonic()
@@ -207,7 +228,7 @@ def _most_at_once(wanted: int) -> int:
     return max(1, wanted)
 
 
-def _not_started(*, timed_out: bool = False, error: str | None = None) -> ChildOutcome:
+def _without_output(*, timed_out: bool = False, error: str | None = None) -> ChildOutcome:
     return ChildOutcome(
         exit_code=None,
         signal=None,
@@ -221,7 +242,7 @@ def _not_started(*, timed_out: bool = False, error: str | None = None) -> ChildO
     )
 
 
-_NEVER_STARTED = _not_started(error="the hook was not started")
+_NEVER_STARTED = _without_output(error="the hook was not started")
 
 
 def _refusal(error: Exception, job: ChildJob) -> str:

@@ -61,8 +61,9 @@ class Stream:
         if self.fd >= 0:
             if self._watcher is not None:
                 self._watcher.forget(self.fd)
-            os.close(self.fd)
-            self.fd = -1
+            # Noted first: after an interruption the number may be somebody else's.
+            fd, self.fd = self.fd, -1
+            os.close(fd)
 
     def kept(self) -> bytes:
         """Everything that was read, up to the limit."""

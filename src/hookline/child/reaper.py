@@ -116,6 +116,9 @@ def _wait_until_gone(groups: Sequence[int]) -> None:
 
 def signal_group(group: int, number: int) -> None:
     """Sends a signal to all members of a group that may be gone already."""
+    # 0 would be our own group.
+    if group <= 0:
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 

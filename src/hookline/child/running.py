@@ -17,6 +17,7 @@ from hookline.child.watch import Watcher
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
+_LONGEST_TIMEOUT_MS = 1e15
 _CLOSED = Stream(-1, 0)
 
 _LOST = (
@@ -66,7 +67,7 @@ class RunningChild:
         self._started = time.monotonic()
 
     def start(self) -> None:
-        """Starts the process and has it watched; OSError or ValueError if there is none."""
+        """Starts the process and has it watched; raises only where there is none, but for an interruption."""
         job, batch = self._job, self._batch
         opened: list[int] = []
         try:
@@ -75,19 +76,20 @@ class RunningChild:
             opened += os.pipe()
             stdin, feed, stdout_fd, stdout, stderr_fd, stderr = opened
             rest = put_before_start(feed, job.stdin)
+            # From the process's first moment on they are closed by whoever ends it.
+            self._feed = feed
+            self._stdout = Stream(stdout_fd, batch.limits.output_bytes)
+            self._stderr = Stream(stderr_fd, batch.limits.output_bytes)
             self._pid = pid = _spawn(job, (stdin, stdout, stderr))
         except BaseException:
             for fd in opened:
                 os.close(fd)
             raise
-        REAPER.running.add(pid)
-        os.close(stdin)
-        os.close(stdout)
-        os.close(stderr)
-        self._feed = feed
-        self._stdout = Stream(stdout_fd, batch.limits.output_bytes)
-        self._stderr = Stream(stderr_fd, batch.limits.output_bytes)
         try:
+            REAPER.running.add(pid)
+            os.close(stdin)
+            os.close(stdout)
+            os.close(stderr)
             if rest is None:
                 rest = put_after_start(feed, job.stdin, batch.inputs)
             self._pidfd = batch.watcher.ends(pid, self._process_ended)
@@ -95,15 +97,16 @@ class RunningChild:
                 self._rest = rest
                 batch.watcher.writes(feed, self._feed_more)
             else:
-                os.close(feed)
+                # Noted first: after an interruption the number may be somebody else's.
                 self._feed = -1
+                os.close(feed)
             os.set_blocking(stdout_fd, False)
             os.set_blocking(stderr_fd, False)
             # A short answer fits into the pipe and is read when the process has ended: being woken by its writing and
-            # by the closing of both pipes costs more than all the rest. Who runs longer is watched.
-            self._wake_at(self._started + min(batch.quiet_s, job.timeout_ms / 1000))
-        except (OSError, RuntimeError) as error:
-            # It runs, so it must not be started again.
+            # by the closing of both pipes costs more than all the rest. Who runs longer is watched, and who must be
+            # quick has half of its time left then.
+            self._wake_at(self._started + min(2000 * batch.quiet_s, job.timeout_ms) / 2000)
+        except Exception as error:  # noqa: BLE001 - it runs, so it must neither be started again nor stay unwatched
             self._abandon_unwatched(error)
 
     @property
@@ -135,16 +138,16 @@ class RunningChild:
 
     def terminate(self) -> None:
         """Asks the whole group to end, and sees to it that it does."""
-        if self._terminated_at is None and not self._has_ended:
-            self._terminated_at = time.monotonic()
-            _terminate_group(self._pid)
-            self._wake_at(self._kill_at())
-            # It may have more to say before it ends than its pipes hold.
-            self._watch_pipes()
+        if self._has_ended or not self.is_started:
+            self.abandon()
+        elif _is_over(self._pid):
+            self._process_ended()
+        elif self._terminated_at is None:
+            self._terminate()
 
     def kill(self) -> None:
         """Ends the whole group now."""
-        if not self._has_ended and not self._is_killed:
+        if self.is_started and not self._has_ended and not self._is_killed:
             self._is_killed = True
             signal_group(self._pid, signal.SIGKILL)
             self._wake_at(time.monotonic() + _UNKILLABLE_S)
@@ -156,38 +159,44 @@ class RunningChild:
         it has ended, those who still hold its pipes are not waited for any longer.
         """
         if self._has_ended:
-            self._stdout.close()
-            self._stderr.close()
-            self._batch.ended(self)
+            self.abandon()
+        elif not self._is_past_quiet and self._terminated_at is None:
+            self._wake_at(self._started + min(_LONGEST_TIMEOUT_MS, self._job.timeout_ms) / 1000)
+            self._watch_pipes()
+        elif _is_over(self._pid):  # in time, but the loop was busy, or an interruption kept us from hearing of it
+            self._process_ended()
         elif self._is_killed:
             self._error = _UNKILLABLE
             self.abandon()
         elif self._terminated_at is not None:
             self.kill()
-        elif self._is_past_quiet:
-            if _is_over(self._pid):  # in time, but the loop was busy
-                self._process_ended()
-            else:
-                self._timed_out = True
-                self.terminate()
         else:
-            self._wake_at(self._started + self._job.timeout_ms / 1000)
-            self._watch_pipes()
+            self._timed_out = True
+            self._terminate()
 
     def abandon(self) -> None:
-        """Terminates it without waiting: the reaper does that."""
-        if not self._has_ended:
-            if self._terminated_at is None:
-                self._terminated_at = time.monotonic()
-                _terminate_group(self._pid)
-            self._stop_watching_end()
-            REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=True)
+        """Lets go of it; one that still runs is terminated without waiting: the reaper does that."""
+        try:
+            if self.is_started and not self._has_ended:
+                if self._terminated_at is None:
+                    self._terminated_at = time.monotonic()
+                    _terminate_group(self._pid)
+                REAPER.adopt(self._pid, kill_at=self._kill_at(), unreaped=True)
             self._has_ended = True
-        self._stop_feeding()
-        self._stdout.close()
-        self._stderr.close()
-        REAPER.running.discard(self._pid)
-        self._batch.ended(self)
+            self._stop_watching_end()
+            self._stop_feeding()
+            self._stdout.close()
+            self._stderr.close()
+        finally:
+            REAPER.running.discard(self._pid)
+            self._batch.ended(self)
+
+    def _terminate(self) -> None:
+        self._terminated_at = time.monotonic()
+        _terminate_group(self._pid)
+        self._wake_at(self._kill_at())
+        # It may have more to say before it ends than its pipes hold.
+        self._watch_pipes()
 
     def _wake_at(self, when: float) -> None:
         self.due = when
@@ -216,8 +225,8 @@ class RunningChild:
     def _stop_feeding(self) -> None:
         if self._feed >= 0:
             self._batch.watcher.forget(self._feed)
-            os.close(self._feed)
-            self._feed = -1
+            feed, self._feed = self._feed, -1
+            os.close(feed)
 
     def _read(self, stream: Stream) -> None:
         if not stream.reads():
@@ -256,8 +265,8 @@ class RunningChild:
     def _stop_watching_end(self) -> None:
         if self._pidfd >= 0:
             self._batch.watcher.forget(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = -1
+            pidfd, self._pidfd = self._pidfd, -1
+            os.close(pidfd)
 
     def _kill_at(self) -> float:
         return (self._terminated_at or 0.0) + self._batch.limits.grace_s

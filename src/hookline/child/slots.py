@@ -14,7 +14,8 @@ class Slots:
 
     def start_over(self) -> None:
         """Forgets everybody: after a fork they are in the parent."""
-        self._lock = threading.Lock()
+        # May be taken again by its own thread, when collecting garbage gives back the slot of a forgotten child.
+        self._lock = threading.RLock()
         self._taken = 0
         self._line: deque[asyncio.Future[None]] = deque()
 
@@ -36,10 +37,11 @@ class Slots:
         loop = asyncio.get_running_loop()
         first = True
         while True:
-            # Not under the lock: making it may collect garbage, and that may give back the slot of a forgotten child.
+            # Not under the lock: making it may collect garbage, and the slot that this gives back must be seen.
             turn: asyncio.Future[None] = loop.create_future()
             with self._lock:
-                if self._taken < limit and not (first and self._line):
+                is_free = self._taken < limit
+                if is_free and not (first and self._line):
                     self._taken += 1
                     return
                 if first:
@@ -48,6 +50,9 @@ class Slots:
                     self._line.appendleft(turn)
             first = False
             try:
+                if is_free:
+                    # Whoever was called to it may be on a loop that has stopped since.
+                    self._call_next()
                 await turn
             except BaseException:
                 self._leave_line(turn)
@@ -74,11 +79,14 @@ class Slots:
                 if not self._line:
                     return
                 turn = self._line.popleft()
+            loop = turn.get_loop()
             try:
-                turn.get_loop().call_soon_threadsafe(_wake, turn)
+                loop.call_soon_threadsafe(_wake, turn)
             except RuntimeError:
                 continue  # its loop was closed while it waited
-            return
+            # One that has stopped looks for a slot when it runs again; meanwhile the slot is for the next.
+            if loop.is_running():
+                return
 
 
 def _wake(turn: asyncio.Future[None]) -> None:

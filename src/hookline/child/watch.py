@@ -109,8 +109,12 @@ class EpollWatcher:
         self._ready[fd] = ready
 
     def forget(self, fd: int) -> None:  # noqa: D102 - see the protocol
-        if self._ready.pop(fd, None):
-            self._epoll.unregister(fd)
+        if fd in self._ready:
+            try:  # noqa: SIM105 - costs nothing
+                self._epoll.unregister(fd)
+            except FileNotFoundError:
+                pass  # done before, and interrupted
+            del self._ready[fd]
 
     def ends(self, pid: int, ended: Ended) -> int:  # noqa: D102 - see the protocol
         try:
@@ -131,10 +135,16 @@ class EpollWatcher:
             _wait_in_thread(loop, pid, ended)
 
     def _turn(self) -> None:
+        is_first = True
         for fd, _ in self._epoll.poll(0):
-            # An earlier callback of this turn may have ended the watch on it.
             if ready := self._ready.get(fd):
                 ready()
+                is_first = False
+            elif is_first:
+                # An interruption left it without its callback: the loop would be woken by it for ever.
+                with contextlib.suppress(OSError):
+                    self._epoll.unregister(fd)
+            # Otherwise an earlier callback of this turn may have ended the watch on it.
 
 
 def _wait_in_thread(loop: asyncio.AbstractEventLoop, pid: int, ended: Ended) -> None:

@@ -16,6 +16,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.outputs import kind_of
 from hookline.contract.results import AggregatedHookResult, make_empty_success_result
 from hookline.contract.wire import parse_json, stringify_json
+from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.interpret import process_common_hook_output_fields
 from hookline.engine.provenance import decided_by
 from hookline.errors import UsageError
@@ -66,6 +67,9 @@ def run(given: argparse.Namespace) -> int:
         sys.stdout.buffer.write(stringify_json(report) + b"\n")
         sys.stdout.buffer.flush()
     else:
+        subject = EVENT_TABLE[event].subject
+        if subject is not None and subject not in fields:
+            print(f"hookline: --input has no {subject}, so every matcher counts as one that matches", file=sys.stderr)
         show_fire(report, enabled=config.get_enable_hooks())
     return EXIT_BLOCKED if report["verdict"]["blocked"] else 0
 

@@ -78,7 +78,7 @@ class HookRunner:
         last_cwd, last, environment = self._inherited
         now = self._environ()
         if cwd != last_cwd or now != last:
-            environment = {**now, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            environment = {**_possible(now), **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
             self._inherited = cwd, dict(now), environment
         return environment
 
@@ -114,6 +114,15 @@ def snapshots_of(environ: Mapping[str, str]) -> Callable[[], Mapping[str, str]]:
         return plain
 
     return snapshot
+
+
+def _possible(environ: Mapping[Any, Any]) -> dict[str, str]:
+    """The environment without what none can hold: one odd entry that a program gives must not cost every guard."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if isinstance(name, str) and isinstance(value, str) and name and not {"=", "\0"} & {*name} and "\0" not in value
+    }
 
 
 def _is_runnable(hook: HookEntry) -> bool:
