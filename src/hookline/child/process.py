@@ -28,7 +28,7 @@ _LONGEST_PAUSE_S = 0.2
 _PAUSES_ALONE = 5
 
 # How long children are started in a row: a turn of the loop costs about a fifth of what we do for a start.
-_TURN_S = 0.002
+_TURN_S = 0.003
 
 # What comes so soon after a cancellation is the same one, repeated.
 _SAME_CANCELLATION_S = 0.02

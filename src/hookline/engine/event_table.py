@@ -78,6 +78,9 @@ class EventRow:
         if self.only_watches:
             has_more = bool(output.hook_specific_output.keys() - {"hookEventName"})
             return [ONLY_WATCHES] if has_more or output.should_stop_execution() else []
+        if not output.hook_specific_output:
+            # As most answers are; nothing else can be misread.
+            return list(of_asking(output))
         particular = self.advice(output)
         return [*of_unread(output, self.reads), *of_asking(output), *([particular] if particular else [])]
 
