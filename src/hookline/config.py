@@ -71,7 +71,7 @@ class Config:
         if not quiet:
             for problem in self._problems:
                 if problem.is_error:
-                    tell(f"{printable(str(problem))}; no hook in that file runs")
+                    tell(printable(str(problem)))
         self._hook_system: HookSystem | None = None
         self._lock = threading.RLock()
 
