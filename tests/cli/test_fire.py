@@ -89,6 +89,17 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     )
 
 
+def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a misspelt field every matcher would seem to match; a program that asks for JSON is left alone."""
+    words = ["fire", "BeforeTool", "--settings", settings("true"), "--input", '{"tool_nam": "ls"}']
+    for more, said in (
+        ([], "hookline: --input has no tool_name, so every matcher counts as one that matches\n"),
+        (["--json"], ""),
+    ):
+        assert main([*words, *more]) == 0
+        assert capsys.readouterr().err == said
+
+
 def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What only the log would say is said to whoever tries the hook by hand, each thing once."""
     path = tmp_path / "given.json"

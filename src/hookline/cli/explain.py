@@ -14,7 +14,7 @@ from hookline.cli._showing import one_line, plural, show_ms, show_place
 from hookline.cli._style import Style
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
-from hookline.contract.events import HookEventName, suggest_event
+from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.results import HookExecutionPlan, describe_hook
 from hookline.engine.event_table import EVENT_TABLE, Matching
@@ -69,7 +69,7 @@ def _may_cost(problem: Problem, event: HookEventName) -> bool:
     if below is None:
         return problem.path in ("", "hooks") or problem.path.startswith("extensions")
     name = below[1].partition("[")[0]
-    return name == event if name in set(HookEventName) else suggest_event(below[1]) == f"did you mean {event}?"
+    return event is (HookEventName(name) if name in set(HookEventName) else likely_event(below[1]))
 
 
 def _unrecorded_system(config: Config) -> HookSystem:

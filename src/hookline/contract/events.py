@@ -80,9 +80,14 @@ _FOREIGN_EVENTS: Mapping[str, HookEventName] = {
 }
 
 
-def suggest_event(name: str) -> str:
-    """What to say to somebody who wrote the name of an event that does not exist."""
-    spelled = {event.value.lower(): event.value for event in HookEventName}
+def likely_event(name: str) -> HookEventName | None:
+    """The event that somebody meant who wrote the name of one that does not exist, or None."""
+    spelled = {event.value.lower(): event for event in HookEventName}
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
-    meant = _FOREIGN_EVENTS.get(name) or (spelled[close[0]] if close else None)
-    return f"did you mean {meant}?" if meant else f"the events are {', '.join(spelled.values())}"
+    return _FOREIGN_EVENTS.get(name) or (spelled[close[0]] if close else None)
+
+
+def suggest_event(name: str) -> str:
+    """What to say to that person."""
+    meant = likely_event(name)
+    return f"did you mean {meant}?" if meant else f"the events are {', '.join(HookEventName)}"

@@ -18,8 +18,7 @@ def of_unread(output: DefaultHookOutput, read: frozenset[str]) -> Iterator[str]:
     """Fields in the event's own part of the answer that this event does not read; common ones are told as misplaced."""
     for name in output.hook_specific_output:
         if name not in read and name not in COMMON_FIELDS and name != "hookEventName":
-            known = f"this event reads {', '.join(sorted(read))}" if read else "this event reads nothing in there"
-            yield f"hookSpecificOutput.{name} changes nothing; {known}"
+            yield f"hookSpecificOutput.{name} changes nothing; this event reads {', '.join(sorted(read))}"
 
 
 def of_asking(output: DefaultHookOutput) -> Iterator[str]:
