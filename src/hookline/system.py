@@ -21,7 +21,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.runner import HookRunner, snapshots_of
+from hookline.engine.runner import HookRunner
 from hookline.errors import HookSystemNotInitializedError
 from hookline.log import FileSink, HookLogger, LogSink, Redactor, log_path
 from hookline.settings.decode import decode_options
@@ -166,7 +166,8 @@ class HookSystem:
             planner=planner,
             runner=HookRunner(
                 limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
-                environ=_inherited(self._environ, options.environment),
+                environ=self._environ,
+                passes_on=_passes_on(options.environment),
                 on_end=self._observer.hook_ended if self._observer is not None else None,
             ),
             aggregator=HookAggregator(),
@@ -203,20 +204,19 @@ def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Seq
     return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
 
 
-def _inherited(environ: Mapping[str, str], lists: EnvironmentSettings) -> Callable[[], Mapping[str, str]]:
-    """What hooks inherit of the environment: everything, unless the settings say otherwise."""
+def _passes_on(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
+    """Which variables hooks inherit: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
-        return snapshots_of(environ)
+        return None
+    # Without these two hardly any command can run, so an allow-list need not name them.
+    allowed = (*lists.allow, "PATH", "HOME") if lists.allow else ("*",)
 
     def is_passed_on(name: str) -> bool:
         if any(fnmatchcase(name, pattern) for pattern in lists.deny):
             return False
-        # Without these two hardly any command can run, so an allow-list need not name them.
-        allowed = (*lists.allow, "PATH", "HOME") if lists.allow else ("*",)
         return any(fnmatchcase(name, pattern) for pattern in allowed)
 
-    snapshot = snapshots_of(environ)
-    return lambda: {name: value for name, value in snapshot().items() if is_passed_on(name)}
+    return is_passed_on
 
 
 def _why_untrusted(trust: TrustStore, hook: HookEntry, project_dir: str) -> str | None:

@@ -12,7 +12,6 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.event_log import EventLog
-from hookline.engine.interpret import process_common_hook_output_fields
 from hookline.log import FileSink, HookLogger, LogLevel, LogRecord, MemorySink
 
 
@@ -252,8 +251,7 @@ def test_a_result_without_a_plan_is_not_told() -> None:
     """What was not planned here, there is nothing to tell of."""
     memory = MemorySink()
     result = AggregatedHookResult(success=True)
-    processed = process_common_hook_output_fields(result)
-    EventLog(HookLogger([memory]), lambda: "s1").fired(result, processed, "f", None)
+    EventLog(HookLogger([memory]), lambda: "s1").fired(result, "f", None)
     assert memory.records == []
 
 

@@ -34,7 +34,7 @@ def told(project: Path, **fields: Any) -> dict[str, Any]:
 def parallel(
     hooks: Sequence[HookEntry], event_input: Mapping[str, Any], environ: Mapping[str, str] | None = None
 ) -> list[HookExecutionResult]:
-    runner = HookRunner(environ=None if environ is None else lambda: environ)
+    runner = HookRunner(environ=environ)
     return asyncio.run(runner.execute_hooks_parallel(hooks, event_input))
 
 
@@ -300,7 +300,7 @@ def test_hooks_inherit_the_environment_as_it_is_now(project: Path, monkeypatch: 
 def test_a_changed_environment_is_seen_by_the_next_hooks(project: Path, tmp_path: Path) -> None:
     """What hooks inherit is looked at for every event, and so is where they run."""
     environ = {**os.environ, "COLOUR": "one"}
-    runner = HookRunner(environ=lambda: environ)
+    runner = HookRunner(environ=environ)
     printing = [hook('echo "$COLOUR $CLAUDE_PROJECT_DIR"')]
 
     def said(where: Path) -> str:

@@ -40,7 +40,7 @@ def parse_json(text: str) -> Any:
     """The value that `JSON.parse` gives for this text, or ValueError; what lies deeper than MAX_DEPTH becomes null."""
     text = cut_depth(text)
     try:
-        return msgspec.json.decode(text)
+        return _decode(text)
     except ValueError:
         # JavaScript takes a lone surrogate, 1e999 and endless digits; msgspec does not, and the slower decoder does.
         return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
@@ -75,7 +75,7 @@ def stringify_json(value: Any) -> bytes:
     Only numbers beyond 1e16 and below 1e-5 may be spelled otherwise.
     """
     try:
-        encoded = msgspec.json.encode(value, enc_hook=_stand_in)
+        encoded = _encode(value)
     except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
         encoded = _stringify_slowly(value)
     # The timestamp of every tenth event has the two characters, too.
@@ -93,7 +93,7 @@ def utc_timestamp(seconds: float | None = None) -> str:
     """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
     now = time.time() if seconds is None else seconds
     whole = int(now)
-    return f"{_utc_second(whole)}.{int((now - whole) * 1000):03d}Z"
+    return f"{_utc_second(whole)}.{str(int((now - whole) * 1000)).zfill(3)}Z"
 
 
 @lru_cache(maxsize=2)
@@ -187,3 +187,7 @@ def _whole_number(digits: str) -> int | float:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(enc_hook=_stand_in).encode

@@ -21,10 +21,11 @@ def of_unread(output: DefaultHookOutput, read: frozenset[str]) -> Iterator[str]:
             yield f"hookSpecificOutput.{name} changes nothing; this event reads {', '.join(sorted(read))}"
 
 
-def of_asking(output: DefaultHookOutput) -> Iterator[str]:
+def on_asking(output: DefaultHookOutput) -> str | None:
     """The decision that is reserved for later."""
     if HookDecision.ASK in (output.decision, output.hook_specific_output.get("permissionDecision")):
-        yield "'ask' asks nobody and counts as allow; to refuse answer deny"
+        return "'ask' asks nobody and counts as allow; to refuse answer deny"
+    return None
 
 
 def on_synthetic_response(output: DefaultHookOutput) -> str | None:

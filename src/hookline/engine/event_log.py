@@ -18,6 +18,7 @@ from hookline.contract.results import (
 from hookline.engine.aggregator import overridden
 from hookline.engine.event_table import EVENT_TABLE, ONLY_WATCHES
 from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
+from hookline.engine.interpret import process_common_hook_output_fields
 from hookline.log import HookLogger
 
 # A thousand hooks that do not match are the ordinary course of things, and worth one record.
@@ -59,16 +60,13 @@ class EventLog:
                 **_who(hook),
             )
 
-    def fired(
-        self, result: AggregatedHookResult, processed: ProcessedHookResult, fire_id: str, subject: str | None
-    ) -> None:
+    def fired(self, result: AggregatedHookResult, fire_id: str, subject: str | None) -> None:
         """Says what every hook did, what came of all of them together, and what their authors should know."""
         if result.plan is not None:
             advise = EVENT_TABLE[result.plan.event].advise
             fired = _Fired(
                 plan=result.plan,
                 result=result,
-                processed=processed,
                 # What the caller may go on to change is read now.
                 changed=tuple(result.effect) if result.effect else (),
                 advice=[advise(one.output) if one.output else [] for one in result.results],
@@ -115,7 +113,6 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
 
     plan: HookExecutionPlan
     result: AggregatedHookResult
-    processed: ProcessedHookResult
     changed: tuple[str, ...]
     """The names of what the caller goes on with in another form."""
     advice: list[list[str]]
@@ -156,11 +153,11 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
                 _advise_of_useless_block(log, result, common)
 
     def _tell_event(self, log: HookLogger, common: Mapping[str, Any]) -> None:
-        result, processed = self.result, self.processed
+        result, processed = self.result, process_common_hook_output_fields(self.result)
         count = len(result.results)
         good = sum(hook_result.success for hook_result in result.results)
         log.debug(
-            f"{self.plan.event}{f' {self.subject}' if self.subject else ''}: {self._verdict()}"
+            f"{self.plan.event}{f' {self.subject}' if self.subject else ''}: {self._verdict(processed)}"
             f" ({_health(result)}, {result.total_duration:.1f} ms)",
             kind="event",
             **common,
@@ -176,12 +173,12 @@ class _Fired(msgspec.Struct, frozen=True, kw_only=True):
             suppressOutput=processed.suppress_output,
         )
 
-    def _verdict(self) -> str:
+    def _verdict(self, processed: ProcessedHookResult) -> str:
         """What comes of the event, in a few words."""
         if EVENT_TABLE[self.plan.event].only_watches:
             return "goes on"
-        if self.processed.should_stop:
-            return f"stops the agent: {self.processed.stop_reason}"
+        if processed.should_stop:
+            return f"stops the agent: {processed.stop_reason}"
         if _blocks(self.result) and self.result.final_output is not None:
             return f"blocked: {self.result.final_output.get_effective_reason()}"
         return f"goes on with another {', '.join(self.changed)}" if self.changed else "goes on"

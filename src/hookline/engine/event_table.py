@@ -11,8 +11,8 @@ from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.engine._advice import (
     Advice,
     no_advice,
-    of_asking,
     of_unread,
+    on_asking,
     on_response_text,
     on_synthetic_response,
     on_tool_config,
@@ -78,11 +78,12 @@ class EventRow:
         if self.only_watches:
             has_more = bool(output.hook_specific_output.keys() - {"hookEventName"})
             return [ONLY_WATCHES] if has_more or output.should_stop_execution() else []
-        if not output.hook_specific_output:
-            # As most answers are; nothing else can be misread.
-            return list(of_asking(output))
-        particular = self.advice(output)
-        return [*of_unread(output, self.reads), *of_asking(output), *([particular] if particular else [])]
+        asking = on_asking(output)
+        said = [asking] if asking else []
+        if output.hook_specific_output:  # as few answers have
+            particular = self.advice(output)
+            said += [*of_unread(output, self.reads), *([particular] if particular else [])]
+        return said
 
 
 EVENT_TABLE: Mapping[HookEventName, EventRow] = {

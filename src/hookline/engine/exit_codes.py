@@ -47,9 +47,9 @@ def read_outcome(hook: HookEntry, outcome: ChildOutcome, stdin: bytes, *, can_bl
 
 def blocked_by_failure(result: HookExecutionResult, *, is_cut: bool = False) -> HookExecutionResult:
     """The result as a deny, if the hook failed, or said more than is read, and its onError is block."""
-    has_answered = result.success and not is_cut
-    is_block = result.output is not None and result.output.is_blocking_decision()
-    if result.hook.on_error is not OnError.BLOCK or has_answered or is_block:
+    if result.hook.on_error is not OnError.BLOCK or (result.success and not is_cut):
+        return result
+    if result.output is not None and result.output.is_blocking_decision():
         return result
     how = "printed more than is read" if result.success else show_ending(result)
     reason = f"{result.hook.label} {how}, and its onError is block"

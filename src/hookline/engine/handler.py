@@ -1,4 +1,4 @@
-"""Fires events: plan, build the input, run, merge, read the common fields, log; a fault of ours never gets out."""
+"""Fires events: plan, build the input, run, merge, log; a fault of ours never gets out."""
 
 import os
 import time
@@ -26,7 +26,6 @@ from hookline.engine._mediation import answer
 from hookline.engine.aggregator import HookAggregator
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.interpret import process_common_hook_output_fields
 from hookline.engine.planner import HookPlanner
 from hookline.engine.runner import HookRunner
 from hookline.log import HookLogger
@@ -178,8 +177,7 @@ class HookEventHandler:
                 self._event_log.cancelled(plan, subject)
             raise
         try:
-            processed = process_common_hook_output_fields(result)
-            self._event_log.fired(result, processed, os.urandom(5).hex(), subject)
+            self._event_log.fired(result, os.urandom(5).hex(), subject)
         except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
             self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
         if self._observer is not None:
@@ -207,7 +205,7 @@ class HookEventHandler:
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
-            "hook_event_name": name.value,
+            "hook_event_name": str(name),
             "transcript_path": self._facts.get_transcript_path(),
         }
         # Whoever asks for an event on the bus has no say over the facts.

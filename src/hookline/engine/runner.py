@@ -1,7 +1,7 @@
 """Plan → results, in plan order."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -21,21 +21,23 @@ class HookRunner:
         self,
         *,
         limits: ChildLimits | None = None,
-        environ: Callable[[], Mapping[str, str]] | None = None,
+        environ: Mapping[str, str] | None = None,
+        passes_on: Callable[[str], bool] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
     ) -> None:
         """Takes what it needs to know.
 
         Args:
             limits: how much a hook may write, and how many may run.
-            environ: what hooks inherit; this program's own environment if not given.
+            environ: what hooks inherit, as it is when they start; this program's own environment if not given.
+            passes_on: which variables of it, by their names; all if not given.
             on_end: is told of each hook that ends, while others may still run.
         """
         self._limits = limits or ChildLimits()
-        self._environ = environ or snapshots_of(os.environ)
+        self._environ = snapshots_of(os.environ if environ is None else environ, passes_on)
         self._on_end = on_end
         # Where hooks run, the environment around them, and the one that they get: replaced as a whole, for threads.
-        self._inherited: tuple[str | None, Mapping[str, str], Mapping[str, str]] = (None, {}, {})
+        self._inherited: tuple[str, Mapping[str, str] | None, Mapping[str, str]] = ("", None, {})
 
     async def execute_hooks_parallel(
         self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
@@ -77,9 +79,9 @@ class HookRunner:
         """What every hook finds in its environment; the same object while nothing changes, as it is encoded once."""
         last_cwd, last, environment = self._inherited
         now = self._environ()
-        if cwd != last_cwd or now != last:
-            environment = {**_possible(now), **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-            self._inherited = cwd, dict(now), environment
+        if now is not last or cwd != last_cwd:
+            environment = {**now, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            self._inherited = cwd, now, environment
         return environment
 
 
@@ -96,33 +98,37 @@ def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) 
     return ChildJob(command=hook.command or "", stdin=stdin, cwd=cwd, env=env, timeout_ms=hook.timeout_ms)
 
 
-def snapshots_of(environ: Mapping[str, str]) -> Callable[[], Mapping[str, str]]:
-    """Gives the environment as it is at each call, as a plain dictionary that is not to be changed."""
-    known: dict[bytes, bytes] | None = None
-    plain: dict[str, str] = {}
+def snapshots_of(
+    environ: Mapping[Any, Any], passes_on: Callable[[str], bool] | None = None
+) -> Callable[[], Mapping[str, str]]:
+    """Gives what is passed on of an environment as it is at each call: the same object while nothing has changed."""
+    # os.environ decodes every variable at every look; its own bytes are compared in a microsecond.
+    data: Mapping[Any, Any] = getattr(environ, "_data", environ) if isinstance(environ, type(os.environ)) else environ
+    # What it was, and what was made of that: replaced as a whole, for threads.
+    last: tuple[Mapping[Any, Any] | None, Mapping[str, str]] = (None, {})
 
     def snapshot() -> Mapping[str, str]:
-        nonlocal known, plain
-        # os.environ decodes every variable at every look; its own bytes are compared in a microsecond.
-        data = getattr(environ, "_data", None)
-        if not isinstance(data, dict):
-            return dict(environ)
+        nonlocal last
+        known, passed_on = last
         if data != known:
             # Read from a copy, because another thread may change it meanwhile.
-            known = data.copy()
-            plain = {os.fsdecode(name): os.fsdecode(value) for name, value in known.items()}
-        return plain
+            known = dict(data)
+            passed_on = {name: value for name, value in _possible(known) if passes_on is None or passes_on(name)}
+            last = known, passed_on
+        return passed_on
 
     return snapshot
 
 
-def _possible(environ: Mapping[Any, Any]) -> dict[str, str]:
-    """The environment without what none can hold: one odd entry that a program gives must not cost every guard."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if isinstance(name, str) and isinstance(value, str) and name and not {"=", "\0"} & {*name} and "\0" not in value
-    }
+def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """What an environment can hold, as text: one odd entry that a program gives must not cost every guard."""
+    for name, value in environ.items():
+        if isinstance(name, bytes) and isinstance(value, bytes):
+            name, value = os.fsdecode(name), os.fsdecode(value)  # noqa: PLW2901
+        if not isinstance(name, str) or not isinstance(value, str):
+            continue
+        if name and not {"=", "\0"} & {*name} and "\0" not in value:
+            yield name, value
 
 
 def _is_runnable(hook: HookEntry) -> bool:
