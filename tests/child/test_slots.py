@@ -1,4 +1,8 @@
 import asyncio
+import sys
+import threading
+from collections import deque
+from typing import Any
 
 from hookline.child.slots import Slots
 
@@ -6,7 +10,15 @@ from hookline.child.slots import Slots
 def test_slots_are_taken_up_to_the_limit() -> None:
     """Below the limit nobody waits."""
     slots = Slots()
-    assert [slots.try_take(2), slots.try_take(2), slots.try_take(2), slots.taken] == [True, True, False, 2]
+    assert [slots.try_take("a", 2), slots.try_take("b", 2), slots.try_take("c", 2), slots.taken] == [
+        True,
+        True,
+        False,
+        2,
+    ]
+    slots.give_back("a")
+    slots.give_back("a")
+    assert [slots.try_take("c", 2), slots.try_take("d", 2), slots.taken] == [True, False, 2]
 
 
 def test_who_waits_longest_is_next() -> None:
@@ -16,15 +28,15 @@ def test_who_waits_longest_is_next() -> None:
         slots, order = Slots(), list[str]()
 
         async def take(name: str) -> None:
-            await slots.take(1)
+            await slots.take(name, 1)
             order.append(name)
-            slots.give_back()
+            slots.give_back(name)
 
-        await slots.take(1)
+        await slots.take("first", 1)
         waiting = [asyncio.create_task(take(name)) for name in "abc"]
         await asyncio.sleep(0)
-        slots.give_back()
-        assert not slots.try_take(1)
+        slots.give_back("first")
+        assert not slots.try_take("newcomer", 1)
         await asyncio.gather(*waiting)
         return [*order, str(slots.taken)]
 
@@ -36,10 +48,10 @@ def test_a_cancelled_waiter_passes_its_turn_on() -> None:
 
     async def main() -> int:
         slots = Slots()
-        await slots.take(1)
-        first, second = (asyncio.create_task(slots.take(1)) for _ in range(2))
+        await slots.take("a", 1)
+        first, second = (asyncio.create_task(slots.take(name, 1)) for name in "bc")
         await asyncio.sleep(0)
-        slots.give_back()
+        slots.give_back("a")
         first.cancel()
         await second
         return slots.taken
@@ -50,16 +62,16 @@ def test_a_cancelled_waiter_passes_its_turn_on() -> None:
 def test_a_waiter_whose_loop_was_closed_is_passed_over() -> None:
     """A loop that is gone holds no place in the line."""
     slots = Slots()
-    assert slots.try_take(1)
+    assert slots.try_take("a", 1)
     gone = asyncio.new_event_loop()
-    left = gone.create_task(slots.take(1))
+    left = gone.create_task(slots.take("b", 1))
     gone.run_until_complete(asyncio.sleep(0))
     gone.close()
 
     async def main() -> int:
-        waiting = asyncio.create_task(slots.take(1))
+        waiting = asyncio.create_task(slots.take("c", 1))
         await asyncio.sleep(0)
-        slots.give_back()
+        slots.give_back("a")
         await waiting
         return slots.taken
 
@@ -73,15 +85,15 @@ def test_a_higher_limit_lets_a_waiter_in() -> None:
 
     async def main() -> int:
         slots = Slots()
-        await slots.take(3)
-        await slots.take(3)
-        low = asyncio.create_task(slots.take(1))
+        await slots.take("a", 3)
+        await slots.take("b", 3)
+        low = asyncio.create_task(slots.take("c", 1))
         await asyncio.sleep(0)
-        slots.give_back()
+        slots.give_back("a")
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not low.done()
-        slots.give_back()
+        slots.give_back("b")
         await low
         return slots.taken
 
@@ -91,42 +103,42 @@ def test_a_higher_limit_lets_a_waiter_in() -> None:
 def test_a_waiter_whose_loop_has_stopped_holds_up_nobody() -> None:
     """The slot goes to the next; who was passed over finds one when its loop runs again."""
     slots = Slots()
-    assert slots.try_take(1)
+    assert slots.try_take("a", 1)
     stopped = asyncio.new_event_loop()
-    left = stopped.create_task(slots.take(1))
+    left = stopped.create_task(slots.take("b", 1))
     stopped.run_until_complete(asyncio.sleep(0))
 
     async def main() -> int:
-        waiting = asyncio.create_task(slots.take(1))
+        waiting = asyncio.create_task(slots.take("c", 1))
         await asyncio.sleep(0)
-        slots.give_back()
+        slots.give_back("a")
         await asyncio.wait_for(waiting, 5)
         return slots.taken
 
     assert asyncio.run(main()) == 1
-    slots.give_back()
+    slots.give_back("c")
     stopped.run_until_complete(asyncio.wait_for(left, 5))
     stopped.close()
-    assert (slots.taken, slots.try_take(1)) == (1, False)
+    assert (slots.taken, slots.try_take("d", 1)) == (1, False)
 
 
 def test_a_loop_that_stops_when_it_is_called_holds_up_nobody() -> None:
     """Who comes later sees the free slot, and calls the next in line to it."""
     slots = Slots()
-    assert slots.try_take(1)
+    assert slots.try_take("a", 1)
     stopped = asyncio.new_event_loop()
-    left = [stopped.create_task(slots.take(1)) for _ in range(2)]
+    left = [stopped.create_task(slots.take(name, 1)) for name in "bc"]
 
     async def give_back() -> None:
-        slots.give_back()
+        slots.give_back("a")
 
     stopped.run_until_complete(asyncio.sleep(0))
     stopped.run_until_complete(give_back())
     assert slots.taken == 0
-    asyncio.run(asyncio.wait_for(slots.take(1), 5))
-    slots.give_back()
+    asyncio.run(asyncio.wait_for(slots.take("d", 1), 5))
+    slots.give_back("d")
     stopped.run_until_complete(asyncio.wait_for(left[0], 5))
-    slots.give_back()
+    slots.give_back("b")
     stopped.run_until_complete(asyncio.wait_for(left[1], 5))
     stopped.close()
     assert slots.taken == 1
@@ -135,7 +147,55 @@ def test_a_loop_that_stops_when_it_is_called_holds_up_nobody() -> None:
 def test_garbage_may_give_back_a_slot_while_one_is_taken() -> None:
     """It is collected whenever Python likes, under the lock too."""
     slots = Slots()
-    assert slots.try_take(2)
+    assert slots.try_take("a", 2)
     with slots._lock:
-        slots.give_back()
+        slots.give_back("a")
     assert slots.taken == 0
+
+
+def test_a_slot_that_is_given_back_while_somebody_queues_up_is_seen() -> None:
+    """Another thread gives it back between the look at the slots and the place in the line."""
+    slots = Slots()
+    assert slots.try_take("a", 1)
+
+    class Line(deque[Any]):
+        def append(self, turn: Any) -> None:
+            slots.give_back("a")
+            super().append(turn)
+
+    slots._line = Line()
+    asyncio.run(asyncio.wait_for(slots.take("b", 1), 5))
+    assert slots.taken == 1
+
+
+def test_threads_that_fight_for_one_slot_all_get_it() -> None:
+    """Never two at once, and nobody waits for ever."""
+    slots, together, began = Slots(), list[int](), threading.Barrier(4)
+    held: set[tuple[int, int]] = set()
+
+    async def work(thread: int) -> None:
+        began.wait()
+        for turn in range(300):
+            who = thread, turn
+            if not slots.try_take(who, 1):
+                await slots.take(who, 1)
+            held.add(who)
+            together.append(len(held))
+            await asyncio.sleep(0)
+            held.discard(who)
+            slots.give_back(who)
+
+    def run(thread: int) -> None:
+        asyncio.run(asyncio.wait_for(work(thread), 30))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert (together, slots.taken) == ([1] * 4 * 300, 0)

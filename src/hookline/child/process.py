@@ -110,7 +110,7 @@ class _Batch:
         """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
         pauses = 0
         while True:
-            await SLOTS.take(_most_at_once(self.limits.max_concurrent))
+            await SLOTS.take((id(self), index), _most_at_once(self.limits.max_concurrent))
             if self.try_start(index, job, has_slot=True, is_last=pauses >= _PAUSES_ALONE):
                 return
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
@@ -119,10 +119,10 @@ class _Batch:
 
     def try_start(self, index: int, job: ChildJob, *, has_slot: bool = False, is_last: bool = False) -> bool:
         """Tries to start a job, in the slot it has or takes; False, without a slot, if it is worth trying again."""
+        slot = id(self), index
         child: RunningChild | None = None
         try:
-            has_slot = has_slot or SLOTS.try_take(self._most)
-            if not has_slot:
+            if not has_slot and not SLOTS.try_take(slot, self._most):
                 return False
             child = RunningChild(self, index, job)
             self._running.add(child)
@@ -132,8 +132,7 @@ class _Batch:
                 raise  # an interruption: what runs is ended when the batch is closed
             if child:
                 self._running.discard(child)
-            if has_slot:
-                SLOTS.give_back()
+            SLOTS.give_back(slot)
             if not isinstance(error, Exception):
                 raise
             if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
@@ -194,7 +193,7 @@ class _Batch:
             self.outcomes[child.index] = _without_output(error=reason)
         finally:
             self._running.remove(child)
-            SLOTS.give_back()
+            SLOTS.give_back((id(self), child.index))
             if not self._running and self._idle and not self._idle.done():
                 self._idle.set_result(None)
         if self._on_end is not None:
