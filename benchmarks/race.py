@@ -32,7 +32,7 @@ class Scenario:
     count: int
     size: int
     shell: str = "bash"
-    """What the workers use: bash, or - for direct execution."""
+    """What the workers use: bash, sh, or - for direct execution."""
     floor_shell: str = "bash"
     workers: tuple[str, ...] = ALL
     wishes: str = ""

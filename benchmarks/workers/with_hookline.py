@@ -50,6 +50,8 @@ async def main() -> None:
         count, size, shell, *wishes = line.split()
         job = ChildJob(command=HOOK, stdin=payload(int(size)), cwd="/", env=env, timeout_ms=60_000)
         jobs = [job] * int(count)
+        if shell == "sh":
+            os.environ["PATH"] = ""  # so that no bash is found, and plain sh is used
         with using(best if shell == "-" else with_shell):
             ticker = Ticker() if "stall" in wishes else None
             begin = time.perf_counter_ns()
