@@ -54,8 +54,7 @@ def main() -> int:
     options = parser.parse_args()
     rounds = 3 if options.quick else options.rounds
     with tempfile.TemporaryDirectory() as folder:
-        times, growth, missing = measure(Path(folder), rounds)
-        engine = measure_engine(Path(folder) / "hook", rounds)
+        times, growth, engine, missing = measure(Path(folder), rounds)
     figures = list(figures_of(times, engine))
     page = report.page(Measured(machine(), rounds, figures, with_sh(times), times, growth, missing, engine))
     if options.print or options.quick:
@@ -67,12 +66,17 @@ def main() -> int:
     return 0
 
 
-def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Times], dict[str, str]]:
-    """The times of all comparisons, those of the growth, and who was missing."""
+def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Times], dict[str, float], dict[str, str]]:
+    """The times of all comparisons, those of the growth, the figures of the engine, and who was missing."""
     workers = Workers(folder)
+    hook = folder / "hook"
+    # In the beginning, in the middle and at the end, because these, too, depend on the minute.
+    engine = measure_engine(hook, rounds)
     times = workers.run({scenario: rounds * repeats(scenario) for scenario in (*RACES, STALL, RESIDENT, *WITH_SH)})
+    engine += measure_engine(hook, rounds)
     growth = workers.run(dict.fromkeys(GROWTH, max(3, rounds // 4)))
-    return times, growth, workers.missing
+    engine += measure_engine(hook, rounds)
+    return times, growth, {name: median(run[name] for run in engine) for name in engine[0]}, workers.missing
 
 
 def repeats(scenario: Scenario) -> int:
@@ -82,15 +86,14 @@ def repeats(scenario: Scenario) -> int:
     return 2 if scenario.count <= 32 else 1
 
 
-def measure_engine(hook: Path, rounds: int) -> dict[str, float]:
-    """The figures of engine.py, each the median of several processes."""
+def measure_engine(hook: Path, rounds: int) -> list[dict[str, float]]:
+    """The figures of engine.py, from several processes."""
     print("the engine …", file=sys.stderr)
     command = [sys.executable, str(Path(__file__).with_name("engine.py")), str(hook), str(rounds)]
-    runs: list[dict[str, float]] = [
+    return [
         json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for _ in range(max(1, rounds // ROUNDS_IN_A_LIFE))
     ]
-    return {name: median(run[name] for run in runs) for name in runs[0]}
 
 
 def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Figure]:
