@@ -46,9 +46,10 @@ class HookRunner:
         stdin = stringify_json(event_input)
         cwd = str(event_input["cwd"])
         inherited = self._environment_in(cwd)
-        runnable = tuple(filter(_is_runnable, hooks))
-        jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
-        on_end = None if self._on_end is None else partial(_tell_end, self._on_end, runnable)
+        jobs = [_job(hook, stdin, cwd, inherited) for hook in hooks if _is_runnable(hook)]
+        on_end = None
+        if self._on_end is not None:
+            on_end = partial(_tell_end, self._on_end, tuple(filter(_is_runnable, hooks)))
         outcomes = iter(await run_children(jobs, limits=self._limits, on_end=on_end))
         return [
             read_outcome(hook, next(outcomes), stdin, can_block=EVENT_TABLE[hook.event].can_block)
