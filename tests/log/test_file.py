@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -257,7 +258,7 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
     (tmp_path / "file").write_text("")
     path, reason = {
         "no directory": (tmp_path / "file" / "hooks.jsonl", "Not a directory"),
-        "null character": (tmp_path / "a\0b", "embedded null byte"),
+        "null character": (tmp_path / "a\0b", "[^)]*embedded null [^)]*"),
         "full disk": (Path("/dev/full"), "No space left on device"),
     }[kind]
     if kind == "full disk" and not path.exists():
@@ -266,7 +267,8 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
     for number in range(600):
         logger.info("m", n=number)
     logger.close()
-    assert capfd.readouterr().err == f"hookline: cannot write the log {path} ({reason}); hooks run, but unrecorded\n"
+    said = re.escape(f"hookline: cannot write the log {path} ")
+    assert re.fullmatch(rf"{said}\({reason}\); hooks run, but unrecorded\n", capfd.readouterr().err)
 
 
 _FULL_THEN_FREE = """
@@ -380,6 +382,8 @@ def test_the_end_of_the_program_loses_nothing(path: Path, program: str) -> None:
 
 
 _FORK = """
+import warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 path = pathlib.Path(sys.argv[1])
 for n in range(500):
     logger.info("parent", n=n)
