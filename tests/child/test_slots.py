@@ -1,8 +1,10 @@
 import asyncio
 import sys
 import threading
-from collections import deque
+from heapq import heappush
 from typing import Any
+
+import pytest
 
 from hookline.child.slots import Slots
 
@@ -153,19 +155,120 @@ def test_garbage_may_give_back_a_slot_while_one_is_taken() -> None:
     assert slots.taken == 0
 
 
-def test_a_slot_that_is_given_back_while_somebody_queues_up_is_seen() -> None:
+def test_a_slot_that_is_given_back_while_somebody_queues_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread gives it back between the look at the slots and the place in the line."""
     slots = Slots()
     assert slots.try_take("a", 1)
 
-    class Line(deque[Any]):
-        def append(self, turn: Any) -> None:
-            slots.give_back("a")
-            super().append(turn)
+    def late(line: list[Any], waiting: Any) -> None:
+        slots.give_back("a")
+        heappush(line, waiting)
 
-    slots._line = Line()
+    monkeypatch.setattr("hookline.child.slots.heappush", late)
     asyncio.run(asyncio.wait_for(slots.take("b", 1), 5))
     assert slots.taken == 1
+
+
+def test_many_at_once_are_served_in_their_order() -> None:
+    """Who is called in vain comes back to its old place, and who tries and fails calls nobody."""
+
+    async def main() -> list[int]:
+        slots, order = Slots(), list[int]()
+
+        async def work(number: int) -> None:
+            if not slots.try_take(number, 4):
+                await slots.take(number, 4)
+            order.append(number)
+            await asyncio.sleep(0.001)
+            slots.give_back(number)
+
+        await asyncio.gather(*map(work, range(40)))
+        return order
+
+    assert asyncio.run(main()) == list(range(40))
+
+
+def test_newcomers_do_not_starve_who_waits() -> None:
+    """However many come, the first is served first."""
+
+    async def main() -> int:
+        slots, ticks = Slots(), 0
+        await slots.take("a", 1)
+        waiting = asyncio.create_task(slots.take("b", 1))
+        await asyncio.sleep(0)
+        newcomers = set[asyncio.Task[None]]()
+        while not waiting.done() and ticks < 100:
+            ticks += 1
+            for holder in tuple(slots._holders):
+                slots.give_back(holder)
+            newcomers |= {asyncio.create_task(slots.take((ticks, number), 1)) for number in range(3)}
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        for newcomer in newcomers:
+            newcomer.cancel()
+        return ticks
+
+    assert asyncio.run(main()) <= 2
+
+
+def test_who_waits_behind_a_low_limit_gets_all_that_is_free() -> None:
+    """Once the one with the low limit has its slot, those behind it need not go one by one."""
+
+    async def main() -> int:
+        slots = Slots()
+        await slots.take("a", 4)
+        await slots.take("b", 4)
+        low = asyncio.create_task(slots.take("low", 1))
+        await asyncio.sleep(0)
+        high = [asyncio.create_task(slots.take(number, 4)) for number in range(3)]
+        await asyncio.sleep(0)
+        slots.give_back("a")
+        slots.give_back("b")
+        await asyncio.wait_for(asyncio.gather(low, *high), 5)
+        return slots.taken
+
+    assert asyncio.run(main()) == 4
+
+
+def test_who_gives_up_waiting_lets_those_behind_it_pass() -> None:
+    """They may have found a slot long ago, but for it."""
+
+    async def main() -> int:
+        slots = Slots()
+        await slots.take("a", 4)
+        low = asyncio.create_task(slots.take("low", 1))
+        await asyncio.sleep(0)
+        high = asyncio.create_task(slots.take("high", 4))
+        await asyncio.sleep(0)
+        assert not high.done()
+        low.cancel()
+        await asyncio.wait_for(high, 5)
+        return slots.taken
+
+    assert asyncio.run(main()) == 2
+
+
+def test_an_interrupted_call_costs_nobody_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who was about to be called is called by the next who gives something back."""
+
+    async def main() -> int:
+        slots = Slots()
+        await slots.take("a", 1)
+        waiting = asyncio.create_task(slots.take("b", 1))
+        await asyncio.sleep(0)
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio.get_running_loop(), "call_soon_threadsafe", _interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                slots.give_back("a")
+        slots.give_back("a")
+        await asyncio.wait_for(waiting, 5)
+        return slots.taken
+
+    assert asyncio.run(main()) == 1
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_threads_that_fight_for_one_slot_all_get_it() -> None:

@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import shlex
+from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -309,6 +310,55 @@ def test_a_changed_environment_is_seen_by_the_next_hooks(project: Path, tmp_path
     assert said(project) == f"one {project}\n"
     environ["COLOUR"] = "two"
     assert [said(project), said(tmp_path)] == [f"two {project}\n", f"two {tmp_path}\n"]
+
+
+class _Blunt(UserDict[str, str]):
+    def __eq__(self, other: object) -> bool:
+        return self.data == other.data  # type: ignore[attr-defined,no-any-return]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Computed(dict[str, str]):
+    """Has other values than it holds."""
+
+    turn = 0
+
+    def __getitem__(self, name: str) -> str:
+        return str(self.turn) if name == "COLOUR" else super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self.turn += 1
+        return iter([*super().__iter__(), "COLOUR"])
+
+    def keys(self) -> Any:
+        return list(self)
+
+
+class _Odd:
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("can't be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_environment_with_its_own_ideas_costs_no_guard(project: Path) -> None:
+    """It is asked for its variables only, never whether it is equal to something."""
+    show = [hook('echo "${COLOUR-none}"; exit 2')]
+
+    def seen(environ: Any) -> list[tuple[int | None, str]]:
+        runner = HookRunner(environ=environ)
+        results = []
+        for _ in range(2):
+            (result,) = asyncio.run(runner.execute_hooks_parallel(show, told(project)))
+            results.append((result.exit_code, result.stdout.strip()))
+            if type(environ) is dict:
+                environ["ODD"] = _Odd()
+        return results
+
+    assert seen(_Blunt(os.environ, COLOUR="red")) == [(2, "red")] * 2
+    assert seen(_Computed(os.environ)) == [(2, "1"), (2, "2")]
+    assert seen({**os.environ, "ODD": _Odd()}) == [(2, "none")] * 2
 
 
 def test_whoever_watches_cannot_break_a_run(project: Path) -> None:

@@ -164,7 +164,7 @@ class _Batch:
 
     def close(self) -> None:
         """Lets go of the loop; what still runs, because the loop was closed or interrupted, goes to the reaper."""
-        self._idle = None
+        idle, self._idle = self._idle, None
         if self._alarm:
             self._alarm.cancel()
         try:
@@ -173,6 +173,10 @@ class _Batch:
         finally:
             if self.inputs:
                 self.inputs.close()
+            if idle is None or not idle.done():
+                # An interruption may have come between the taking of a slot and the start.
+                for index in range(len(self.outcomes)):
+                    SLOTS.give_back((id(self), index))
 
     def wake_at(self, when: float) -> None:
         """Sees to it that what is due at that monotonic time is done then, if the batch still exists."""
@@ -192,8 +196,9 @@ class _Batch:
             reason = f"what became of the hook is not known: {error!r}"
             self.outcomes[child.index] = _without_output(error=reason)
         finally:
-            self._running.remove(child)
+            # First, because after an interruption what is left in the set is ended once more.
             SLOTS.give_back((id(self), child.index))
+            self._running.remove(child)
             if not self._running and self._idle and not self._idle.done():
                 self._idle.set_result(None)
         if self._on_end is not None:

@@ -1,10 +1,11 @@
 """The limit on hooks that run at the same time, for the whole program."""
 
 import asyncio
+import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Hashable
+from heapq import heapify, heappop, heappush
 
 
 class Slots:
@@ -14,6 +15,7 @@ class Slots:
     """
 
     def __init__(self) -> None:
+        self._tickets = itertools.count()
         self.start_over()
 
     def start_over(self) -> None:
@@ -21,7 +23,8 @@ class Slots:
         self._holders: set[Hashable] = set()
         # May be taken again by its own thread, when collecting garbage gives back the slot of a forgotten child.
         self._lock = threading.RLock()
-        self._line: deque[asyncio.Future[None]] = deque()
+        # A heap: who was called in vain comes back to its old place.
+        self._line: list[_Waiting] = []
 
     @property
     def taken(self) -> int:
@@ -30,8 +33,10 @@ class Slots:
 
     def try_take(self, who: Hashable, limit: int) -> bool:
         """Takes a slot if there is one below the limit and nobody has waited longer."""
+        if self._line:
+            return False
         self._holders.add(who)
-        if len(self._holders) <= limit and not self._line:
+        if len(self._holders) <= limit:
             return True
         self.give_back(who)
         return False
@@ -39,28 +44,22 @@ class Slots:
     async def take(self, who: Hashable, limit: int) -> None:
         """Takes a slot when there is one and everybody before has theirs."""
         loop = asyncio.get_running_loop()
-        first = True
+        ticket = next(self._tickets)
         while True:
             # Not under the lock: making it may collect garbage, and the slot that this gives back must be seen.
-            turn: asyncio.Future[None] = loop.create_future()
-            with self._lock:
-                if not (first and self._line):
-                    self._holders.add(who)
-                    if len(self._holders) <= limit:
-                        return
-                    self._holders.discard(who)
-                if first:
-                    self._line.append(turn)
-                else:
-                    self._line.appendleft(turn)
-            first = False
+            waiting: _Waiting = ticket, loop.create_future()
             try:
-                if len(self._holders) < limit:
-                    # One was given back meanwhile, or whoever was called to it is on a loop that has stopped since.
+                is_taken = self._take_or_queue(who, limit, waiting)
+                if self._line and len(self._holders) < limit:
+                    # There is one more; or it was given back meanwhile, or who was called to it is on a loop that has
+                    # stopped since.
                     self._call_next()
-                await turn
+                if is_taken:
+                    return
+                await waiting[1]
             except BaseException:
-                self._leave_line(turn)
+                self._leave_line(waiting)
+                self.give_back(who)
                 raise
 
     def give_back(self, who: Hashable) -> None:
@@ -69,27 +68,47 @@ class Slots:
         if self._line:
             self._call_next()
 
-    def _leave_line(self, turn: asyncio.Future[None]) -> None:
+    def _take_or_queue(self, who: Hashable, limit: int, waiting: "_Waiting") -> bool:
         with self._lock:
-            if turn in self._line:
-                self._line.remove(turn)
-                return
-        self._call_next()
+            if not self._line or waiting < self._line[0]:
+                self._holders.add(who)
+                if len(self._holders) <= limit:
+                    return True
+                self._holders.discard(who)
+            heappush(self._line, waiting)
+            return False
+
+    def _leave_line(self, waiting: "_Waiting") -> None:
+        with self._lock:
+            if waiting in self._line:
+                self._line.remove(waiting)
+                heapify(self._line)
 
     def _call_next(self) -> None:
-        while True:
-            with self._lock:
-                if not self._line:
-                    return
-                turn = self._line.popleft()
-            loop = turn.get_loop()
+        while self._line:
+            first: _Waiting | None = None
             try:
-                loop.call_soon_threadsafe(_wake, turn)
+                with self._lock:
+                    if not self._line:
+                        return
+                    first = self._line[0]
+                    heappop(self._line)
+                loop = first[1].get_loop()
+                loop.call_soon_threadsafe(_wake, first[1])
             except RuntimeError:
                 continue  # its loop was closed while it waited
+            except BaseException:
+                # An interruption of ours must not cost it its place.
+                if first and first not in self._line:
+                    heappush(self._line, first)
+                raise
             # One that has stopped looks for a slot when it runs again; meanwhile the slot is for the next.
             if loop.is_running():
                 return
+
+
+# Its number, and what it waits for.
+_Waiting = tuple[int, asyncio.Future[None]]
 
 
 def _wake(turn: asyncio.Future[None]) -> None:

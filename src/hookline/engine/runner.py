@@ -106,14 +106,20 @@ def snapshots_of(
     # os.environ decodes every variable at every look; its own bytes are compared in a microsecond.
     data: Mapping[Any, Any] = getattr(environ, "_data", environ) if isinstance(environ, type(os.environ)) else environ
     # What it was, and what was made of that: replaced as a whole, for threads.
-    last: tuple[Mapping[Any, Any] | None, Mapping[str, str]] = (None, {})
+    last: tuple[dict[Any, Any] | None, Mapping[str, str]] = (None, {})
 
     def snapshot() -> Mapping[str, str]:
         nonlocal last
         known, passed_on = last
-        if data != known:
+        # What is no plain dictionary may have its own idea of being equal.
+        now = data if type(data) is dict else dict(data)
+        try:
+            has_changed = known is None or now != known
+        except Exception:  # noqa: BLE001 - foreign code: an odd entry that can't be compared must not cost every guard
+            has_changed = True
+        if has_changed:
             # Read from a copy, because another thread may change it meanwhile.
-            known = dict(data)
+            known = dict(now)
             passed_on = {name: value for name, value in _possible(known) if passes_on is None or passes_on(name)}
             last = known, passed_on
         return passed_on
