@@ -5,8 +5,9 @@ import fcntl
 import os
 import select
 import signal
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any
 
 _SMALLEST_PIPE_BYTES = select.PIPE_BUF
 _USUAL_PIPE_BYTES = 1 << 16
@@ -21,8 +22,11 @@ class SharedInputs:
 
     def __init__(self, inputs: Iterable[bytes]) -> None:
         self._fds: dict[int, int] = {}
-        large = Counter(id(data) for data in inputs if len(data) > _USUAL_PIPE_BYTES)
-        self._shared = {key for key, times in large.items() if times > 1} if hasattr(os, "memfd_create") else set()
+        self._shared: set[int] = set()
+        seen: set[int] = set()
+        for data in inputs:
+            if len(data) > _USUAL_PIPE_BYTES and hasattr(os, "memfd_create"):
+                (self._shared if id(data) in seen else seen).add(id(data))
 
     def close(self) -> None:
         """Gives the memory back."""
@@ -34,13 +38,15 @@ class SharedInputs:
         if id(data) not in self._shared:
             return 0
         lent = 0
-        with contextlib.suppress(OSError):  # what goes wrong with it, goes right by writing
+        try:
             source = self._fds.get(id(data))
             if source is None:
                 source = self._fds[id(data)] = os.memfd_create("hookline-input", os.MFD_CLOEXEC)
                 os.write(source, data)
-            while now := os.splice(source, feed, len(data) - lent, offset_src=lent):
+            while lent < len(data) and (now := os.splice(source, feed, len(data) - lent, offset_src=lent)):
                 lent += now
+        except OSError:
+            pass  # what goes wrong with it, goes right by writing
         return lent
 
 
@@ -85,12 +91,14 @@ def _write(feed: int, rest: memoryview) -> memoryview:
 
 def _without_sigpipe() -> contextlib.AbstractContextManager[None]:
     """Python ignores SIGPIPE, but a program may have taken it back: then a hook that does not read would end it."""
-    if signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:
+    if _getsignal(signal.SIGPIPE) == signal.SIG_IGN:
         return _AS_IT_IS
     return _sigpipe_blocked()
 
 
 _AS_IT_IS = contextlib.nullcontext()
+# What it is made of: itself it looks for a name for every answer, which takes longer than the write.
+_getsignal: Callable[[int], Any] = getattr(import_module("_signal"), "getsignal", signal.getsignal)
 
 
 @contextlib.contextmanager
@@ -113,6 +121,7 @@ def _take_sigpipe() -> None:
 
 
 def _enlarge(feed: int, wanted: int) -> None:
-    # An unprivileged user may have a few large pipes only; a small one works too, in more turns.
-    with contextlib.suppress(OSError, AttributeError):
+    try:  # noqa: SIM105 - costs nothing
         fcntl.fcntl(feed, fcntl.F_SETPIPE_SZ, min(wanted, _LARGEST_PIPE_BYTES))
+    except (OSError, AttributeError):
+        pass  # an unprivileged user may have a few large pipes only; a small one works too, in more turns
