@@ -84,8 +84,8 @@ def repeats(scenario: Scenario) -> int:
     if scenario.count == 1:
         return 6
     if scenario.count <= 8:
-        return 4
-    return 3 if scenario.count <= 32 else 1
+        return 3
+    return 2 if scenario.count <= 32 else 1
 
 
 def measure_engine(hook: Path, rounds: int) -> list[dict[str, float]]:

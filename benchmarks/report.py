@@ -66,7 +66,7 @@ class Measured:
 def page(run: Measured) -> str:
     """The generated part of docs/performance.md."""
     lines = [
-        f"Measured on: {run.machine}. {run.rounds} rounds, six times that for one hook, four times for 8, three for 32.",
+        f"Measured on: {run.machine}. {run.rounds} rounds, six times that for one hook, three for 8, two for 32.",
         "",
     ]
     lines += [f"Left out: {name}, because {reason}." for name, reason in run.missing.items()]
