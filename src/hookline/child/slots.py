@@ -6,6 +6,14 @@ import os
 import threading
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+
+class _Waiting(NamedTuple):
+    ticket: int
+    turn: asyncio.Future[None]
+    """Is done when it is called."""
+    limit: int
 
 
 class Slots:
@@ -47,16 +55,15 @@ class Slots:
         ticket = next(self._tickets)
         while True:
             # Not under the lock: making it may collect garbage, and the slot that this gives back must be seen.
-            waiting: _Waiting = ticket, loop.create_future()
+            waiting = _Waiting(ticket, loop.create_future(), limit)
             try:
-                is_taken = self._take_or_queue(who, limit, waiting)
-                if self._line and len(self._holders) < limit:
-                    # There is one more; or it was given back meanwhile, or who was called to it is on a loop that has
-                    # stopped since.
-                    self._call_next()
+                is_taken = self._take_or_queue(who, waiting)
+                # There may be one more; or it was given back meanwhile, or who was called to it is on a loop that has
+                # stopped since.
+                self._call_next()
                 if is_taken:
                     return
-                await waiting[1]
+                await waiting.turn
             except BaseException:
                 self._leave_line(waiting)
                 self.give_back(who)
@@ -68,47 +75,45 @@ class Slots:
         if self._line:
             self._call_next()
 
-    def _take_or_queue(self, who: Hashable, limit: int, waiting: "_Waiting") -> bool:
+    def _take_or_queue(self, who: Hashable, waiting: _Waiting) -> bool:
         with self._lock:
             if not self._line or waiting < self._line[0]:
                 self._holders.add(who)
-                if len(self._holders) <= limit:
+                if len(self._holders) <= waiting.limit:
                     return True
                 self._holders.discard(who)
             heappush(self._line, waiting)
             return False
 
-    def _leave_line(self, waiting: "_Waiting") -> None:
+    def _leave_line(self, waiting: _Waiting) -> None:
         with self._lock:
             if waiting in self._line:
                 self._line.remove(waiting)
                 heapify(self._line)
 
     def _call_next(self) -> None:
-        while self._line:
+        """Calls the first in line, if there is a slot for it."""
+        while True:
             first: _Waiting | None = None
             try:
                 with self._lock:
-                    if not self._line:
+                    if not self._line or len(self._holders) >= self._line[0].limit:
                         return
                     first = self._line[0]
                     heappop(self._line)
-                loop = first[1].get_loop()
-                loop.call_soon_threadsafe(_wake, first[1])
+                loop = first.turn.get_loop()
+                loop.call_soon_threadsafe(_wake, first.turn)
             except RuntimeError:
                 continue  # its loop was closed while it waited
             except BaseException:
                 # An interruption of ours must not cost it its place.
-                if first and first not in self._line:
-                    heappush(self._line, first)
+                with self._lock:
+                    if first and first not in self._line:
+                        heappush(self._line, first)
                 raise
             # One that has stopped looks for a slot when it runs again; meanwhile the slot is for the next.
             if loop.is_running():
                 return
-
-
-# Its number, and what it waits for.
-_Waiting = tuple[int, asyncio.Future[None]]
 
 
 def _wake(turn: asyncio.Future[None]) -> None:
