@@ -97,7 +97,7 @@ def _without_sigpipe() -> contextlib.AbstractContextManager[None]:
 
 
 _AS_IT_IS = contextlib.nullcontext()
-# What it is made of: itself it looks for a name for every answer, which takes longer than the write.
+# signal.getsignal itself looks for the name of what it finds, which takes longer than the write.
 _getsignal: Callable[[int], Any] = getattr(import_module("_signal"), "getsignal", signal.getsignal)
 
 

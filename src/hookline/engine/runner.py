@@ -129,12 +129,10 @@ def snapshots_of(
 
 def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     """What an environment can hold, as text: one odd entry that a program gives must not cost every guard."""
-    for name, value in environ.items():
-        if isinstance(name, bytes) and isinstance(value, bytes):
-            name, value = os.fsdecode(name), os.fsdecode(value)  # noqa: PLW2901
-        if not isinstance(name, str) or not isinstance(value, str):
-            continue
-        if name and not {"=", "\0"} & {*name} and "\0" not in value:
+    for entry in environ.items():
+        name, value = (os.fsdecode(part) if isinstance(part, bytes) else part for part in entry)
+        is_text = isinstance(name, str) and isinstance(value, str)
+        if is_text and name and not {"=", "\0"} & {*name} and "\0" not in value:
             yield name, value
 
 
