@@ -22,8 +22,8 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
+from hookline.formats.translator import default_hook_translator
 from hookline.log import FileSink, HookLogger
-from hookline.translate.translator import default_hook_translator
 
 SHARES = {
     "starting processes (vfork until exec)": ("fork_exec",),

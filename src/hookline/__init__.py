@@ -4,7 +4,7 @@ The parts, in the order in which an event passes through them:
 
     1. contract    the words: events, inputs, outputs, results, messages
     2. settings    where hooks come from, and which are trusted
-    3. translate   hook format ↔ google-genai
+    3. formats     hook format ↔ google-genai
     4. engine      registry → planner → runner → aggregator → handler
     5. child       one hook as a process
     6. log, bus    the record of everything, messages between parts

@@ -23,6 +23,7 @@ from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
 from hookline.errors import HookSystemNotInitializedError
+from hookline.formats.translator import default_hook_translator
 from hookline.log import FileSink, HookLogger, LogSink, Redactor, log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
@@ -30,7 +31,6 @@ from hookline.settings.merge import hooks_enabled
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
 from hookline.settings.source import SettingsSource
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
-from hookline.translate.translator import default_hook_translator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

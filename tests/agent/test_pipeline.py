@@ -11,8 +11,8 @@ from hookline.agent.pipeline import ModelAnswer, call_model
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
+from hookline.formats import sdk
 from hookline.testing import ScriptedModel, calls, says
-from hookline.translate import sdk
 
 HookScript = Callable[..., Path]
 Answers = dict[str, dict[str, Any]]

@@ -1,6 +1,6 @@
 """The conformance cases that run hooks: events through the command, requests on the bus, tools between their hooks.
 
-The translator's and the output classes' cases are in tests/translate/test_conformance.py.
+The translator's and the output classes' cases are in tests/formats/test_conformance.py.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ class Stage:
             expected = {**expected, "ran": sorted(expected["ran"])}
             actual = {**actual, "ran": sorted(actual["ran"])}
         if expected.get("methods") and actual.get("methods"):
-            # What speaks the SDK's types is asked in tests/translate/test_conformance.py.
+            # What speaks the SDK's types is asked in tests/formats/test_conformance.py.
             asked = {name: value for name, value in expected["methods"].items() if name in actual["methods"]}
             expected = {**expected, "methods": asked}
         wrong: list[str] = []

@@ -9,7 +9,7 @@ from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.contract.results import AggregatedHookResult, HookError, HookExecutionPlan, HookExecutionResult
 from hookline.engine.aggregator import HookAggregator, overridden
-from hookline.translate.outputs import BeforeModelHookOutput
+from hookline.formats.outputs import BeforeModelHookOutput
 
 BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL
 HOOK = HookEntry(event=BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")

@@ -11,7 +11,7 @@ from hookline.engine._merge import (
     merge_tool_selection,
 )
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.translate.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 
 E = HookEventName
 

@@ -22,9 +22,9 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
+from hookline.formats.translator import HookTranslatorGenAIv1
 from hookline.log import HookLogger, LogLevel, MemorySink
 from hookline.settings.load import Layer
-from hookline.translate.translator import HookTranslatorGenAIv1
 
 Fire = Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]
 

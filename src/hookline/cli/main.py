@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXIT_TERMINATED = 143
 
-# Each command is a module of this folder with `configure(parser)` and `run(given)`.
+# Each command is a module of `commands/` with `configure(parser)` and `run(given)`.
 COMMANDS: Mapping[str, str] = {
     "init": "write a commented settings file and a first hook",
     "list": "list every hook: where it stands, whether it runs, how it did",
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    command: Any = import_module(f"hookline.cli.{name}")
+    command: Any = import_module(f"hookline.cli.commands.{name}")
     parser = Parser(prog=f"hookline {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     command.configure(parser)
     return command, parser

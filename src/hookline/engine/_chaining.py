@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.translate.hook_format import overlay_llm_request
+from hookline.formats.hook_format import overlay_llm_request
 
 # What this hook was told, what it answered, and what the first hook was told → what the next one is told.
 Chain = Callable[[Mapping[str, Any], DefaultHookOutput, Mapping[str, Any]], Mapping[str, Any]]

@@ -6,7 +6,7 @@ from typing import Any
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput, text_of
 from hookline.contract.wire import trim
-from hookline.translate.hook_format import overlay_llm_request
+from hookline.formats.hook_format import overlay_llm_request
 
 Outputs = Sequence[DefaultHookOutput]
 _LayOver = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]

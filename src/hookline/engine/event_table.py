@@ -33,7 +33,7 @@ from hookline.engine._merge import (
     merge_or_decision,
     merge_tool_selection,
 )
-from hookline.translate.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 
 ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 

@@ -28,9 +28,9 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.planner import HookPlanner
 from hookline.engine.runner import HookRunner
+from hookline.formats.hook_format import is_sdk_request, is_sdk_response
+from hookline.formats.translator import HookTranslatorGenAIv1
 from hookline.log import HookLogger
-from hookline.translate.hook_format import is_sdk_request, is_sdk_response
-from hookline.translate.translator import HookTranslatorGenAIv1
 
 
 class HookEventHandler:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
 from hookline.engine.interpret import process_common_hook_output_fields
-from hookline.translate.outputs import (
+from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
 )
-from hookline.translate.request import append_system_note
-from hookline.translate.response import replace_response_text
-from hookline.translate.tool_config import read_tool_config, to_hook_tool_config
+from hookline.formats.request import append_system_note
+from hookline.formats.response import replace_response_text
+from hookline.formats.tool_config import read_tool_config, to_hook_tool_config
 from hookline.triggers._fire import report
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
-    from hookline.translate.sdk import GenerateContentResponse
+    from hookline.formats.sdk import GenerateContentResponse
 
 Made = TypeVar("Made")
 

@@ -1,0 +1,60 @@
+"""The options that say which records are wanted."""
+
+import argparse
+import re
+import time
+from datetime import datetime
+
+from hookline.cli.event_argument import event_of
+from hookline.cli.numbers import milliseconds
+from hookline.contract.events import HookDecision
+from hookline.contract.wire import utc_timestamp
+from hookline.errors import UsageError
+from hookline.log.reader import LogQuery
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def add_filter_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what both `log` and `stats` can be asked for."""
+    parser.add_argument("--event", metavar="EVENT", help="records of this event")
+    parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
+    parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
+    parser.add_argument("--session", metavar="ID", help="of this session")
+    parser.add_argument("--since", metavar="WHEN", help="not older than 90s, 10m, 2h, 7d, or 2025-02-18[T16:30]")
+
+
+def add_run_filters(parser: argparse.ArgumentParser) -> None:
+    """Adds what only single runs can be asked for."""
+    decisions = [decision.value for decision in HookDecision]
+    parser.add_argument("--decision", choices=decisions, help="hooks that decided this; block and deny are one")
+    parser.add_argument("--failures", action="store_true", help="hooks that failed; a deny is not a failure")
+    parser.add_argument(
+        "--slower-than", metavar="MS", type=milliseconds, help="hooks that took more than these milliseconds"
+    )
+
+
+def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> LogQuery:
+    """The query that the options ask for."""
+    return LogQuery(
+        event=event_of(given.event).value if given.event is not None else None,
+        tool=given.tool,
+        hook=given.hook,
+        session=given.session,
+        since=_since(given.since) if given.since is not None else None,
+        decision=getattr(given, "decision", None),
+        failures=getattr(given, "failures", False),
+        slower_than_ms=getattr(given, "slower_than", None),
+        kinds=kinds,
+    )
+
+
+def _since(given: str) -> str:
+    if age := _AGE.fullmatch(given.strip()):
+        return utc_timestamp(max(0.0, time.time() - float(age[1]) * _UNITS_S[age[2]]))
+    try:
+        # Without a zone it is the reader's own clock.
+        return utc_timestamp(max(0.0, datetime.fromisoformat(given.strip()).timestamp()))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--since {given} is no time; write 10m, 2h, 7d or 2025-02-18T16:30") from error

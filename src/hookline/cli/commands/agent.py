@@ -1,0 +1,152 @@
+"""`hookline agent`: a small coding agent whose every step goes through the hooks."""
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from hookline.agent.events import Note
+from hookline.agent.loop import DEFAULT_MAX_TURNS
+from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.model import Model
+from hookline.agent.toolbox import default_toolbox
+from hookline.cli.main import EXIT_TERMINATED
+from hookline.cli.numbers import at_least
+from hookline.cli.options import add_settings_options, require_project
+from hookline.cli.terminal.approval import ask, refuse
+from hookline.cli.terminal.output import OUTPUTS, Output
+from hookline.cli.terminal.session import make_session, open_model, past_session
+from hookline.contract.events import SessionEndReason, SessionStartSource
+from hookline.errors import HooklineError, MissingExtraError, UsageError
+
+_EXAMPLES = """\
+examples:
+  hookline agent                                         talk to it in a terminal
+  hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
+  git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
+  hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
+
+exit codes:
+  0  the agent answered, or a hook stopped it    1  it failed, or the model did    130  Ctrl-C    143  SIGTERM
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the description and the options."""
+    parser.description = "Run a small coding agent whose every tool call and model call goes through your hooks."
+    parser.epilog = _EXAMPLES
+    parser.add_argument("--prompt", metavar="TEXT", help="answer this and exit (default: talk, or read a pipe)")
+    parser.add_argument(
+        "--headless", action="store_true", help="never ask anything; what would need approval is refused"
+    )
+    parser.add_argument("--yes", action="store_true", help="approve every tool call (hooks still need your trust)")
+    parser.add_argument(
+        "--model",
+        default="gemini",
+        metavar="MODEL",
+        help="gemini, gemini:NAME (with GEMINI_API_KEY set), or replay:FILE (default: gemini)",
+    )
+    parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file that replay:FILE takes")
+    parser.add_argument(
+        "--output", choices=tuple(OUTPUTS), default="text", help="what is printed: text (default), or JSON for programs"
+    )
+    parser.add_argument(
+        "--resume", nargs="?", const="", metavar="ID", help="go on with a session (default: the project's latest one)"
+    )
+    parser.add_argument("--session-id", metavar="ID", help="the session's id; one is made if it is not given")
+    parser.add_argument(
+        "--max-turns",
+        type=at_least(1),
+        default=DEFAULT_MAX_TURNS,
+        metavar="N",
+        help=f"how many model calls one prompt may take (default: {DEFAULT_MAX_TURNS})",
+    )
+    add_settings_options(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs the agent in the mode that the options and the terminal ask for."""
+    require_project(given)
+    prompt = _prompt(given)
+    # `asyncio.run` cancels on the first Ctrl-C and leaves at the second; cancelling ends hooks and tools with
+    # their groups.
+    try:
+        return asyncio.run(_talk(given) if prompt is None else _answer(given, prompt))
+    except asyncio.CancelledError:
+        return EXIT_TERMINATED
+
+
+def _prompt(given: argparse.Namespace) -> str | None:
+    """What to answer; None when a person at a terminal is to be asked."""
+    prompt = given.prompt
+    if prompt is None and not sys.stdin.isatty():
+        # Without the end of the last line, so that hooks are told the same as with --prompt.
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
+    if prompt is None:
+        if given.headless or given.output != "text" or not sys.stdout.isatty():
+            raise UsageError("there is nothing to answer; give --prompt TEXT, or pipe the prompt in")
+        return None
+    if not prompt.strip():
+        raise UsageError("the prompt is empty; give --prompt TEXT, or pipe the prompt in")
+    return str(prompt)
+
+
+async def _talk(given: argparse.Namespace) -> int:
+    try:
+        import prompt_toolkit  # noqa: F401, PLC0415 - a terminal's libraries are slow to load
+        import rich  # noqa: F401, PLC0415 - the same
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "agent") from error
+    from hookline.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - the same
+
+    return await run_interactive(given)
+
+
+async def _answer(given: argparse.Namespace, prompt: str) -> int:
+    _cancel_on_sigterm()
+    output = OUTPUTS[given.output]()
+    try:
+        model = open_model(given, on_retry=lambda text: output.listen(Note(text=text)))
+        try:
+            await _answer_with(given, prompt, model, output)
+        finally:
+            await model.aclose()
+    except HooklineError as error:
+        output.failed(str(error))
+        raise
+    return 0
+
+
+async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, output: Output) -> None:
+    past = past_session(given)
+    toolbox = default_toolbox()
+    session = make_session(
+        given,
+        model=model,
+        toolbox=toolbox,
+        listener=output.listen,
+        approve=refuse if given.headless or not sys.stdin.isatty() else ask,
+        session_id=given.session_id,
+        past=past,
+    )
+    agent = session.agent
+    servers = await connect_mcp_servers(session.config, toolbox, output.listen)
+    try:
+        agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
+        await agent.run(prompt)
+    except asyncio.CancelledError:
+        await agent.abandon()
+        raise
+    except HooklineError:
+        await agent.close(SessionEndReason.OTHER)
+        raise
+    else:
+        await agent.close()
+    finally:
+        await servers.aclose()
+
+
+def _cancel_on_sigterm() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

@@ -1,0 +1,78 @@
+"""`hookline completion`: what a shell needs to complete our commands, options, events, hooks and tools."""
+
+import argparse
+import json
+import sys
+
+from hookline.cli.commands._complete import candidates
+from hookline.errors import UsageError
+
+# Each asks this very command for the words that fit, so that it knows every command, and the hooks of this project.
+_SCRIPTS = {
+    "bash": """\
+# To try it: eval "$(hookline completion bash)"   To keep it: put that line into ~/.bashrc.
+_hookline() {
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        COMPREPLY+=("$(printf %q "$word")")
+    done < <(printf '%s\\0' "${COMP_WORDS[@]:1:COMP_CWORD}" | hookline completion --words 2>/dev/null)
+}
+complete -o default -F _hookline hookline
+""",
+    "zsh": """\
+#compdef hookline
+# To try it: eval "$(hookline completion zsh)"   To keep it: put that line into ~/.zshrc, after compinit.
+_hookline() {
+    local -a found
+    found=("${(@f)$(printf '%s\\0' "${(@)words[2,CURRENT]}" | hookline completion --words 2>/dev/null)}")
+    if [[ -n ${found[1]} ]]; then
+        compadd -a found
+    else
+        _files
+    fi
+}
+compdef _hookline hookline
+""",
+    "fish": """\
+# To try it: hookline completion fish | source   To keep it: save it as ~/.config/fish/completions/hookline.fish.
+function __hookline_words
+    set -l typed (commandline -opc) (commandline -ct)
+    printf '%s\\0' $typed[2..-1] | hookline completion --words 2>/dev/null
+end
+complete -c hookline -a '(__hookline_words)'
+""",
+}
+
+_EXAMPLES = """\
+examples:
+  eval "$(hookline completion bash)"        for this session; in ~/.bashrc, for all
+  eval "$(hookline completion zsh)"         in ~/.zshrc, after compinit
+  hookline completion fish | source         in ~/.config/fish/config.fish
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the description and the options."""
+    parser.description = "Print a script that lets your shell complete hookline's commands, options, events and hooks."
+    parser.epilog = _EXAMPLES
+    parser.add_argument("shell", nargs="?", choices=tuple(_SCRIPTS), help="the shell that you use")
+    parser.add_argument("--json", action="store_true", help="print it as JSON, for programs")
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="what the scripts ask: what fits in place of the last of the words on stdin, each ended by a null byte",
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the script, or the words that fit."""
+    if given.words:
+        fitting = candidates(sys.stdin.read().split("\0")[:-1])
+        print(json.dumps(fitting) if given.json else "".join(f"{word}\n" for word in fitting), end="")
+        return 0
+    if given.shell is None:
+        raise UsageError(f"which shell? hookline completion {'|'.join(_SCRIPTS)}")
+    script = _SCRIPTS[given.shell]
+    print(json.dumps({"shell": given.shell, "script": script}) if given.json else script, end="")
+    return 0

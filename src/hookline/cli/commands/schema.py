@@ -1,0 +1,46 @@
+"""`hookline schema`: the JSON Schemas of settings files, of what hooks are told and of what they may answer."""
+
+import argparse
+import json
+from typing import Any
+
+from hookline.cli.event_argument import event_of
+from hookline.contract.schema import input_schema, output_schema
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.errors import UsageError
+from hookline.settings.schema import settings_schema
+
+_EXAMPLES = """\
+examples:
+  hookline schema > settings.schema.json    then, in a settings file: "$schema": "./settings.schema.json"
+  hookline schema input BeforeTool          what a BeforeTool hook reads on stdin
+  hookline schema output                    what a hook may print on stdout
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the description and the options."""
+    parser.description = "Print a JSON Schema, for editors and for tests of your hooks."
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "what", nargs="?", choices=("settings", "input", "output"), default="settings", help="(default: settings)"
+    )
+    parser.add_argument("event", nargs="?", metavar="EVENT", help="for input: the event, such as BeforeTool")
+    parser.add_argument("--json", action="store_true", help="on one line, for programs")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the schema."""
+    print(json.dumps(_schema(given.what, given.event), indent=None if given.json else 2))
+    return 0
+
+
+def _schema(what: str, event: str | None) -> dict[str, Any]:
+    if what != "input":
+        if event is not None:
+            raise UsageError(f"the schema of {what} is the same for all events; leave {event} out")
+        return settings_schema() if what == "settings" else output_schema()
+    if event is None:
+        raise UsageError("which event? Write, for example, hookline schema input BeforeTool")
+    name = event_of(event)
+    return input_schema(name, EVENT_TABLE[name].input)

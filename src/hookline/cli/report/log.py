@@ -1,0 +1,106 @@
+"""Records of the log as people read them: a line each, or one with everything that went in and out."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hookline.cli.report.style import Style
+from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.contract.text import visible
+from hookline.engine.exit_codes import show_signal
+from hookline.log.reader import LogEntry
+
+_ID_WIDTH = 12
+_CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
+
+
+def show_entry(entry: LogEntry, style: Style) -> str:
+    """One record in one line: when, its id, and what happened."""
+    start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
+    room = max(20, screen_width() - len(start))
+    return style.dim(start) + _paint(entry, style)(cut(one_line(_told(entry)), room))
+
+
+def show_record(record: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """One record with everything in it."""
+    yield style.bold(one_line(str(record.get("message"))))
+    for title, value in _facts(record):
+        if value not in (None, "", "None"):
+            yield f"  {style.dim(f'{title:<9}')} {one_line(str(value))}"
+    for name, value in _environment(record):
+        yield f"  {style.dim('env      ')} {one_line(f'{name}={value}')}"
+    for stream in ("stdin", "stdout", "stderr", "traceback"):
+        text = record.get(stream)
+        if not isinstance(text, str):
+            continue
+        yield f"  {style.dim(f'{stream}:')}{'' if text else ' (empty)'}"
+        yield from (f"    {visible(line)}" for line in _readable(text).splitlines())
+
+
+def _told(entry: LogEntry) -> str:
+    if not entry.is_run:
+        return entry.message or ""
+    about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
+    return f"{about}: {entry.hook} {_ending(entry)}, {show_ms(entry.duration)}"
+
+
+def _ending(entry: LogEntry) -> str:
+    if entry.error is not None:
+        ending = entry.error
+    elif entry.is_block and not entry.is_failure:
+        return "denies"
+    elif entry.success:
+        ending = "ok"
+    else:
+        ending = f"failed, {show_signal(entry.signal)}" if entry.signal else f"failed, exit {entry.exit_code}"
+    return f"{ending}, and blocks" if entry.is_block else ending
+
+
+def _paint(entry: LogEntry, style: Style) -> Callable[[str], str]:
+    if entry.is_block or entry.blocked:
+        return style.bad
+    if entry.is_failure or entry.level in ("warn", "error"):
+        return style.warn
+    return str
+
+
+def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "id", record.get("id") or record.get("fire")
+    yield "time", record.get("time")
+    yield "session", record.get("session")
+    yield "event", " ".join(str(part) for part in (record.get("event"), record.get("subject")) if part)
+    yield "hook", record.get("hook")
+    yield "command", record.get("command")
+    if record.get("origin"):
+        yield "from", f"{show_place(str(record['origin']))}: {record.get('location')}"
+    if isinstance(record.get("duration"), int | float):
+        yield "took", f"{record['duration']} ms"
+    if record.get("kind") == "hook":
+        yield "exit code", record.get("exitCode")
+        yield "signal", show_signal(record["signal"]) if isinstance(record.get("signal"), int) else None
+        yield "error", record.get("error")
+        yield "decision", record.get("decision") or "none"
+        yield "cut", "yes: it wrote more than hooksConfig.outputLimit" if record.get("truncated") else None
+    yield "reason", record.get("reason")
+
+
+def _environment(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What was added to the environment: the project's directory for every hook, and the hook's own."""
+    if record.get("kind") != "hook":
+        return
+    own = record.get("env")
+    yield from own.items() if isinstance(own, dict) else ()
+    # Searched rather than parsed, as a long input is cut in the log.
+    if found := _CWD.search(str(record.get("stdin"))):
+        yield from ((name, json.loads(found[1])) for name in PROJECT_DIR_VARIABLES)
+
+
+def _readable(text: str) -> str:
+    """JSON laid out, and anything else as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, dict | list) else text

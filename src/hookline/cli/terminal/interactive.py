@@ -1,0 +1,221 @@
+"""The interactive mode of `hookline agent`: a person at a terminal talks with the agent."""
+
+import argparse
+import asyncio
+import io
+import signal
+import sys
+from collections.abc import Coroutine
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hookline.agent.approval import Approval
+from hookline.agent.events import Note
+from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.model import Model
+from hookline.agent.tool import ToolCall, ToolContext
+from hookline.agent.toolbox import default_toolbox
+from hookline.agent.transcript import PastSession
+from hookline.cli.terminal.hook_tally import HookTally, hook_lines
+from hookline.cli.terminal.keyboard import Keyboard
+from hookline.cli.terminal.permission import question, read_answer, show_call
+from hookline.cli.terminal.screen import Terminal
+from hookline.cli.terminal.session import Session, make_session, open_model, past_session
+from hookline.cli.terminal.slash import COMMANDS, command_in, show_help, show_hooks, unknown
+from hookline.contract.events import SessionEndReason, SessionStartSource
+from hookline.errors import HooklineError
+
+EXIT_INTERRUPTED = 130
+
+_Result = TypeVar("_Result")
+
+
+async def run_interactive(given: argparse.Namespace) -> int:
+    """Talks until the person leaves, and returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A model says what it likes, and not every terminal can show it.
+        sys.stdout.reconfigure(errors="replace")
+    terminal = Terminal()
+    model = open_model(given, on_retry=lambda text: terminal.listen(Note(text=text)))
+    try:
+        return await _Conversation(given, model, terminal).hold()
+    finally:
+        await model.aclose()
+
+
+class _Conversation:
+    """Reads lines and has the agent answer them; Ctrl-C ends what is running, never the conversation at once."""
+
+    def __init__(self, given: argparse.Namespace, model: Model, terminal: Terminal) -> None:
+        self._given = given
+        self._model = model
+        self._terminal = terminal
+        self._keyboard = Keyboard(tuple(COMMANDS))
+        self._toolbox = default_toolbox()
+        self._past = past_session(given)
+        self._open_session(given.session_id, self._past)
+        self._running: asyncio.Future[Any] | None = None
+        self._interrupts = 0
+        """How often Ctrl-C was pressed since the last line."""
+
+    async def hold(self) -> int:
+        """Talks, and ends the session in any case."""
+        self._watch_signals()
+        connecting = connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
+        connected = await self._until_done(connecting, "connecting to MCP servers")
+        if connected.cancelled():
+            return EXIT_INTERRUPTED
+        servers = connected.result()
+        try:
+            await self._greet()
+            self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
+            return await self._talk()
+        except BaseException:
+            await self._session.agent.abandon()
+            raise
+        finally:
+            await servers.aclose()
+
+    def _open_session(self, session_id: str | None = None, past: PastSession | None = None) -> None:
+        self._tally = HookTally(self._terminal.listen)
+        self._session: Session = make_session(
+            self._given,
+            model=self._model,
+            toolbox=self._toolbox,
+            listener=self._terminal.listen,
+            approve=self._approve,
+            session_id=session_id,
+            past=past,
+            observer=self._tally,
+        )
+
+    async def _greet(self) -> None:
+        lines = await hook_lines(self._session.config, self._tally)
+        waiting = sum(line.awaits_trust for line in lines or ())
+        hooks = "disabled" if lines is None else f"{len(lines)} configured"
+        if waiting:
+            hooks += f", {waiting} waiting for trust → hookline trust"
+        self._terminal.say(f"hookline {version('hookline')}, model {self._model.name}", "bold")
+        self._terminal.say(f"hooks: {hooks}", "yellow" if waiting else "dim")
+        resumed = f"going on with session {self._past.session_id}; " if self._past else ""
+        self._terminal.say(f"{resumed}/help shows the commands", "dim")
+
+    async def _talk(self) -> int:
+        while True:
+            try:
+                line = (await self._keyboard.read_line()).strip()
+            except EOFError:
+                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, 0)
+            except KeyboardInterrupt:
+                if self._keyboard.has_text:
+                    continue
+                self._interrupts += 1
+            else:
+                self._interrupts = 0
+                if command_in(line) in ("/quit", "/exit"):
+                    return await self._leave(SessionEndReason.EXIT, 0)
+                await self._obey(line)
+            if self._interrupts > 1:
+                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED)
+            if self._interrupts:
+                self._terminal.say("Ctrl-C once more leaves.", "dim")
+
+    async def _obey(self, line: str) -> None:
+        command = command_in(line)
+        match command:
+            case None if not line:
+                pass
+            case None:
+                await self._work(self._session.agent.run(line))
+                self._terminal.say("")
+            case "/help":
+                show_help(self._terminal.console)
+            case "/hooks":
+                show_hooks(self._terminal.console, await hook_lines(self._session.config, self._tally))
+            case "/compress":
+                await self._work(self._compress())
+            case "/clear":
+                await self._clear()
+            case _:
+                self._terminal.say(unknown(command), "yellow")
+
+    async def _compress(self) -> None:
+        answer = await self._session.agent.compress()
+        if answer is not None and answer.should_stop:
+            self._terminal.show_stop(answer.stop_reason)
+
+    async def _clear(self) -> None:
+        await self._end_session(SessionEndReason.CLEAR)
+        self._open_session()
+        self._session.agent.start(SessionStartSource.CLEAR)
+        self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
+
+    async def _leave(self, reason: SessionEndReason, code: int) -> int:
+        await self._end_session(reason)
+        return code
+
+    async def _end_session(self, reason: SessionEndReason) -> None:
+        agent = self._session.agent
+        if not await self._work(agent.close(reason), "waiting for hooks to finish"):
+            await agent.abandon()
+
+    async def _work(self, work: Coroutine[Any, Any, Any], doing: str = "thinking") -> bool:
+        """Does something that Ctrl-C can end; False when it did. An error of ours or of the model is told."""
+        done = await self._until_done(work, doing)
+        if done.cancelled():
+            self._terminal.say("Cancelled.", "yellow")
+            return False
+        try:
+            done.result()
+        except HooklineError as error:
+            self._terminal.say(f"hookline: {error}", "red")
+        return True
+
+    async def _until_done(self, work: Coroutine[Any, Any, _Result], doing: str) -> asyncio.Future[_Result]:
+        """What came of the work, also when Ctrl-C ended it; meanwhile a line says what is waited for."""
+        running = self._running = asyncio.ensure_future(work)
+        try:
+            with self._keyboard.silenced():
+                async with self._terminal.busy(doing):
+                    await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
+        finally:
+            self._running = None
+        return running
+
+    async def _approve(self, call: ToolCall, what: str) -> Approval:
+        config = self._session.config
+        context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
+        self._terminal.pause()
+        try:
+            show_call(self._terminal.console, call, what, context)
+            return read_answer(await self._keyboard.answer(question(call)))
+        except EOFError:
+            return Approval.REFUSE
+        except KeyboardInterrupt:
+            self._interrupt()
+            # Until this is cancelled, with the rest of the turn.
+            await asyncio.Event().wait()
+            return Approval.REFUSE
+        finally:
+            self._terminal.resume()
+
+    def _watch_signals(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        if task is not None:
+            # A closed terminal must not leave hooks and tools behind, which have sessions of their own.
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+            loop.add_signal_handler(signal.SIGHUP, task.cancel)
+
+    def _interrupt(self) -> None:
+        if self._keyboard.is_asking:
+            self._keyboard.interrupt()
+        elif self._running is not None:
+            self._interrupts += 1
+            self._terminal.wait_for("cancelling; Ctrl-C once more leaves at once")
+            self._running.cancel()

@@ -1,0 +1,101 @@
+"""From the options of `hookline agent` to a model and an agent; every mode starts here."""
+
+import argparse
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookline.agent.events import Listener
+from hookline.agent.hook_watch import HookWatch
+from hookline.agent.loop import Agent
+from hookline.agent.model import DEFAULT_GEMINI, GeminiModel, Model
+from hookline.agent.replay import Recorder, ReplayModel
+from hookline.agent.scheduler import Approver
+from hookline.agent.toolbox import ToolBox
+from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
+from hookline.cli.options import make_config
+from hookline.config import Config
+from hookline.contract.observer import HookObserver
+from hookline.contract.text import printable, tell
+from hookline.errors import UsageError
+from hookline.settings.decode import decode_hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """An agent and what it was made from."""
+
+    agent: Agent
+    config: Config
+
+
+def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Model:
+    """The model that `--model` names, recorded if `--record` says so; the caller closes it."""
+    kind, _, rest = given.model.partition(":")
+    project_dir = project_of(given)
+    model: Model
+    if kind == "replay" and rest:
+        model = ReplayModel(Path(rest), project_dir=project_dir)
+    elif kind == "gemini":
+        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=on_retry)
+    else:
+        raise UsageError(f"--model {given.model} is not known; give gemini, gemini:NAME or replay:FILE")
+    return Recorder(model, Path(given.record), project_dir=project_dir) if given.record else model
+
+
+def past_session(given: argparse.Namespace) -> PastSession | None:
+    """The session that `--resume` names (the project's latest one, if none), or None without it."""
+    if given.resume is None:
+        return None
+    if given.session_id:
+        raise UsageError("--resume goes on under the session's own id; leave --session-id out")
+    return find_session(given.resume or None, project_of(given))
+
+
+def make_session(
+    given: argparse.Namespace,
+    *,
+    model: Model,
+    toolbox: ToolBox,
+    listener: Listener,
+    approve: Approver | None,
+    session_id: str | None = None,
+    past: PastSession | None = None,
+    observer: HookObserver | None = None,
+) -> Session:
+    """A new session with the settings as they are now, or one that goes on from a past one.
+
+    `observer` watches the hooks in place of one that only tells the listener.
+    """
+    own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
+    path = transcript_path(own_id)
+    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=observer or HookWatch(listener))
+    _tell_unusable_hooks(config)
+    agent = Agent(
+        config=config,
+        model=model,
+        toolbox=toolbox,
+        # Approving tools is one thing, trusting hooks another: this never does the latter.
+        approve=None if given.yes else approve,
+        transcript=Transcript(path),
+        listener=listener,
+        max_turns=given.max_turns,
+        history=past.history if past is not None else (),
+    )
+    return Session(agent=agent, config=config)
+
+
+def _tell_unusable_hooks(config: Config) -> None:
+    """Says which hooks do not run because of how they are written; what is wrong with whole files was said already."""
+    if not config.get_enable_hooks():
+        return
+    for problem in decode_hooks(config.get_layers()).problems:
+        if problem.is_error and problem not in config.get_problems():
+            tell(printable(str(problem)))
+
+
+def project_of(given: argparse.Namespace) -> str:
+    """The project's directory, as `Config` spells it."""
+    return str(os.path.abspath(given.project))  # noqa: PTH100 - a path is kept as it was spelled, not resolved

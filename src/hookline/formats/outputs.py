@@ -1,0 +1,79 @@
+"""The three answers that speak the SDK's types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hookline.contract.events import HookEventName
+from hookline.contract.llm import GenerateContentParameters
+from hookline.contract.outputs import DefaultHookOutput
+from hookline.formats.request import from_hook_llm_request
+from hookline.formats.response import from_hook_llm_response, hook_candidates, stop_response
+from hookline.formats.tool_config import overlay_tool_config
+
+if TYPE_CHECKING:
+    from hookline.formats.sdk import GenerateContentResponse
+
+
+class BeforeModelHookOutput(DefaultHookOutput):
+    """An answer to BeforeModel, which may change the request or stand in for the model."""
+
+    __slots__ = ()
+
+    def get_synthetic_response(self) -> "GenerateContentResponse | None":
+        """The response to use instead of calling the model, or None when the hook gave none."""
+        given = self.hook_specific_output.get("llm_response")
+        if not isinstance(given, Mapping):
+            return None
+        response = from_hook_llm_response(given)
+        return response if response.candidates else None
+
+    def apply_llm_request_modifications(self, target: GenerateContentParameters) -> GenerateContentParameters:
+        """The request to send: the hook's changes laid over the target, or the target itself."""
+        given = self.hook_specific_output.get("llm_request")
+        return from_hook_llm_request(given, target) if isinstance(given, Mapping) else target
+
+
+class AfterModelHookOutput(DefaultHookOutput):
+    """An answer to AfterModel, which may replace what the model said."""
+
+    __slots__ = ()
+
+    def get_modified_response(self) -> "GenerateContentResponse | None":
+        """The hook's response, or one that gives the reason for stopping, or None when the model's stands."""
+        given = self.hook_specific_output.get("llm_response")
+        if isinstance(given, Mapping) and hook_candidates(given):
+            return from_hook_llm_response(given)
+        return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolConfigTarget:
+    """The part of a request that decides about tools."""
+
+    tool_config: Any = None
+    """A `ToolConfig`, its dictionary form, or None."""
+    tools: Any = None
+
+
+class BeforeToolSelectionHookOutput(DefaultHookOutput):
+    """An answer to BeforeToolSelection, which may restrict what the model can call."""
+
+    __slots__ = ()
+
+    def apply_tool_config_modifications(self, target: ToolConfigTarget) -> ToolConfigTarget:
+        """The target with the hook's mode and names; the tools themselves are never touched."""
+        tool_config = overlay_tool_config(target.tool_config, self.hook_specific_output.get("toolConfig"))
+        return target if tool_config is target.tool_config else replace(target, tool_config=tool_config)
+
+
+_OUTPUTS: Mapping[str, type[DefaultHookOutput]] = {
+    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
+    HookEventName.AFTER_MODEL: AfterModelHookOutput,
+    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+}
+
+
+def create_hook_output(event: str, data: Mapping[str, Any] | None = None) -> DefaultHookOutput:
+    """An answer of the class that its event speaks; BeforeTool's compatibility fields are the aggregator's business."""
+    return _OUTPUTS.get(event, DefaultHookOutput)(data)

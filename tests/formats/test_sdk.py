@@ -1,0 +1,65 @@
+import subprocess
+import sys
+
+from hookline.formats import sdk
+
+TO_HOOK = """
+import sys
+import hookline.formats._parts, hookline.formats._reading, hookline.formats.conversation
+import hookline.formats.hook_format, hookline.formats.outputs, hookline.formats.request
+import hookline.formats.response, hookline.formats.sdk, hookline.formats.tool_config
+from hookline.contract.llm import GenerateContentParameters
+from hookline.formats.hook_format import overlay_llm_request
+from hookline.formats.outputs import ToolConfigTarget, create_hook_output
+from hookline.formats.translator import default_hook_translator as translator
+
+request = {
+    "model": "m",
+    "contents": [{"role": "user", "parts": [{"text": "q"}, {"inlineData": {"data": "AA"}}]}],
+    "config": {"temperature": 0.5, "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+}
+shown = translator.to_hook_llm_request(request)
+translator.to_hook_llm_response({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}]})
+translator.to_hook_tool_config({"functionCallingConfig": {"mode": "ANY"}})
+overlay_llm_request(shown, {"contents": "x"})
+target = GenerateContentParameters(**request)
+for event in ("BeforeModel", "AfterModel", "BeforeToolSelection", "BeforeTool"):
+    output = create_hook_output(event, {"decision": "allow"})
+assert create_hook_output("BeforeModel", {}).get_synthetic_response() is None
+assert create_hook_output("BeforeModel", {}).apply_llm_request_modifications(target) is target
+assert create_hook_output("AfterModel", {}).get_modified_response() is None
+tools = ToolConfigTarget(tools=[])
+assert create_hook_output("BeforeToolSelection", {}).apply_tool_config_modifications(tools) is tools
+print([name for name in sys.modules if name == "google" or name.startswith(("google.genai", "pydantic"))])
+"""
+
+WITHOUT_SDK = """
+import sys
+sys.modules["google.genai"] = None
+from hookline.errors import MissingExtraError
+from hookline.formats.sdk import types
+try:
+    types()
+except MissingExtraError as error:
+    print(error.package, error.extra)
+"""
+
+
+def run(program: str) -> str:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_sdk_is_not_loaded_for_what_does_not_need_it() -> None:
+    """Importing every module, translating JSON for hooks and applying empty answers never load google-genai."""
+    assert run(TO_HOOK) == "[]"
+
+
+def test_a_missing_sdk_is_named_with_the_extra_that_brings_it() -> None:
+    """Who needs the SDK and does not have it is told what to install."""
+    assert run(WITHOUT_SDK) == "google-genai genai"
+
+
+def test_the_module_of_types_is_loaded_once() -> None:
+    """Every call gives the same module."""
+    assert sdk.types() is sdk.types()
+    assert sdk.types().__name__ == "google.genai.types"
