@@ -17,9 +17,9 @@ from hookline.child.process import ChildJob, run_children
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.contract.results import HookExecutionResult
+from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
-from hookline.engine.aggregator import HookAggregator
+from hookline.engine.decide import HookAggregator
 
 HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])

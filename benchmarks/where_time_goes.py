@@ -15,15 +15,16 @@ from typing import Any
 from hookline.child.process import ChildJob, run_children
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import HookExecutionResult
-from hookline.engine.aggregator import HookAggregator
+from hookline.contract.verdict import HookExecutionResult
+from hookline.engine.decide import HookAggregator
 from hookline.engine.exit_codes import read_outcome
 from hookline.engine.handler import HookEventHandler
-from hookline.engine.planner import HookPlanner
+from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.runner import HookRunner
+from hookline.engine.run import HookRunner
 from hookline.formats.translator import default_hook_translator
-from hookline.log import FileSink, HookLogger
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger
 
 SHARES = {
     "starting processes (vfork until exec)": ("fork_exec",),

@@ -116,3 +116,43 @@ def test_message_types_are_their_wire_names() -> None:
 
 async def _published(bus: MessageBus) -> None:
     await bus.publish({"type": "hook-execution-request", "n": 1})
+
+
+def test_a_subscriber_that_cancels_itself_is_contained() -> None:
+    """A CancelledError that a subscriber raises by itself reaches neither the publisher nor the other subscribers."""
+    faults: list[BaseException] = []
+    delivered: list[str] = []
+
+    async def gives_up(_message: Message) -> None:
+        raise asyncio.CancelledError
+
+    async def listens(message: Message) -> None:
+        delivered.append(message["type"])
+
+    async def publish() -> None:
+        bus = InProcessBus(on_fault=lambda _type, fault: faults.append(fault))
+        bus.subscribe("t", gives_up)
+        bus.subscribe("t", listens)
+        await bus.publish({"type": "t"})
+
+    asyncio.run(publish())
+    assert delivered == ["t"]
+    assert [type(fault) for fault in faults] == [asyncio.CancelledError]
+
+
+def test_a_cancelled_publisher_is_cancelled() -> None:
+    """A cancellation of the publisher itself is not swallowed."""
+
+    async def waits(_message: Message) -> None:
+        await asyncio.sleep(60)
+
+    async def publish() -> None:
+        bus = InProcessBus()
+        bus.subscribe("t", waits)
+        task = asyncio.create_task(bus.publish({"type": "t"}))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(publish())

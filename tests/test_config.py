@@ -17,7 +17,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
 from hookline.contract.results import AggregatedHookResult
-from hookline.log import MemorySink
+from hookline.log.memory import MemorySink
 from hookline.settings.paths import SettingsPaths
 
 

@@ -16,7 +16,8 @@ from hookline.contract.messages import MessageBusType
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError, HookSystemNotInitializedError, NotInitializedError
-from hookline.log import LogLevel, MemorySink
+from hookline.contract.records import LogLevel
+from hookline.log.memory import MemorySink
 from hookline.settings.trust import TrustStore
 from hookline.system import HookSystemStatus
 from hookline.triggers.tools import fire_before_tool_hook

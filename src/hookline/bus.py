@@ -50,9 +50,14 @@ class _Subscription:
         await self._subscriber(message)
 
 
-async def _deliver(subscriber: Subscriber, message: Message) -> Exception | None:
+async def _deliver(subscriber: Subscriber, message: Message) -> BaseException | None:
     try:
         await subscriber(message)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # the publisher was cancelled, not the subscriber's own work
+        return error
     except Exception as error:  # noqa: BLE001 - a failing subscriber hurts nobody else
         return error
     return None

@@ -17,7 +17,7 @@ from hookline.settings.source import SettingsSource
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
-    from hookline.log import LogSink
+    from hookline.log.logger import LogSink
     from hookline.system import HookSystem
 
 
@@ -74,6 +74,8 @@ class Config:
                     tell(printable(str(problem)))
         self._hook_system: HookSystem | None = None
         self._lock = threading.RLock()
+        if message_bus is not None:
+            self.get_hook_system()  # it answers requests on the bus from now on
 
     def get_hook_system(self) -> "HookSystem | None":
         """The hook system, made on the first call; None while hooks are disabled."""

@@ -12,25 +12,26 @@ from hookline.child.process import ChildLimits
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
-from hookline.contract.messages import MessageBus
+from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
-from hookline.contract.results import HookExecutionPlan
+from hookline.contract.records import FaultRecord, LogLevel, SettingsRecord
 from hookline.contract.text import printable, tell
-from hookline.engine.aggregator import HookAggregator
+from hookline.contract.verdict import HookExecutionPlan, SkipKind
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
-from hookline.engine.planner import HookPlanner
+from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.runner import HookRunner
+from hookline.engine.run import HookRunner
 from hookline.errors import HookSystemNotInitializedError
 from hookline.formats.translator import default_hook_translator
-from hookline.log import FileSink, HookLogger, LogSink, Redactor, log_path
-from hookline.settings.decode import decode_options
-from hookline.settings.load import Layer
-from hookline.settings.merge import hooks_enabled
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger, LogSink
+from hookline.log.paths import log_path
+from hookline.log.redact import Redactor
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
+from hookline.settings.settings import Settings, decode_settings
 from hookline.settings.source import SettingsSource
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+from hookline.settings.trust import TrustStore, default_trust_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +46,12 @@ class HookSystemStatus:
         return {"initialized": self.initialized, "totalHooks": self.total_hooks}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Parts:
-    options: HooksConfigSettings
+    settings: Settings
+    """Swapped whole when a file has changed."""
     log: HookLogger
+    event_log: EventLog
     registry: HookRegistry
     planner: HookPlanner
     handler: HookEventHandler
@@ -77,6 +80,10 @@ class HookSystem:
         self._observer = observer
         self._parts: _Parts | None = None
         self._lock = threading.RLock()
+        # Requests can come before the first event: the first of them initializes the system.
+        self._stop_waiting: Unsubscribe = lambda: None
+        if bus is not None:
+            self._stop_waiting = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._serve_first)
 
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
@@ -84,6 +91,7 @@ class HookSystem:
             with self._lock:  # loops in other threads may have their first event now
                 if self._parts is None:
                     self._parts = self._build()
+                    self._stop_waiting()
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -99,7 +107,11 @@ class HookSystem:
 
     def get_options(self) -> HooksConfigSettings:
         """The options in force."""
-        return self._ready().options
+        return self._ready().settings.options
+
+    def get_settings(self) -> Settings:
+        """The settings in force."""
+        return self._ready().settings
 
     def get_log(self) -> HookLogger:
         """Where everything about hooks is written."""
@@ -120,29 +132,40 @@ class HookSystem:
 
     def dispose(self) -> None:
         """Leaves the bus and closes the log; the system is not used after this."""
+        self._stop_waiting()
         if self._parts is not None:
             self._parts.handler.dispose()
+            self._parts.event_log.flush()
             self._parts.log.close()
 
+    async def _serve_first(self, message: Message) -> None:
+        await self.initialize()
+        await self.get_event_handler().serve(message)
+
     def _refresh(self) -> None:
-        """Reads the hooks again when a settings file has changed; asked before each event, never during one."""
+        """Takes over the settings when a file has changed; asked before each event, never during one."""
         if self._parts is None or not self._source.has_changed():
             return
         try:
             with self._lock:  # loops in other threads may have found the same
                 if not self._source.refresh():
                     return
-                self._parts.registry.initialize()
-        except Exception as error:  # noqa: BLE001 - what was read before still guards the event that comes now
-            said = f"the settings changed and could not be read ({error!r}); the hooks that were read before stay"
-            self._parts.log.warn(said, kind="fault", traceback="".join(traceback.format_exception(error)))
+                self._use(self._parts, decode_settings(self._source.layers))
+        except Exception as error:  # noqa: BLE001 - the settings that were read before still guard the next event
+            text = f"the settings changed and could not be read ({error!r}); the hooks that were read before stay"
+            trace = "".join(traceback.format_exception(error))
+            self._parts.log.write(FaultRecord(level=LogLevel.WARN, message=text, traceback=trace))
         else:
             count = len(self._parts.registry.get_all_hooks())
-            self._parts.log.info(f"the settings changed and were read again: {count} hooks", kind="settings")
+            message = f"the settings changed and were read again: {count} hooks"
+            self._parts.log.write(SettingsRecord(level=LogLevel.INFO, message=message))
 
-    def _enabled_layers(self) -> Sequence[Layer]:
-        enabled, _ = hooks_enabled(self._source.layers)
-        return self._source.layers if enabled else ()
+    def _use(self, parts: _Parts, settings: Settings) -> None:
+        before, parts.settings = parts.settings.options, settings
+        if (settings.options.log, settings.options.redact) != (before.log, before.redact):
+            parts.log.use(self._make_sinks(settings.options))
+        parts.handler.runner = self._make_runner(settings.options)
+        parts.registry.initialize()
 
     def _ready(self) -> _Parts:
         if self._parts is None:
@@ -150,81 +173,78 @@ class HookSystem:
         return self._parts
 
     def _build(self) -> _Parts:
-        options = decode_options(self._source.layers)
-        log = HookLogger((*_file_sinks(options, self._environ), *self._sinks))
+        settings = decode_settings(self._source.layers)
+        log = HookLogger(self._make_sinks(settings.options))
+        event_log = EventLog(log, self._facts.get_session_id)
         trust = TrustStore(self._trust_path or default_trust_path())
-        registry = HookRegistry(self._enabled_layers, log)
-        # Before there is a handler: if this fails, nothing is left that serves the bus.
-        registry.initialize()
+        registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
-            registry,
-            distrust=lambda hook: _why_untrusted(trust, hook, self._facts.get_working_dir()),
-            on_plan=_PlanTeller(EventLog(log, self._facts.get_session_id)).planned,
+            registry.get_hooks_for_event,
+            why_untrusted=lambda hook: trust.why_untrusted(hook, self._facts.get_working_dir()),
+            on_plan=_PlanReporter(event_log).planned,
         )
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
-            runner=HookRunner(
-                limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
-                environ=self._environ,
-                passes_on=_passes_on(options.environment),
-                on_end=self._observer.hook_ended if self._observer is not None else None,
-            ),
-            aggregator=HookAggregator(),
+            runner=self._make_runner(settings.options),
             translator=default_hook_translator,
-            log=log,
+            event_log=event_log,
             bus=self._bus,
             observer=self._observer,
             refresh=self._refresh,
         )
-        return _Parts(options=options, log=log, registry=registry, planner=planner, handler=handler)
+        parts = _Parts(
+            settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
+        )
+        try:
+            registry.initialize()
+        except BaseException:
+            handler.dispose()  # or it would serve the bus without any hook
+            raise
+        return parts
+
+    def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
+        if not options.log.enabled:
+            return tuple(self._sinks)
+        redactor = Redactor(options.redact, self._environ) if options.redact else None
+        path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
+        return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor), *self._sinks)
+
+    def _make_runner(self, options: HooksConfigSettings) -> HookRunner:
+        return HookRunner(
+            limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
+            environ=self._environ,
+            passes=_passes(options.environment),
+            on_end=self._observer.hook_ended if self._observer is not None else None,
+        )
 
 
-class _PlanTeller:
-    """Passes plans on to the log, and tells a person once of each hook that waits for trust."""
+class _PlanReporter:
+    """Passes plans on to the log, and reports each hook that waits for trust once to the person."""
 
     def __init__(self, event_log: EventLog) -> None:
         self._event_log = event_log
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
         self._event_log.planned(plan)
-        for skip in plan.held_back:
-            if skip.reason.startswith("untrusted") and skip.reason + skip.hook.location not in self._told:
-                self._told.add(skip.reason + skip.hook.location)
+        for skip in plan.skipped:
+            if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
+                self._reported.add(skip.detail + skip.hook.location)
                 # The name is a stranger's: it must not clear the screen, or look like a message of ours.
                 tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
 
 
-def _file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> Sequence[LogSink]:
-    if not options.log.enabled:
-        return ()
-    path = log_path(options.log.path)
-    redactor = Redactor(options.redact, environ) if options.redact else None
-    return (FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor),)
-
-
-def _passes_on(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
+def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
     """Which variables hooks inherit: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
         return None
     # Without these two hardly any command can run, so an allow-list need not name them.
     allowed = (*lists.allow, "PATH", "HOME") if lists.allow else ("*",)
 
-    def is_passed_on(name: str) -> bool:
+    def is_inherited(name: str) -> bool:
         if any(fnmatchcase(name, pattern) for pattern in lists.deny):
             return False
         return any(fnmatchcase(name, pattern) for pattern in allowed)
 
-    return is_passed_on
-
-
-def _why_untrusted(trust: TrustStore, hook: HookEntry, project_dir: str) -> str | None:
-    state = trust.state_of(hook, project_dir)
-    if state is TrustState.TRUSTED:
-        return None
-    if trust.problem is not None:
-        return trust.problem
-    if state is TrustState.CHANGED:
-        return "it changed since it was trusted; look at it and run: hookline trust"
-    return "hooks of a project need trust; look at it and run: hookline trust"
+    return is_inherited

@@ -12,12 +12,6 @@ from hookline.contract.llm import GenerateContentParameters
 Check = Callable[[object], bool]
 
 
-class SdkResponse:
-    """All that is asked of a response of the SDK."""
-
-    candidates = ()
-
-
 GOOD: Mapping[HookEventName, Mapping[str, Any]] = {
     HookEventName.BEFORE_TOOL: {"tool_name": "t", "tool_input": {}},
     HookEventName.AFTER_TOOL: {"tool_name": "t", "tool_input": {}, "tool_response": {}},
@@ -31,9 +25,15 @@ GOOD: Mapping[HookEventName, Mapping[str, Any]] = {
     HookEventName.PRE_COMPRESS: {"trigger": "auto"},
     HookEventName.NOTIFICATION: {"notification_type": "ToolPermission", "message": "m", "details": {}},
 }
+# BeforeToolSelection has the same field as BeforeModel.
+FIELDS_OF = {HookEventName.BEFORE_TOOL_SELECTION: "BeforeModelFields"}
 CHECKS: Mapping[HookEventName, Check] = {
     event: getattr(inputs, f"is_{event.name.lower()}_input") for event in HookEventName
 }
+
+
+def problems(event: HookEventName, value: object) -> tuple[str, ...]:
+    return input_problems(getattr(inputs, FIELDS_OF.get(event, f"{event.value}Fields")), value)
 
 
 @pytest.mark.req("DELTA-HPAY-001")
@@ -45,56 +45,69 @@ def test_each_field_of_an_input_is_needed(event: HookEventName) -> None:
     for name in good:
         less = {key: value for key, value in good.items() if key != name}
         assert not CHECKS[event](less)
-        assert [said.partition(",")[0] for said in input_problems(event, less)] == [f"{name} is missing"]
+        assert problems(event, less) == (f"{name} is missing",)
         wrong = {**good, name: None}
         assert not CHECKS[event](wrong)
-        assert [said.partition(",")[0] for said in input_problems(event, wrong)] == [f"{name} is null"]
+        (problem,) = problems(event, wrong)
+        assert problem.startswith(f"{name}: expected `")
+        assert problem.endswith("got `null`")
 
 
 @pytest.mark.req("DELTA-HPAY-001")
 @pytest.mark.parametrize(
-    ("event", "fields", "problems"),
+    ("event", "fields", "found"),
     [
         (
             HookEventName.BEFORE_TOOL,
             {"tool_name": "", "tool_input": []},
-            ("tool_name is a string, expected a non-empty string", "tool_input is an array, expected an object"),
+            ("tool_name: expected `str` of length >= 1", "tool_input: expected `object`, got `array`"),
+        ),
+        (HookEventName.BEFORE_TOOL, {"tool_name": "t", "tool_input": {}, "mcp_context": {"server_name": "s"}}, ()),
+        (
+            HookEventName.BEFORE_TOOL,
+            {"tool_name": "t", "tool_input": {}, "mcp_context": "s"},
+            ("mcp_context: expected `object`, got `str`",),
         ),
         (
             HookEventName.AFTER_AGENT,
             {"prompt": 1, "prompt_response": "", "stop_hook_active": 0},
-            ("prompt is a number, expected a string", "stop_hook_active is a number, expected true or false"),
+            ("prompt: expected `str`, got `int`", "stop_hook_active: expected `bool`, got `int`"),
         ),
-        (
-            HookEventName.SESSION_START,
-            {"source": ["startup"]},
-            ("source is an array, expected one of startup, resume, clear, compress",),
-        ),
+        (HookEventName.SESSION_START, {"source": "tomorrow"}, ("source: invalid enum value 'tomorrow'",)),
         (
             HookEventName.AFTER_MODEL,
             {"llm_request": "x", "llm_response": "y"},
+            ("llm_request: expected `object`, got `str`", "llm_response: expected `object`, got `str`"),
+        ),
+        (
+            HookEventName.AFTER_MODEL,
+            {"llm_request": {"messages": [{"role": "user"}]}, "llm_response": {"text": 5}},
             (
-                "llm_request is a string, expected an object (a request in hook or SDK form)",
-                "llm_response is a string, expected an object (a response in hook or SDK form)",
+                "llm_request.messages[0]: object missing required field `content`",
+                "llm_response.text: expected `str`, got `int`",
             ),
         ),
         (HookEventName.PRE_COMPRESS, None, ("input is null, expected an object with trigger",)),
         (HookEventName.BEFORE_TOOL, [], ("input is an array, expected an object with tool_name, tool_input",)),
     ],
 )
-def test_problems_name_the_field_and_the_remedy(
-    event: HookEventName, fields: object, problems: tuple[str, ...]
+def test_problems_name_the_field_and_what_was_expected(
+    event: HookEventName, fields: object, found: tuple[str, ...]
 ) -> None:
-    """Every wrong field is told in one sentence, with what was expected."""
-    assert input_problems(event, fields) == problems
+    """Every wrong field is named with its place, what was expected and what was given."""
+    assert problems(event, fields) == found
+    assert CHECKS[event](fields) is (not found)
 
 
-@pytest.mark.req("DELTA-HPAY-001", "DELTA-HPAY-006")
-def test_values_in_the_languages_own_types_are_good() -> None:
-    """Enumeration members, SDK parameters and SDK responses pass as they are."""
+@pytest.mark.req("DELTA-HPAY-001", "DELTA-HPAY-005", "DELTA-HPAY-006")
+def test_the_checks_are_true() -> None:
+    """Enumeration members are good; what is not in hook form, such as SDK parameters, is translated before."""
     request = GenerateContentParameters(model="m", contents="hi")
     assert inputs.is_session_start_input({"source": SessionStartSource.RESUME})
-    assert inputs.is_after_model_input({"llm_request": request, "llm_response": SdkResponse()})
+    assert not inputs.is_before_model_input({"llm_request": request})
+    assert not inputs.is_before_model_input({"llm_request": {"model": 5}})
+    assert not inputs.is_before_tool_selection_input({"llm_request": {"toolConfig": {"mode": "some"}}})
+    assert not inputs.is_after_model_input({"llm_request": {}, "llm_response": {"candidates": [{"content": "x"}]}})
 
 
 @pytest.mark.req("DELTA-HPAY-005")

@@ -4,10 +4,9 @@ import msgspec
 import pytest
 
 from hookline.contract import inputs
+from hookline.contract.answers import read_object
 from hookline.contract.events import HookEventName
-from hookline.contract.outputs import decode_stdout
 from hookline.contract.schema import HookAnswer, HookSpecificAnswer, input_schema, output_schema
-from hookline.contract.wire import stringify_json
 
 WHOLE: dict[str, Any] = {
     "decision": "deny",
@@ -54,7 +53,7 @@ def test_the_answer_is_described_with_all_that_is_read() -> None:
     schema = output_schema()
     assert described(schema, "HookAnswer").keys() == WHOLE.keys()
     assert described(schema, "HookSpecificAnswer").keys() == WHOLE["hookSpecificOutput"].keys()
-    assert decode_stdout(stringify_json(WHOLE).decode()).complaints == ()
+    assert read_object(WHOLE).complaints == ()
     msgspec.convert(WHOLE, HookAnswer)
 
 
@@ -66,8 +65,7 @@ def test_what_the_type_refuses_is_complained_of(place: str | None) -> None:
     for name in fields.keys() - {"hookEventName"}:
         for value, good in (([], False), (None, True)):
             answer: dict[str, Any] = {place: {name: value}} if place else {name: value}
-            complaints = decode_stdout(stringify_json(answer).decode()).complaints
-            assert (complaints == ()) is good, name
+            assert (read_object(answer).complaints == ()) is good, name
             try:
                 msgspec.convert(answer, HookAnswer)
             except msgspec.ValidationError:

@@ -196,7 +196,7 @@ def test_an_event_fired_by_hand_gives_what_the_case_expects(
     elapsed = time.monotonic() - started
     told = json.loads(capfdbinary.readouterr().out)
     stage.check({**actual_event(stage, told), **stage.observed(), "elapsedSec": round(elapsed)})
-    assert code == (2 if told["verdict"]["blocked"] else 0)
+    assert code == (2 if told["outcome"]["blocked"] else 0)
 
 
 def actual_event(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:

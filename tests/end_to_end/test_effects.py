@@ -194,6 +194,13 @@ EFFECTS = [
         history=["go", "Writing.", NOTE, "Done."],
     ),
     case(
+        "BeforeTool",
+        specific(additionalContext="More."),
+        "additional-context",
+        "HOOK-134",
+        llmContent=f"{WRITTEN}\n\nMore.",
+    ),
+    case(
         "AfterTool",
         specific(additionalContext="More."),
         "additional-context",
@@ -306,7 +313,6 @@ CELLS = [
     case("AfterTool", specific(tool_response={"llmContent": "Lies."}), "cannot-change-output", "HOOK-178"),
     case("BeforeModel", specific(llm_response=OTHER_TEXT), "cannot-change-output-without-a-block", "HOOK-179"),
     case("BeforeToolSelection", specific(llm_response=OTHER_TEXT), "cannot-change-output", "HOOK-181"),
-    case("BeforeTool", specific(additionalContext="More."), "cannot-add-context", "HOOK-177"),
     case("AfterModel", specific(additionalContext="More."), "cannot-add-context", "HOOK-180"),
     case("BeforeToolSelection", specific(additionalContext="More."), "cannot-add-context", "HOOK-181"),
 ]

@@ -1,108 +1,110 @@
+import json
 from typing import Any
 
 import pytest
 
+from hookline.contract.answers import read_stdout, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.outputs import DefaultHookOutput
-from hookline.engine._advice import on_response_text, on_tool_config
+from hookline.engine.advice import ONLY_WATCHES, advise
 from hookline.engine.event_table import EVENT_TABLE
 
-
-def candidate(text: str) -> dict[str, Any]:
-    return {"content": {"role": "model", "parts": [text]}}
+E = HookEventName
 
 
-@pytest.mark.req("HOOK-046")
+def advice(event: HookEventName, given: dict[str, Any] | str) -> tuple[str, ...]:
+    text = given if isinstance(given, str) else json.dumps(given)
+    answer = read_stdout(text, EVENT_TABLE[event].reads)
+    assert answer is not None
+    return advise(event, answer)
+
+
+def useless(event: HookEventName) -> str:
+    return f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
+
+
+@pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
 @pytest.mark.parametrize(
-    ("response", "is_advised"),
-    [
-        pytest.param({"text": "[redacted]"}, True, id="text-alone"),
-        pytest.param({"text": "[redacted]", "candidates": [candidate("the secret")]}, True, id="old-candidates"),
-        pytest.param({"text": "new", "candidates": [candidate("new")]}, False, id="both-changed"),
-        pytest.param({"text": "it's\n", "candidates": [candidate("it's\n")]}, False, id="quotes-and-newlines"),
-        pytest.param({"candidates": [candidate("new")]}, False, id="candidates-alone"),
-        pytest.param({"text": ""}, False, id="no-text"),
-        pytest.param("junk", False, id="junk"),
-    ],
-)
-def test_a_changed_text_that_changes_nothing_is_told(response: Any, is_advised: bool) -> None:
-    """A hook that redacts only the convenience field would let the secret through, so its author is told."""
-    output = DefaultHookOutput({"hookSpecificOutput": {"llm_response": response}})
-    assert (on_response_text(output) is not None) == is_advised
-
-
-@pytest.mark.req("HOOK-074")
-@pytest.mark.parametrize(
-    ("config", "is_advised"),
-    [
-        pytest.param({"mode": "NONE"}, False, id="mode"),
-        pytest.param({"mode": "none"}, True, id="small-letters"),
-        pytest.param({"mode": ["ANY"]}, True, id="no-string"),
-        pytest.param({"allowedFunctionNames": ["ls"]}, False, id="list"),
-        pytest.param({"allowedFunctionNames": "ls"}, True, id="lone-name"),
-        pytest.param({"allowedFunctionNames": ["ls", 5]}, True, id="no-name"),
-        pytest.param("junk", False, id="junk"),
-    ],
-)
-def test_a_tool_configuration_that_may_restrict_too_little_is_told(config: Any, is_advised: bool) -> None:
-    """An author hears when a restriction is not written as it should be."""
-    output = DefaultHookOutput({"hookSpecificOutput": {"toolConfig": config}})
-    assert (on_tool_config(output) is not None) == is_advised
-
-
-@pytest.mark.parametrize(
-    ("event", "answer", "said"),
+    ("event", "given", "sentences"),
     [
         pytest.param(
-            "AfterTool",
-            {"hookSpecificOutput": {"hookEventName": "AfterTool", "tool_output": "x", "additionalContext": "c"}},
-            ["hookSpecificOutput.tool_output changes nothing; this event reads additionalContext"],
+            E.AFTER_TOOL,
+            {"hookSpecificOutput": {"hookEventName": "AfterTool", "foreign": "x", "additionalContext": "c"}},
+            ["hookSpecificOutput.foreign changes nothing; this event reads additionalContext"],
             id="unread",
         ),
-        pytest.param("BeforeTool", {"hookSpecificOutput": {"tool_input": {}, "updatedInput": {}}}, [], id="read"),
+        pytest.param(E.BEFORE_TOOL, {"hookSpecificOutput": {"tool_input": {}, "updatedInput": {}}}, [], id="read"),
+        pytest.param(E.BEFORE_TOOL, {"decision": "ask"}, [], id="ask-before-a-tool"),
         pytest.param(
-            "BeforeTool",
-            {"hookSpecificOutput": {"permissionDecision": "ask"}},
-            ["'ask' asks nobody and counts as allow; to refuse answer deny"],
-            id="ask",
+            E.BEFORE_MODEL,
+            {"decision": "ask"},
+            ["'ask' asks nobody here and counts as allow; to refuse answer deny"],
+            id="ask-elsewhere",
         ),
-        pytest.param("BeforeTool", {"hookSpecificOutput": {"decision": "deny"}}, [], id="misplaced-is-told-elsewhere"),
         pytest.param(
-            "BeforeModel",
+            E.BEFORE_TOOL,
+            {"hookSpecificOutput": {"decision": "deny"}},
+            ["hookSpecificOutput.decision counts only at the top level"],
+            id="misplaced-is-told-once",
+        ),
+        pytest.param(
+            E.BEFORE_MODEL,
             {"hookSpecificOutput": {"llm_response": {}}},
-            ["llm_response counts only beside a decision of block or deny; without one the model is asked as ever"],
+            ["llm_response counts only beside a decision of block or deny; without one the model is called"],
             id="response-without-a-block",
         ),
         pytest.param(
-            "BeforeModel", {"decision": "block", "hookSpecificOutput": {"llm_response": {}}}, [], id="response"
+            E.BEFORE_MODEL, {"decision": "block", "hookSpecificOutput": {"llm_response": {}}}, [], id="response"
         ),
+        pytest.param(E.AFTER_MODEL, {"hookSpecificOutput": {"llm_response": {"text": "xxx"}}}, [], id="text-alone"),
+        pytest.param(E.AFTER_TOOL, {"decision": "deny"}, [useless(E.AFTER_TOOL)], id="useless-after-a-tool"),
+        pytest.param(E.AFTER_MODEL, {"decision": "block"}, [useless(E.AFTER_MODEL)], id="useless-after-the-model"),
         pytest.param(
-            "BeforeToolSelection",
-            {"hookSpecificOutput": {"toolConfig": {"allowed_function_names": ["ls"]}}},
-            ["toolConfig.allowed_function_names changes nothing; mode and allowedFunctionNames are read"],
-            id="other-spelling",
+            E.BEFORE_TOOL_SELECTION, {"decision": "block"}, [useless(E.BEFORE_TOOL_SELECTION)], id="useless-selection"
         ),
+        pytest.param(E.BEFORE_TOOL, {"decision": "deny"}, [], id="useful-before-a-tool"),
+        pytest.param(E.BEFORE_MODEL, {"decision": "deny"}, [], id="useful-before-the-model"),
         pytest.param(
-            "SessionStart",
-            {"hookSpecificOutput": {"additionalContext": "c"}},
-            ["its hooks only watch, and nothing that they answer is applied"],
-            id="context-where-hooks-watch",
+            E.BEFORE_TOOL_SELECTION,
+            {"hookSpecificOutput": {"toolConfig": {"mode": "none"}}},
+            ["toolConfig.mode 'none' is not one of AUTO, ANY, NONE"],
+            id="tools-that-may-restrict-too-little",
+            marks=pytest.mark.req("HOOK-074"),
         ),
+        pytest.param(E.SESSION_START, {"hookSpecificOutput": {"additionalContext": "c"}}, [ONLY_WATCHES], id="context"),
+        pytest.param(E.BEFORE_AGENT, {"continue": False}, [ONLY_WATCHES], id="stop-where-hooks-watch"),
         pytest.param(
-            "BeforeAgent",
-            {"continue": False},
-            ["its hooks only watch, and nothing that they answer is applied"],
-            id="stop-where-hooks-watch",
+            E.AFTER_AGENT,
+            {"decision": "deny"},
+            [f"a block has no effect on AfterAgent: {ONLY_WATCHES}"],
+            id="block-where-hooks-watch",
         ),
-        pytest.param("SessionStart", {"decision": "allow", "systemMessage": "hi"}, [], id="nothing-asked-for"),
+        pytest.param(E.SESSION_START, {"decision": "allow", "systemMessage": "hi"}, [], id="nothing-asked-for"),
+        pytest.param(
+            E.BEFORE_TOOL,
+            {"decision": "maybe", "suppressOutput": 7},
+            [
+                "decision 'maybe' is not one of block, deny, allow, approve, ask; nothing was decided",
+                "suppressOutput is a number, expected true or false; ignored",
+            ],
+            id="complaints-come-along",
+        ),
     ],
 )
-def test_what_an_event_does_not_use_is_told(event: str, answer: dict[str, Any], said: list[str]) -> None:
+def test_what_an_event_does_not_use_is_told(event: HookEventName, given: dict[str, Any], sentences: list[str]) -> None:
     """An author whose answer does nothing learns it from the log, and not from a leak."""
-    assert EVENT_TABLE[HookEventName(event)].advise(DefaultHookOutput(answer)) == said
+    assert list(advice(event, given)) == sentences
 
 
 @pytest.mark.parametrize("event", HookEventName)
 def test_plain_text_needs_no_advice(event: HookEventName) -> None:
     """What the engine made of plain text, or of a crash, is not what somebody answered."""
-    assert EVENT_TABLE[event].advise(DefaultHookOutput({"decision": "ask", "continue": False}, is_explicit=False)) == []
+    warning = warning_from_stderr("boom")
+    assert warning is not None
+    assert advise(event, warning) == advice(event, "all good") == ()
+
+
+@pytest.mark.parametrize("event", HookEventName)
+def test_text_that_looks_like_an_answer_is_told(event: HookEventName) -> None:
+    """Broken JSON is taken as text, and its author is told so."""
+    (sentence,) = advice(event, '{"decision": "deny"')
+    assert sentence.startswith("stdout looks like JSON but is not valid JSON")

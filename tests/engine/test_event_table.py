@@ -3,14 +3,16 @@ import typing
 import pytest
 
 from hookline.contract.events import HookEventName
+from hookline.contract.inputs import HookInput
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine._merge import (
+from hookline.engine.changes import no_change
+from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.merge import (
     merge_field_replacement,
     merge_last_wins,
     merge_or_decision,
     merge_tool_selection,
 )
-from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 
 E = HookEventName
@@ -78,8 +80,41 @@ def test_what_each_event_can_do() -> None:
 
 @pytest.mark.req("HOOK-211")
 def test_which_events_chain() -> None:
-    """Only these three pass one hook's answer on to the next."""
-    assert {event for event, row in EVENT_TABLE.items() if row.chain} == {E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_AGENT}
+    """Only these three pass one hook's changes on to the next."""
+    chaining = {event for event, row in EVENT_TABLE.items() if row.chains and row.change is not no_change}
+    assert chaining == {E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_AGENT}
+
+
+def test_which_operations_have_not_begun() -> None:
+    """A stop before an operation keeps it from taking place."""
+    assert {event for event, row in EVENT_TABLE.items() if row.comes_before} == {
+        E.BEFORE_TOOL,
+        E.BEFORE_MODEL,
+        E.BEFORE_TOOL_SELECTION,
+    }
+
+
+@pytest.mark.req("HOOK-203")
+def test_which_hooks_only_watch() -> None:
+    """On six events nothing that hooks answer is applied, so nothing is checked, blocked or rewritten there."""
+    watched = {event for event, row in EVENT_TABLE.items() if row.only_watches}
+    assert watched == {
+        E.BEFORE_AGENT,
+        E.AFTER_AGENT,
+        E.SESSION_START,
+        E.SESSION_END,
+        E.PRE_COMPRESS,
+        E.NOTIFICATION,
+    }
+    assert {event for event, row in EVENT_TABLE.items() if row.reads is None} == watched
+
+
+@pytest.mark.req("HOOK-062")
+def test_the_fields_of_each_event() -> None:
+    """What hooks are told is the common fields and the event's own."""
+    for row in EVENT_TABLE.values():
+        assert typing.is_typeddict(row.fields)
+        assert row.input.__annotations__.keys() == HookInput.__annotations__.keys() | row.fields.__annotations__.keys()
 
 
 def test_the_output_class_of_each_event() -> None:

@@ -3,6 +3,8 @@ import json
 import os
 import re
 import shlex
+import sys
+import time
 import typing
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from copy import deepcopy
@@ -16,15 +18,19 @@ from hookline.contract.events import HookEventName, PreCompressTrigger, SessionE
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BlockingError
-from hookline.contract.results import AggregatedHookResult, HookError, HookExecutionPlan, HookExecutionResult
-from hookline.engine.aggregator import HookAggregator
+from hookline.contract.records import LogLevel
+from hookline.contract.results import AggregatedHookResult
+from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, SkipKind, Verdict
+from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
-from hookline.engine.planner import HookPlanner
+from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.runner import HookRunner
+from hookline.engine.run import HookRunner
 from hookline.formats.translator import HookTranslatorGenAIv1
-from hookline.log import HookLogger, LogLevel, MemorySink
+from hookline.log.logger import HookLogger
+from hookline.log.memory import MemorySink
 from hookline.settings.load import Layer
+from hookline.settings.settings import decode_settings
 
 Fire = Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]
 
@@ -90,16 +96,17 @@ def group(*commands: str, **options: Any) -> dict[str, Any]:
 def make_handler(project: Path, hooks: Mapping[str, Any], sink: MemorySink | None = None, **parts: Any) -> Any:
     """A handler of real parts, except for those given."""
     log = HookLogger([sink] if sink else [])
-    layer = Layer(source=ConfigSource.USER, origin="user.json", values={"hooks": hooks})
-    registry = HookRegistry(lambda: (layer,), log)
+    values = {"enableHooks": True, "hooks": hooks}
+    layer = Layer(source=ConfigSource.USER, origin="user.json", values=values)
+    registry = HookRegistry(lambda: decode_settings((layer,)), log)
     registry.initialize()
+    facts = parts.get("facts", _Facts(project))
     given: dict[str, Any] = {
-        "facts": _Facts(project),
-        "planner": HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        "facts": facts,
+        "planner": HookPlanner(registry.get_hooks_for_event),
         "runner": HookRunner(),
-        "aggregator": HookAggregator(),
         "translator": HookTranslatorGenAIv1(),
-        "log": log,
+        "event_log": EventLog(log, facts.get_session_id),
     }
     return HookEventHandler(**{**given, **parts})
 
@@ -261,6 +268,28 @@ def run_without_yielding(coroutine: Coroutine[Any, Any, AggregatedHookResult]) -
     return result
 
 
+class _Audit:
+    """Notes the files that are opened and the processes that are started while it is on."""
+
+    LOOKED_FOR = ("open", "os.", "subprocess.", "socket.")
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self._is_on = False
+        sys.addaudithook(self._note)
+
+    def __enter__(self) -> list[str]:
+        self._is_on = True
+        return self.seen
+
+    def __exit__(self, *_: object) -> None:
+        self._is_on = False
+
+    def _note(self, event: str, _arguments: Any) -> None:
+        if self._is_on and event.startswith(self.LOOKED_FOR):
+            self.seen.append(event)
+
+
 @pytest.mark.req("HOOK-011", "HOOK-012", "HOOK-013", "HOOK-145", "DELTA-HFAIL-003", "DELTA-HFAIL-004")
 @pytest.mark.parametrize(
     "hooks",
@@ -274,14 +303,24 @@ def run_without_yielding(coroutine: Coroutine[Any, Any, AggregatedHookResult]) -
 def test_nothing_happens_where_nothing_matches(project: Path, hooks: dict[str, Any]) -> None:
     """Without a hook to run nothing is read, built, started or awaited, and the result is a fresh empty success."""
     broken = Broken()
-    handler = make_handler(
-        project, hooks, facts=broken, runner=broken, aggregator=broken, translator=broken, log=HookLogger()
-    )
-    first = run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."}))
-    second = run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."}))
+    handler = make_handler(project, hooks, runner=broken, translator=broken)
+    with _Audit() as seen:
+        first, second = (run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."})) for _ in range(2))
+    assert seen == []
     assert first == second == AggregatedHookResult(success=True)
     assert first is not second
     assert list(project.iterdir()) == []
+
+
+@pytest.mark.req("HOOK-146")
+def test_an_event_that_no_hook_ran_for_is_counted(project: Path) -> None:
+    """The first such event leaves a record, the others of its kind are counted."""
+    memory = MemorySink()
+    handler = make_handler(project, {"BeforeTool": [group("true", matcher="write")]}, memory)
+    for _ in range(3):
+        fire(handler, before_tool)
+    counted = [record for record in memory.records if record.fields["kind"] == "unmatched"]
+    assert [(record.event, record.subject, record.count) for record in counted] == [("BeforeTool", "ls", 1)]
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001", "DELTA-HFAIL-004")
@@ -297,7 +336,6 @@ def test_nothing_happens_where_nothing_matches(project: Path, hooks: dict[str, A
             marks=pytest.mark.req("DELTA-HPAY-004"),
         ),
         pytest.param("runner", "execution", "broken execute_hooks_parallel", id="runner"),
-        pytest.param("aggregator", "aggregation", "broken aggregate_results", id="aggregator"),
         pytest.param("facts", "translation", "broken get_session_id", id="facts"),
     ],
 )
@@ -305,20 +343,32 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
     """Whichever part breaks: the result says where and what, decides nothing, and the log has the traceback."""
     memory = MemorySink()
     handler = make_handler(project, {"BeforeModel": [group("true")]}, memory, **{part: Broken()})
-    assert fire(handler, before_model) == AggregatedHookResult(
-        success=False,
-        errors=(
-            HookError(
-                f"{stage} failed: RuntimeError({said!r})",
-                stage=stage,
-                details={"error": "RuntimeError", "event": "BeforeModel"},
-            ),
-        ),
+    error = HookError(
+        f"{stage} failed: RuntimeError({said!r})",
+        stage=stage,
+        details={"error": "RuntimeError", "event": "BeforeModel"},
     )
+    verdict = Verdict(event=HookEventName.BEFORE_MODEL, success=False, errors=(error,))
+    assert fire(handler, before_model) == AggregatedHookResult(success=False, errors=(error,), verdict=verdict)
     (record,) = memory.records
     assert (record.level, record.fields["kind"], record.fields["stage"]) == (LogLevel.WARN, "fault", stage)
     assert record.fields["session"] == (None if part == "facts" else "s1")
     assert record.fields["traceback"].rstrip().endswith(f"RuntimeError: {said}")
+
+
+@pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001")
+def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> None:
+    """Runs that can't be decided on are a fault of ours, and decide nothing."""
+
+    class Nonsense(HookRunner):
+        async def execute_hooks_parallel(self, *_: Any) -> Any:
+            return [object()]
+
+    memory = MemorySink()
+    result = fire(make_handler(project, {"BeforeTool": [group("true")]}, memory, runner=Nonsense()), before_tool)
+    assert (result.success, result.final_output, result.results) == (False, None, ())
+    assert [error.stage for error in result.errors] == ["aggregation"]
+    assert [(record.level, record.fields["stage"]) for record in memory.records] == [(LogLevel.WARN, "aggregation")]
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147")
@@ -349,14 +399,14 @@ class _Watcher:
         self.seen: list[Any] = []
         self._fails = fails
 
-    def hooks_started(self, plan: HookExecutionPlan, subject: str | None) -> None:
-        self._see("started", [hook.command for hook in plan.hooks], subject)
+    def hooks_started(self, plan: HookExecutionPlan) -> None:
+        self._see("started", [hook.command for hook in plan.hooks], plan.subject)
 
     def hook_ended(self, hook: HookEntry) -> None:
         self._see("ended", hook.command)
 
-    def hooks_finished(self, result: AggregatedHookResult, subject: str | None) -> None:
-        self._see("finished", len(result.results), subject)
+    def hooks_finished(self, verdict: Verdict) -> None:
+        self._see("finished", len(verdict.runs), verdict.subject)
 
     def _see(self, *said: Any) -> None:
         self.seen.append(said)
@@ -366,7 +416,7 @@ class _Watcher:
 
 @pytest.mark.parametrize("fails", [False, True], ids=["sound", "failing"])
 def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> None:
-    """Whoever watches is shown the beginning and the end, and its own faults lift no guard."""
+    """An observer is shown the beginning and the end, and its own faults lift no guard."""
     watcher, memory = _Watcher(fails=fails), MemorySink()
     hooks = {"BeforeTool": [group("exit 2"), group("true", matcher="write")]}
     result = fire(make_handler(project, hooks, memory, observer=watcher), before_tool)
@@ -375,7 +425,7 @@ def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> 
     assert watcher.seen[0] == ("started", ["exit 2"], "ls")
     assert watcher.seen[-1] == ("finished", 1, "ls")
     stages = [record.fields["stage"] for record in memory.records if record.fields["kind"] == "fault"]
-    assert stages == ["showing"] * len(watcher.seen) * fails
+    assert stages == ["observing"] * len(watcher.seen) * fails
 
 
 @pytest.mark.req("DELTA-HPAY-004")
@@ -431,7 +481,8 @@ def test_what_matchers_are_compared_with(project: Path) -> None:
     planner = _NotingPlanner()
     handler = make_handler(project, {}, planner=planner)
     for event in EVENTS:
-        assert fire(handler, event.values[1]) == AggregatedHookResult(success=True)
+        result = fire(handler, event.values[1])
+        assert (result.success, result.final_output, result.results) == (True, None, ())
     subjects = {
         "BeforeTool": "ls",
         "AfterTool": "ls",
@@ -487,7 +538,7 @@ def test_how_a_plan_is_run(project: Path, sequential: bool, how: str) -> None:
         pytest.param(
             "BeforeModel",
             [{"decision": "deny", "reason": "no"}, {"decision": "allow"}],
-            {"decision": "allow", "reason": "no", "hookSpecificOutput": {}},
+            {"decision": "allow", "reason": "no"},
             id="later field",
         ),
         pytest.param(
@@ -632,3 +683,65 @@ def test_without_a_bus_events_fire_and_dispose_does_nothing(project: Path) -> No
     handler.dispose()
     results.append(fire(handler, before_tool))
     assert [result.results[0].stdout for result in results] == ["ran\n", "ran\n"]
+
+
+def test_an_event_comes_to_a_verdict(project: Path) -> None:
+    """`fire` returns the verdict with the plan, every run and every hook that did not run; results are its face."""
+    hooks = {
+        "BeforeTool": [group("exit 2", "touch ran", sequential=True), group("true", matcher="write")],
+    }
+    handler = make_handler(project, hooks)
+    verdict = asyncio.run(handler.fire(HookEventName.BEFORE_TOOL, TOOL))
+    assert (verdict.event, verdict.subject, verdict.blocked, verdict.reason) == (
+        HookEventName.BEFORE_TOOL,
+        "ls",
+        True,
+        "Blocked by hook",
+    )
+    assert [run.hook.command for run in verdict.runs] == ["exit 2"]
+    assert verdict.plan is not None
+    assert [(skip.hook.command, skip.kind) for skip in (*verdict.plan.skipped, *verdict.skipped)] == [
+        ("true", SkipKind.UNMATCHED),
+        ("touch ran", SkipKind.CHAIN_STOPPED),
+    ]
+    assert verdict.skipped[0].reason == "chain stopped: exit 2 blocked"
+    assert verdict.duration_ms > 0
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+    assert not (project / "ran").exists()
+
+
+async def _longest_pause(event: Coroutine[Any, Any, Verdict]) -> tuple[Verdict, float]:
+    """The verdict of an event, and the longest time in seconds that the loop stood still meanwhile."""
+    pauses = [0.0]
+
+    async def beat() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.005)
+            now = time.perf_counter()
+            pauses.append(now - last)
+            last = now
+
+    heart = asyncio.create_task(beat())
+    verdict = await event
+    heart.cancel()
+    assert len(pauses) > 10, "the search was too quick to prove anything"
+    return verdict, max(pauses)
+
+
+@pytest.mark.req("HOOK-012", "HOOK-021")
+@pytest.mark.parametrize(
+    ("pattern", "name", "runs"),
+    [
+        pytest.param("^(a+)+$", "a" * 70 + "!", True, id="cannot be decided, so the guard runs"),
+        pytest.param("^([a-w]+_)+$", "read_" * 10 + "!", False, id="does not match"),
+    ],
+)
+def test_a_slow_matcher_does_not_block_the_loop(project: Path, pattern: str, name: str, runs: bool) -> None:
+    """Other tasks go on while a matcher is compared in a process of its own."""
+    handler = make_handler(project, {"BeforeTool": [group("exit 2", matcher=pattern), group("true")]})
+    fields = {"tool_name": name, "tool_input": {}}
+    verdict, pause = asyncio.run(_longest_pause(handler.fire(HookEventName.BEFORE_TOOL, fields)))
+    assert [run.hook.command for run in verdict.runs] == (["exit 2", "true"] if runs else ["true"])
+    assert verdict.blocked is runs
+    assert pause < 0.25

@@ -17,7 +17,11 @@ from hookline.contract import inputs
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.messages import Message
-from hookline.log import LogLevel, MemorySink
+from hookline.contract.records import LogLevel
+from hookline.contract.results import failure_verdict
+from hookline.contract.verdict import Verdict
+from hookline.engine.mediation import respond
+from hookline.log.memory import MemorySink
 
 REQUEST, RESPONSE = "hook-execution-request", "hook-execution-response"
 
@@ -126,7 +130,7 @@ def test_a_request_that_no_hook_matches_succeeds(project: Path) -> None:
 
 
 @pytest.mark.req("DELTA-HBUS-003")
-@pytest.mark.parametrize("given", [{}, {"correlationId": ""}, {"correlationId": None}, {"correlationId": 7}])
+@pytest.mark.parametrize("given", [{}, {"correlationId": ""}, {"correlationId": None}])
 @pytest.mark.parametrize("event", ["BeforeTool", "Unknown"])
 def test_a_request_without_an_id_gets_one(project: Path, given: dict[str, Any], event: str) -> None:
     """Where a request has no usable correlation id, good and bad answers carry a fresh UUID."""
@@ -134,6 +138,15 @@ def test_a_request_without_an_id_gets_one(project: Path, given: dict[str, Any], 
     first, second = (response["correlationId"] for response in ask(project, {}, bare, bare))
     assert (uuid.UUID(first).version, uuid.UUID(second).version) == (4, 4)
     assert first != second
+
+
+@pytest.mark.req("DELTA-HBUS-003", "DELTA-HEVT-002")
+@pytest.mark.parametrize("given", [42, "c7", 0])
+@pytest.mark.parametrize("event", ["BeforeTool", "Unknown"])
+def test_any_id_is_echoed(project: Path, given: object, event: str) -> None:
+    """The sender recognizes its own id, whatever it is."""
+    (response,) = ask(project, {}, request(event, TOOL, correlationId=given))
+    assert response["correlationId"] == given
 
 
 @pytest.mark.req("DELTA-HEVT-002")
@@ -181,26 +194,29 @@ def test_an_unknown_event_is_answered(project: Path, event: Any) -> None:
     ]
 
 
-def wrong_inputs() -> Iterator[Any]:
+def wrong_inputs() -> Iterator[tuple[HookEventName, Any, str]]:
     for event, fields in FIELDS.items():
-        yield pytest.param(event, None, "input is null", id=f"{event}-null")
+        yield event, None, "input is null, expected an object with "
         for name in fields:
-            without = {key: value for key, value in fields.items() if key != name}
-            yield pytest.param(event, without, f"{name} is missing", id=f"{event}-{name}-missing")
-            yield pytest.param(event, {**fields, name: 7}, f"{name} is a number", id=f"{event}-{name}-number")
+            yield event, {key: value for key, value in fields.items() if key != name}, f"{name} is missing"
+            yield event, {**fields, name: 7}, f"{name}: expected `"
+    yield HookEventName.BEFORE_MODEL, {"llm_request": "hi"}, "llm_request: expected `object`, got `str`"
+    yield HookEventName.BEFORE_MODEL, {"llm_request": {"model": 5}}, "llm_request.model: expected `str`, got `int`"
+    yield HookEventName.SESSION_END, {"reason": "tired"}, "reason: invalid enum value 'tired'"
 
 
 @pytest.mark.req("DELTA-HPAY-001", "DELTA-HPAY-002", "DELTA-HFAIL-002")
-def test_invalid_payloads_are_answered_and_not_planned(project: Path) -> None:
+@pytest.mark.parametrize("event", HookEventName)
+def test_invalid_payloads_are_answered_and_not_planned(project: Path, event: HookEventName) -> None:
     """Each field of each event is checked first; where one is wrong no hook is planned or run."""
-    cases = [param.values for param in wrong_inputs()]
+    cases = [(fields, problem) for one, fields, problem in wrong_inputs() if one is event]
     memory = MemorySink()
-    hooks = {event.value: ["touch ran"] for event in HookEventName}
-    responses = ask(project, hooks, *(request(event, fields) for event, fields, _ in cases), sink=memory)
-    for (event, _, said), response in zip(cases, responses, strict=True):
+    responses = ask(project, {event: ["touch ran"]}, *(request(event, fields) for fields, _ in cases), sink=memory)
+    for (fields, problem), response in zip(cases, responses, strict=True):
+        assert "error" in response, fields
         error = response["error"]
         assert (response["success"], response["correlationId"], error["code"]) == (False, "c1", "invalid_input")
-        assert error["message"].startswith(f"{event}: {said}")
+        assert error["message"].startswith(f"{event}: {problem}")
         assert error["details"] == {"event": event, "problems": [error["message"].removeprefix(f"{event}: ")]}
     assert (memory.records, list(project.iterdir())) == ([], [])
 
@@ -213,6 +229,19 @@ def test_validators_are_type_predicates(event: HookEventName) -> None:
     assert typing.get_origin(typing.get_type_hints(validator)["return"]) is TypeGuard
     assert validator(FIELDS[event])
     assert not validator({})
+
+
+@pytest.mark.req("DELTA-HPAY-003")
+def test_a_response_without_text_is_translated(project: Path) -> None:
+    """The SDK's JSON form of a response that only calls a function reaches hooks in the stable form, too."""
+    call = {"function_call": {"name": "ls", "args": {}}}
+    response = {"candidates": [{"content": {"role": "model", "parts": [call]}, "finish_reason": "STOP"}]}
+    fields = {"llm_request": {"model": "m"}, "llm_response": response}
+    (answered,) = ask(project, {"AfterModel": ["cat > told"]}, request("AfterModel", fields))
+    assert answered["success"], answered
+    told = json.loads((project / "told").read_text())
+    assert "ls" not in json.dumps(told["llm_response"])
+    assert inputs.is_after_model_input({key: told[key] for key in fields})
 
 
 @pytest.mark.req("DELTA-HPAY-003")
@@ -245,7 +274,7 @@ class Odd:
 
 @pytest.mark.req("DELTA-HPAY-004", "DELTA-HFAIL-002")
 def test_a_failed_translation_is_answered(project: Path) -> None:
-    """A payload that cannot be translated is answered with stage, error and the request's id; no hook runs."""
+    """A payload that can't be translated is answered with event, error and the request's id; no hook runs."""
     payload = {"llm_request": GenerateContentParameters(model="m", contents=[Odd()])}
     assert ask(project, {"BeforeModel": ["touch ran"]}, request("BeforeModel", payload)) == [
         {
@@ -254,8 +283,8 @@ def test_a_failed_translation_is_answered(project: Path) -> None:
             "success": False,
             "error": {
                 "code": "translation_failed",
-                "message": "translation failed: OSError('gone')",
-                "details": {"error": "OSError", "event": "BeforeModel"},
+                "message": "BeforeModel: translation failed: OSError('gone')",
+                "details": {"event": "BeforeModel", "problems": ["gone"]},
             },
         }
     ]
@@ -279,20 +308,47 @@ class Exploding(Mapping[str, Any]):
 
 
 @pytest.mark.req("DELTA-HFAIL-002")
-def test_a_fault_of_the_check_itself_is_answered(project: Path) -> None:
-    """Whatever goes wrong on the way, a request does not stay without an answer."""
-    assert ask(project, {}, request("BeforeAgent", Exploding())) == [
-        {
-            "type": RESPONSE,
-            "correlationId": "c1",
-            "success": False,
-            "error": {
-                "code": "internal_error",
-                "message": "the request could not be served: OSError('no prompt')",
-                "details": {"error": "OSError"},
-            },
-        }
-    ]
+def test_an_input_that_cannot_be_read_is_answered(project: Path) -> None:
+    """Whatever is wrong with the input, a request does not stay without an answer."""
+    (response,) = ask(project, {"BeforeAgent": ["touch ran"]}, request("BeforeAgent", Exploding()))
+    assert (response["success"], response["correlationId"]) == (False, "c1")
+    assert "OSError('no " in response["error"]["message"]
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.req("DELTA-HFAIL-002")
+def test_a_fault_while_serving_is_answered() -> None:
+    """Whatever goes wrong on the way, the sender gets the error under the request's id."""
+
+    async def fail(_event: HookEventName, _fields: Mapping[str, Any]) -> NoReturn:
+        raise OSError("no disk")
+
+    assert asyncio.run(respond(request("BeforeAgent", {"prompt": "go"}), fail, dict)) == {
+        "type": RESPONSE,
+        "correlationId": "c1",
+        "success": False,
+        "error": {
+            "code": "internal_error",
+            "message": "the request could not be served: OSError('no disk')",
+            "details": {"error": "OSError"},
+        },
+    }
+
+
+@pytest.mark.req("DELTA-HFAIL-001", "DELTA-HFAIL-002")
+def test_a_fault_of_the_engine_is_answered_by_its_stage() -> None:
+    """A verdict that carries a fault of ours becomes an error whose code names the stage."""
+
+    async def fire(event: HookEventName, _fields: Mapping[str, Any]) -> Verdict:
+        return failure_verdict(event, None, OSError("no disk"), "execution")
+
+    response = asyncio.run(respond(request("BeforeAgent", {"prompt": "go"}), fire, dict))
+    assert response["success"] is False
+    assert response["error"] == {
+        "code": "execution_failed",
+        "message": "execution failed: OSError('no disk')",
+        "details": {"error": "OSError", "event": "BeforeAgent"},
+    }
 
 
 @pytest.mark.req("DELTA-HEVT-002", "DELTA-HEVT-004")

@@ -7,8 +7,10 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError
-from hookline.log import HookLogger, MemorySink
+from hookline.log.logger import HookLogger
+from hookline.log.memory import MemorySink
 from hookline.settings.load import Layer
+from hookline.settings.settings import decode_settings
 
 
 def hook(command: str, **options: Any) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def before_tool(*hooks: Any, matcher: Any = None) -> dict[str, Any]:
 
 
 def layer(source: ConfigSource, values: Mapping[str, Any]) -> Layer:
-    return Layer(source=source, origin=f"{source}.json", values=values)
+    return Layer(source=source, origin=f"{source}.json", values={"enableHooks": True, **values})
 
 
 class Registered:
@@ -28,7 +30,7 @@ class Registered:
 
     def __init__(self, *layers: Layer) -> None:
         self.sink = MemorySink()
-        self.registry = HookRegistry(lambda: layers, HookLogger([self.sink]))
+        self.registry = HookRegistry(lambda: decode_settings(layers), HookLogger([self.sink]))
 
     def commands(self, event: HookEventName = HookEventName.BEFORE_TOOL) -> list[str | None]:
         """What is registered for an event."""
@@ -67,14 +69,14 @@ def test_hooks_are_ordered_by_source() -> None:
 
 @pytest.mark.req("HOOK-191")
 def test_bad_entries_are_logged_and_the_rest_counts() -> None:
-    """What does not run is an error in the log, what was mended a warning, each with its place."""
+    """A hook that can't be used, and a field that was replaced by its default, are warnings, each with its place."""
     registered = Registered(
         layer(ConfigSource.USER, before_tool({"type": "comand", "command": "x"}, hook("good", timeout=-1)))
     )
     registered.registry.initialize()
     assert registered.commands() == ["good"]
     assert [(level, message.partition(" ")[0]) for level, message in registered.said()] == [
-        ("error", "user.json:"),
+        ("warn", "user.json:"),
         ("warn", "user.json:"),
     ]
     assert [record.fields for record in registered.sink.records] == [
@@ -130,3 +132,25 @@ def test_hooks_can_be_switched_by_name() -> None:
     assert enabled() == [False, True, False]
     assert registry.set_hook_enabled("guard", enabled=True)
     assert enabled() == [True, True, True]
+
+
+@pytest.mark.req("HOOK-001")
+def test_disabled_hooks_are_no_hooks() -> None:
+    """Where hooks are not enabled, the registry has none, and what is wrong with the settings is known all the same."""
+    registered = Registered(layer(ConfigSource.USER, {**before_tool(hook("a"), {"type": "x"}), "enableHooks": False}))
+    registered.registry.initialize()
+    assert registered.commands() == []
+    assert len(registered.registry.get_problems()) == 1
+
+
+def test_settings_are_swapped_whole() -> None:
+    """After `initialize()` the registry has the hooks and the problems of the settings as they are now."""
+    given: list[Layer] = [layer(ConfigSource.USER, before_tool(hook("a"), {"type": "x"}))]
+    registry = HookRegistry(lambda: decode_settings(given), HookLogger())
+    registry.initialize()
+    before = registry.get_hooks_for_event(HookEventName.BEFORE_TOOL)
+    given[:] = [layer(ConfigSource.USER, before_tool(hook("b")))]
+    assert registry.get_hooks_for_event(HookEventName.BEFORE_TOOL) is before
+    registry.initialize()
+    assert [entry.command for entry in registry.get_hooks_for_event(HookEventName.BEFORE_TOOL)] == ["b"]
+    assert registry.get_problems() == ()

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookline.log import FileSink, HookLogger, LogLevel, LogRecord, Redactor, default_log_path
+from hookline.contract.records import AdviceRecord, LogLevel, LogRecord, OverrideRecord
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger, Loggable
+from hookline.log.paths import default_log_path
 
 
 @pytest.fixture(name="path")
@@ -21,8 +24,8 @@ def path_fixture(tmp_path: Path) -> Path:
     return tmp_path / "state" / "deep" / "hooks.jsonl"
 
 
-def record(message: str = "m", **fields: Any) -> LogRecord:
-    return LogRecord(0.0, LogLevel.INFO, message, fields)
+def record(message: str = "m", **fields: Any) -> OverrideRecord:
+    return OverrideRecord(time="1970-01-01T00:00:00.000Z", level=LogLevel.INFO, message=message, **fields)
 
 
 def lines_in(*paths: Path) -> list[dict[str, Any]]:
@@ -54,7 +57,7 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_importing_the_log_is_cheap() -> None:
     """Nobody pays for what logging may need later."""
-    done = run_python("import sys, hookline.log; print({'asyncio', 'logging', 'platformdirs'} & set(sys.modules))")
+    done = run_python("import sys, hookline.log.file; print({'asyncio', 'logging', 'platformdirs'} & set(sys.modules))")
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
@@ -63,48 +66,50 @@ def test_records_become_lines_in_order(path: Path) -> None:
     """Each record is one line of JSON, in the order they were given."""
     sink = FileSink(path)
     for number in range(1000):
-        sink.write(record("hook ran", n=number, stdout="a\nb\u2028\ud800"))
+        sink.write(record("hook ran", count=number))
     sink.close()
     assert lines_in(path) == [
         {
+            "kind": "override",
             "time": "1970-01-01T00:00:00.000Z",
             "level": "info",
             "message": "hook ran",
-            "n": number,
-            "stdout": "a\nb\u2028\ud800",
+            "count": number,
         }
         for number in range(1000)
     ]
 
 
-def test_what_is_told_later_is_made_in_the_writer_s_thread(path: Path) -> None:
-    """It stands among the records in the order in which it was handed over, and a fault in it costs no other."""
-    sink, threads = FileSink(path), list[str]()
+class Event:
+    """An entry of several records, which remembers the threads that asked for them."""
 
-    def tell(log: HookLogger) -> None:
-        threads.append(threading.current_thread().name)
-        log.info("told", n=1)
-        log.info("told", n=2)
+    def __init__(self, *records: LogRecord) -> None:
+        self._records = records
+        self.threads: list[str] = []
 
-    def fail(log: HookLogger) -> None:
-        log.info("told", n=3)
-        raise RuntimeError("speechless")
+    def records(self) -> Sequence[LogRecord]:
+        """The records."""
+        self.threads.append(threading.current_thread().name)
+        return self._records
 
-    log = HookLogger([sink], clock=iter(range(9)).__next__)
-    log.info("before")
-    log.later(tell, 2)
-    log.later(fail, 2)
-    log.info("after")
+
+class Broken:
+    """An entry that fails."""
+
+    def records(self) -> Sequence[LogRecord]:
+        """Fail."""
+        raise RuntimeError("no records")
+
+
+def test_records_are_made_in_the_writer_s_thread(path: Path) -> None:
+    """They stand where their entry was written, and an entry that fails costs no other."""
+    log, event = HookLogger([FileSink(path)]), Event(record("one"), record("two"))
+    for entry in (record("before"), event, Broken(), record("after")):
+        log.write(entry)
     log.close()
-    assert threads == ["hookline-log"]
-    assert [(line["time"][17:19], line["message"][:8]) for line in lines_in(path)] == [
-        ("00", "before"),
-        ("01", "told"),
-        ("01", "told"),
-        ("02", "told"),
-        ("02", "hookline"),
-        ("03", "after"),
-    ]
+    assert event.threads == ["hookline-log"]
+    messages = [line["message"] for line in lines_in(path)]
+    assert messages == ["before", "one", "two", "an entry of the log could not be made", "after"]
 
 
 def test_nothing_is_made_before_the_first_record(path: Path) -> None:
@@ -127,60 +132,17 @@ def test_the_log_is_its_owners_alone(path: Path) -> None:
     assert modes == [0o600, 0o700, 0o700]
 
 
-def test_long_fields_are_cut(path: Path) -> None:
-    """A long text is cut at any depth, and says how much is missing."""
-    sink = FileSink(path, field_limit=4)
-    sink.write(record("12345", stdin=b"123456", deep=[{"x": "1234567"}], short="1234"))
-    sink.close()
-    (line,) = lines_in(path)
-    assert (line["message"], line["stdin"], line["deep"], line["short"]) == (
-        "1234… (1 more characters)",
-        "1234… (2 more characters)",
-        [{"x": "1234… (3 more characters)"}],
-        "1234",
-    )
-
-
-def test_secrets_are_replaced_before_texts_are_cut(path: Path) -> None:
-    """A secret does not survive by being cut in two."""
-    sink = FileSink(path, field_limit=12, redactor=Redactor(["*KEY*"], {"MY_KEY": "abcdefgh"}))
-    sink.write(record(stdin='{"padding":"abcdefgh","api_key":"x"}', note="123456789 abcdefgh"))
-    sink.close()
-    (line,) = lines_in(path)
-    assert (line["stdin"], line["note"]) == ('{"padding":"… (35 more characters)', "123456789 [r… (8 more characters)")
-
-
-def test_a_record_that_cannot_be_redacted_is_not_shown(path: Path) -> None:
-    """When replacing secrets fails, the record is left out and said to be."""
-
-    class BrokenRedactor(Redactor):
-        def redact(self, record: LogRecord) -> LogRecord:
-            raise RuntimeError(record.message)
-
-    sink = FileSink(path, redactor=BrokenRedactor([], {}))
-    sink.write(record("secret"))
-    sink.close()
-    assert lines_in(path) == [
-        {
-            "time": "1970-01-01T00:00:00.000Z",
-            "level": "warn",
-            "message": "a record could not be written",
-            "error": "RuntimeError",
-        }
-    ]
-
-
 def test_the_file_is_rotated(path: Path) -> None:
     """A full file becomes `.1`, that one `.2`, and the oldest goes; no file is larger than the limit."""
-    line = len(b'{"time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","n":100}\n')
+    line = len(b'{"kind":"override","time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","count":100}\n')
     sink = FileSink(path, max_bytes=line * 10, backups=2)
     for number in range(100, 135):
-        sink.write(record(n=number))
+        sink.write(record(count=number))
     sink.close()
     files = [path.with_name("hooks.jsonl.2"), path.with_name("hooks.jsonl.1"), path]
     assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1", "hooks.jsonl.2", "hooks.jsonl.lock"]
     assert all(file.stat().st_size <= line * 10 for file in files)
-    numbers = [entry["n"] for entry in lines_in(*files)]
+    numbers = [entry["count"] for entry in lines_in(*files)]
     assert numbers == list(range(numbers[0], 135))
     assert len(numbers) >= 20
 
@@ -189,11 +151,11 @@ def test_without_backups_nothing_old_is_kept(path: Path) -> None:
     """Whoever wants no old files has none, and the newest records are there."""
     sink = FileSink(path, max_bytes=500, backups=0)
     for number in range(100, 135):
-        sink.write(record(n=number))
+        sink.write(record(count=number))
     sink.close()
     assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.lock"]
     assert path.stat().st_size <= 500
-    assert [entry["n"] for entry in lines_in(path)][-1] == 134
+    assert [entry["count"] for entry in lines_in(path)][-1] == 134
 
 
 def test_a_line_larger_than_the_file_may_be_is_written(path: Path) -> None:
@@ -207,11 +169,13 @@ def test_a_line_larger_than_the_file_may_be_is_written(path: Path) -> None:
 
 _WRITE_MANY = """
 import pathlib, sys
-from hookline.log import FileSink, HookLogger
+from hookline.contract.records import OverrideRecord
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger
 
 logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]), max_bytes=20_000, backups=1000)])
 for number in range(1500):
-    logger.info("m", writer=sys.argv[2], n=number, filler="x" * (number % 200))
+    logger.write(OverrideRecord(level="info", message="x" * (number % 200), hook=sys.argv[2], count=number))
 logger.close()
 """
 
@@ -222,7 +186,7 @@ def test_processes_share_a_file_and_its_rotation(path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", _WRITE_MANY, str(path), name]) for name in names]
     assert [writer.wait(15) for writer in writers] == [0, 0, 0]
     files = [file for file in path.parent.iterdir() if file.name != "hooks.jsonl.lock"]
-    written = [(line["writer"], line["n"]) for line in lines_in(*files)]
+    written = [(line["hook"], line["count"]) for line in lines_in(*files)]
     assert len(files) > 3
     assert sorted(written) == [(name, number) for name in names for number in range(1500)]
 
@@ -265,7 +229,7 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
         pytest.skip("there is no /dev/full here")
     logger = HookLogger([FileSink(path)])
     for number in range(600):
-        logger.info("m", n=number)
+        logger.write(record(count=number))
     logger.close()
     said = re.escape(f"hookline: cannot write the log {path} ")
     assert re.fullmatch(rf"{said}\({reason}\); hooks run, but unrecorded\n", capfd.readouterr().err)
@@ -273,17 +237,19 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
 
 _FULL_THEN_FREE = """
 import os, pathlib, resource, sys, time
-from hookline.log import FileSink, HookLogger
+from hookline.contract.records import OverrideRecord
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger
 
 path = pathlib.Path(sys.argv[1])
 logger = HookLogger([FileSink(path)])
 resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY))
-logger.info("cut")
+logger.write(OverrideRecord(level="info", message="cut"))
 while not path.exists() or path.stat().st_size < 40:
     time.sleep(0.005)
 sys.stdin.readline()
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-logger.info("whole")
+logger.write(OverrideRecord(level="info", message="whole"))
 logger.close()
 """
 
@@ -308,7 +274,7 @@ def test_too_many_records_are_counted(path: Path) -> None:
     sink = FileSink(path)
     started = time.monotonic()
     for number in range(12_000):
-        sink.write(record(n=number))
+        sink.write(record(count=number))
     assert time.monotonic() - started < 5
     closer = threading.Thread(target=sink.close)
     closer.start()
@@ -317,7 +283,7 @@ def test_too_many_records_are_counted(path: Path) -> None:
     (note,) = [line for line in lines if "lost" in line]
     lines.remove(note)
     assert note["message"] == "log records were lost: they came faster than they could be written"
-    assert (len(lines) + note["lost"], [line["n"] for line in lines]) == (12_000, list(range(len(lines))))
+    assert (len(lines) + note["lost"], [line["count"] for line in lines]) == (12_000, list(range(len(lines))))
     assert len(lines) >= 10_000
 
 
@@ -357,28 +323,31 @@ def test_a_forgotten_sink_ends_its_thread(path: Path) -> None:
 
 _HEADER = """
 import atexit, os, pathlib, sys
-from hookline.log import FileSink, HookLogger
+from hookline.contract.records import OverrideRecord
+from hookline.log.file import FileSink
+from hookline.log.logger import HookLogger
 
 logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]))])
+
+def log(message, n, **more):
+    logger.write(OverrideRecord(level="info", message=message, count=n, **more))
 """
 
 
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param("for n in range(3): logger.info('m', n=n)", id="never-closed"),
-        pytest.param("logger.info('m', n=0); logger.info('m', n=1); logger.info('m', n=2); sys.exit(3)", id="sys.exit"),
-        pytest.param("for n in range(3): logger.info('m', n=n)\nraise ValueError", id="exception"),
-        pytest.param("atexit.register(lambda: [logger.info('m', n=n) for n in range(3)])", id="first-at-exit"),
-        pytest.param(
-            "logger.info('m', n=0); atexit.register(lambda: [logger.info('m', n=n) for n in (1, 2)])", id="more-at-exit"
-        ),
+        pytest.param("for n in range(3): log('m', n)", id="never-closed"),
+        pytest.param("log('m', 0); log('m', 1); log('m', 2); sys.exit(3)", id="sys.exit"),
+        pytest.param("for n in range(3): log('m', n)\nraise ValueError", id="exception"),
+        pytest.param("atexit.register(lambda: [log('m', n) for n in range(3)])", id="first-at-exit"),
+        pytest.param("log('m', 0); atexit.register(lambda: [log('m', n) for n in (1, 2)])", id="more-at-exit"),
     ],
 )
 def test_the_end_of_the_program_loses_nothing(path: Path, program: str) -> None:
     """However the interpreter ends, what was logged is in the file."""
     run_python(_HEADER + program, path)
-    assert [line["n"] for line in lines_in(path)] == [0, 1, 2]
+    assert [line["count"] for line in lines_in(path)] == [0, 1, 2]
 
 
 _FORK = """
@@ -386,17 +355,17 @@ import warnings
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 path = pathlib.Path(sys.argv[1])
 for n in range(500):
-    logger.info("parent", n=n)
+    log("parent", n)
 children = []
 for number in range(3):
     child = os.fork()
     if child == 0:
-        logger.info("child", n=number)
+        log("child", number)
         logger.close() if number else sys.exit(0)
         os._exit(0)
     children.append(child)
 for n in range(500, 1000):
-    logger.info("parent", n=n)
+    log("parent", n)
 logger.close()
 print([os.waitpid(child, 0)[1] for child in children])
 """
@@ -407,8 +376,8 @@ def test_a_forked_child_writes_its_own_records(path: Path) -> None:
     done = run_python(_HEADER + _FORK, path)
     assert (done.stdout, done.stderr) == ("[0, 0, 0]\n", "")
     lines = lines_in(path)
-    assert [line["n"] for line in lines if line["message"] == "parent"] == list(range(1000))
-    assert sorted(line["n"] for line in lines if line["message"] == "child") == [0, 1, 2]
+    assert [line["count"] for line in lines if line["message"] == "parent"] == list(range(1000))
+    assert sorted(line["count"] for line in lines if line["message"] == "child") == [0, 1, 2]
 
 
 _NO_THREADS = """
@@ -417,7 +386,7 @@ size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + 2**28, resource.RLIM_INFINITY))
 threading.stack_size(2**30)
 for n in range(3):
-    logger.info("m", n=n, threads=threading.active_count())
+    log("m", n, exit_code=threading.active_count())
 """
 
 
@@ -426,47 +395,19 @@ def test_without_threads_the_caller_writes(path: Path) -> None:
     """Where no thread can be started any more, records are written all the same."""
     done = run_python(_HEADER + _NO_THREADS, path)
     assert done.stderr == ""
-    assert [(line["n"], line["threads"]) for line in lines_in(path)] == [(0, 1), (1, 1), (2, 1)]
+    assert [(line["count"], line["exitCode"]) for line in lines_in(path)] == [(0, 1), (1, 1), (2, 1)]
 
 
-def test_whoever_overrides_writing_sees_every_record(path: Path) -> None:
-    """A sink that leaves something out leaves it out also where it is told later."""
+def test_a_sink_can_choose_among_the_records_of_an_event(path: Path) -> None:
+    """Overriding `write` is enough to leave out a level."""
 
     class Quiet(FileSink):
-        def write(self, record: LogRecord) -> None:
-            if record.level is not LogLevel.DEBUG:
-                super().write(record)
-
-    def tell(log: HookLogger) -> None:
-        log.debug("left out")
-        log.warn("kept")
+        def write(self, entry: Loggable) -> None:
+            for one in entry.records():
+                if one.level is not LogLevel.DEBUG:
+                    super().write(one)
 
     log = HookLogger([Quiet(path)])
-    log.later(tell, 2)
+    log.write(Event(AdviceRecord(level=LogLevel.DEBUG, message="left out"), record("kept")))
     log.close()
     assert [line["message"] for line in lines_in(path)] == ["kept"]
-
-
-def test_what_is_told_later_counts_as_the_records_it_makes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound on what waits, and what is said to be lost, are in records."""
-    monkeypatch.setattr("hookline.log.file._MAX_WAITING", 10)
-    held, free = threading.Event(), threading.Event()
-
-    def hold(_log: HookLogger) -> None:
-        held.set()
-        free.wait(10)
-
-    def tell(log: HookLogger) -> None:
-        for number in range(4):
-            log.info("told", n=number)
-
-    log = HookLogger([FileSink(path)])
-    log.later(hold, 1)
-    assert held.wait(10)
-    for _ in range(6):
-        log.later(tell, 4)
-    free.set()
-    log.close()
-    lines = lines_in(path)
-    assert [line["message"] for line in lines].count("told") == 12
-    assert [line["lost"] for line in lines if "lost" in line] == [12]

@@ -6,11 +6,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from hookline.contract.wire import stringify_json
+from hookline.contract.records import FaultRecord, HookRecord, LogLevel
+from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.log import FileSink, HookLogger
+from hookline.log.file import FileSink
 from hookline.log.reader import LogEntry, LogQuery, LogReader
 
 Write = Callable[..., None]
@@ -28,9 +30,12 @@ def write(path: Path) -> Write:
 
     def append(kind: str = "hook", level: str = "debug", **fields: Any) -> None:
         number = next(numbers)
-        log = HookLogger([sink := FileSink(path)], clock=lambda: 1_700_000_000.0 + number)
-        given = {"event": "BeforeTool", "subject": "ls", "hook": "guard", "success": True, "exitCode": 0, **fields}
-        getattr(log, level)(f"record {number}", kind=kind, id=f"f{number}-0", fire=f"f{number}", **given)
+        head = {"kind": kind, "level": level, "message": f"record {number}", "id": f"f{number}-0", "fire": f"f{number}"}
+        own = {"event": "BeforeTool", "subject": "ls", "hook": "guard", "success": True, "exitCode": 0}
+        texts = {"truncated": False, "stdin": "", "stdout": "", "stderr": ""}
+        given = {**head, **own, **texts, "time": utc_timestamp(1_700_000_000.0 + number), **fields}
+        sink = FileSink(path)
+        sink.write(msgspec.convert(given, HookRecord | FaultRecord))
         sink.close()
 
     return append
@@ -49,9 +54,9 @@ def test_a_log_that_is_not_there_is_empty(path: Path) -> None:
 
 def test_rotated_files_are_read_oldest_first(path: Path) -> None:
     """A log is one story, in however many files."""
-    log = HookLogger([sink := FileSink(path, max_bytes=1500, backups=12)])
+    sink = FileSink(path, max_bytes=1500, backups=12)
     for number in range(100):
-        log.debug(f"record {number}", kind="hook", padding="x" * 50)
+        sink.write(FaultRecord(level=LogLevel.DEBUG, message=f"record {number}", traceback="x" * 50))
     sink.close()
     files = sorted(path.parent.glob("hooks.jsonl.*"))
     assert len([file for file in files if file.suffix != ".lock"]) > 9
@@ -116,6 +121,17 @@ def test_records_are_filtered(query: LogQuery, wanted: list[int], path: Path, wr
 def test_failing_and_denying_are_different(entry: LogEntry, fails: bool, blocks: bool) -> None:
     """A hook that denies has done its work."""
     assert (entry.is_failure, entry.is_block) == (fails, blocks)
+
+
+def test_kinds_and_fields_of_other_versions_are_read(path: Path, write: Write) -> None:
+    """A log may have been written by an older or a newer hookline."""
+    write()
+    with path.open("ab") as file:
+        file.write(b'{"message":"no kind"}\n{"kind":"new","event":"X","count":3,"more":{"deep":[1]}}\n')
+    with LogReader(path) as reader:
+        _, old, new = reader.entries(LogQuery())
+        assert (old, new) == (LogEntry(message="no kind"), LogEntry(kind="new", event="X", count=3))
+        assert reader.unreadable == 0
 
 
 def test_lines_that_are_not_records_are_counted(path: Path, write: Write) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from hookline.log.reader import LogEntry
-from hookline.log.statistics import Durations, summarize
+from hookline.log.statistics import Durations, count_events, summarize
 
 
 def durations(*values: float) -> Durations:
@@ -69,3 +69,16 @@ def test_runs_are_summed_per_hook() -> None:
     assert (guard.runs, guard.blocks, guard.failures, guard.timeouts, guard.last_run) == (3, 1, 1, 1, "3")
     assert (guard.durations.quantile(0.5), guard.durations.maximum) == (3.0, 50.0)
     assert (other.runs, other.last_run) == (1, None)
+
+
+@pytest.mark.req("HOOK-146")
+def test_events_are_counted_with_and_without_hooks() -> None:
+    """An event that hooks ran for counts once, and events without hooks count as often as they were fired."""
+    entries = [
+        LogEntry(kind="event", event="BeforeTool"),
+        LogEntry(kind="unmatched", event="BeforeTool", count=1),
+        LogEntry(kind="unmatched", event="BeforeTool", count=7),
+        LogEntry(kind="unmatched", event="AfterTool", count=2),
+        LogEntry(kind="hook", event="BeforeTool"),
+    ]
+    assert count_events(entries) == {"BeforeTool": 9, "AfterTool": 2}

@@ -16,12 +16,12 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.outputs import DefaultHookOutput, decode_stdout
-from hookline.contract.results import HookExecutionResult
+from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
-from hookline.engine.aggregator import HookAggregator, overridden
+from hookline.engine.decide import HookAggregator, overridden
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.exit_codes import read_outcome
-from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.contract.results import process_common_hook_output_fields
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["deny", "\ud800"]),

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
-from hookline.engine.planner import HookPlanner
+from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.log import HookLogger
+from hookline.log.logger import HookLogger
 from hookline.settings.decode import decode_hooks, decode_options
 from hookline.settings.jsonc import parse, plain_json
 from hookline.settings.load import Layer

@@ -12,7 +12,8 @@ from google.genai import types
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import MissingExtraError
-from hookline.log import LogLevel, MemorySink
+from hookline.contract.records import LogLevel
+from hookline.log.memory import MemorySink
 from hookline.triggers.model import (
     AfterModelHookResult,
     BeforeModelHookResult,
@@ -183,7 +184,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_layers: object) -> None:
         raise OSError("unreadable")
 
-    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
+    monkeypatch.setattr("hookline.system.decode_settings", fail)
 
 
 @pytest.mark.req("HOOK-111", "HOOK-113", "HOOK-116")

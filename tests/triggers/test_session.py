@@ -9,7 +9,8 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
-from hookline.log import LogLevel, MemorySink
+from hookline.contract.records import LogLevel
+from hookline.log.memory import MemorySink
 from hookline.triggers.session import (
     fire_after_agent_hook,
     fire_before_agent_hook,
@@ -113,7 +114,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_layers: object) -> None:
         raise OSError("unreadable")
 
-    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
+    monkeypatch.setattr("hookline.system.decode_settings", fail)
 
 
 @pytest.mark.req("HOOK-111")

@@ -12,7 +12,8 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.log import LogLevel, MemorySink
+from hookline.contract.records import LogLevel
+from hookline.log.memory import MemorySink
 from hookline.system import HookSystem
 from hookline.triggers.tools import (
     ToolResult,
@@ -115,7 +116,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_layers: object) -> None:
         raise OSError("unreadable")
 
-    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
+    monkeypatch.setattr("hookline.system.decode_settings", fail)
 
 
 class _NoSystem(Config):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hookline.contract.outputs import kind_of
+from hookline.contract.answers import kind_of
 from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority
 

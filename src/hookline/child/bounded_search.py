@@ -1,12 +1,12 @@
 """Searches with patterns that may take forever, in a process of its own that is given half a second."""
 
+import asyncio
 import json
 import math
 import re
 import signal
 import subprocess
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import regress
@@ -42,9 +42,27 @@ def quick_length(pattern: str) -> int:
     return next((length for length in _LENGTHS if _most_steps(pattern, length) * length <= _QUICK_STEPS), -1)
 
 
-@lru_cache(maxsize=4096)
+_results: dict[tuple[str, str], bool | None] = {}
+
+
+def is_known(pattern: str, name: str) -> bool:
+    """Whether `search` returns at once."""
+    return pattern in _gave_up or (pattern, name) in _results
+
+
+async def search_async(pattern: str, name: str) -> bool | None:
+    """The same as `search`, without blocking the event loop."""
+    return await asyncio.to_thread(search, pattern, name)
+
+
 def search(pattern: str, name: str) -> bool | None:
     """Whether the pattern is found in the name; None if it takes too long, and then at once for every other name."""
+    if not is_known(pattern, name):
+        _results[pattern, name] = _search(pattern, name)
+    return _results.get((pattern, name))
+
+
+def _search(pattern: str, name: str) -> bool | None:
     # A program that is its own interpreter would be started again.
     if pattern in _gave_up or getattr(sys, "frozen", False) or not sys.executable:
         return None

@@ -3,11 +3,13 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.config import Config
 from hookline.errors import UsageError
-from hookline.log import LogSink
+
+if TYPE_CHECKING:
+    from hookline.log.logger import LogSink
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +23,7 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Config:
+def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> Config:
     """The configuration that the command's options ask for, with its problems told on stderr."""
     config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
     for problem in config.get_problems():
@@ -31,7 +33,7 @@ def make_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Con
     return config
 
 
-def read_config(given: argparse.Namespace, *sinks: LogSink, **facts: Any) -> Config:
+def read_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> Config:
     """The same without a word about its problems; `facts` are what else `Config` takes."""
     for file in given.settings or ():
         path = Path(file)

@@ -60,6 +60,8 @@ class HookEntry:
     env: Mapping[str, str] = field(default_factory=dict)
     on_error: OnError = OnError.ALLOW
     budget_ms: float | None = None
+    rank: int = 0
+    """How trusted the layer is: a hook can't undo what a hook of a higher rank decided."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
 

@@ -1,13 +1,25 @@
 """What hooks are told: one JSON object with the session's facts first and then the event's own fields."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, NotRequired, Protocol, TypedDict, TypeGuard
+from collections.abc import Mapping
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    TypeGuard,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+import msgspec
 from msgspec import Meta
 
-from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
-from hookline.contract.llm import GenerateContentParameters, LLMRequest, LLMResponse
-from hookline.contract.outputs import kind_of
+from hookline.contract.answers import kind_of
+from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.contract.llm import LLMRequest, LLMResponse
 
 
 class SessionFacts(Protocol):
@@ -36,7 +48,7 @@ class HookInput(TypedDict):
 class BeforeToolFields(TypedDict):
     """The fields of BeforeTool."""
 
-    tool_name: Annotated[str, Meta(description="The tool that is called.")]
+    tool_name: Annotated[str, Meta(min_length=1, description="The tool that is called.")]
     tool_input: Annotated[dict[str, Any], Meta(description="The arguments that the tool is called with.")]
     mcp_context: NotRequired[
         Annotated[dict[str, Any], Meta(description="Which server the tool is from; for tools of an MCP server only.")]
@@ -97,8 +109,8 @@ class PreCompressFields(TypedDict):
 class NotificationFields(TypedDict):
     """The fields of Notification."""
 
-    notification_type: Annotated[str, Meta(description="What it is about.", examples=["ToolPermission"])]
-    message: Annotated[str, Meta(description="What the user is told.")]
+    notification_type: Annotated[str, Meta(min_length=1, description="What it is about.", examples=["ToolPermission"])]
+    message: Annotated[str, Meta(min_length=1, description="What the user is told.")]
     details: Annotated[dict[str, Any], Meta(description="What belongs to this type of notification.")]
 
 
@@ -146,105 +158,79 @@ class NotificationInput(HookInput, NotificationFields):
     """All that a Notification hook gets."""
 
 
-class _Kind(NamedTuple):
-    expected: str
-    holds: Callable[[object], bool]
-
-
-def _one_of(values: type[SessionStartSource] | type[SessionEndReason] | type[PreCompressTrigger]) -> _Kind:
-    names = [value.value for value in values]
-    return _Kind(f"one of {', '.join(names)}", lambda value: value in names)
-
-
-_NAME = _Kind("a non-empty string", lambda value: isinstance(value, str) and value != "")
-_TEXT = _Kind("a string", lambda value: isinstance(value, str))
-_OBJECT = _Kind("an object", lambda value: isinstance(value, Mapping))
-_FLAG = _Kind("true or false", lambda value: isinstance(value, bool))
-_REQUEST = _Kind(
-    "an object (a request in hook or SDK form)",
-    lambda value: isinstance(value, Mapping | GenerateContentParameters),
-)
-_RESPONSE = _Kind(
-    "an object (a response in hook or SDK form)",
-    lambda value: isinstance(value, Mapping) or hasattr(value, "candidates"),
-)
-
-_FIELDS: Mapping[HookEventName, Mapping[str, _Kind]] = {
-    HookEventName.BEFORE_TOOL: {"tool_name": _NAME, "tool_input": _OBJECT},
-    HookEventName.AFTER_TOOL: {"tool_name": _NAME, "tool_input": _OBJECT, "tool_response": _OBJECT},
-    HookEventName.BEFORE_MODEL: {"llm_request": _REQUEST},
-    HookEventName.AFTER_MODEL: {"llm_request": _REQUEST, "llm_response": _RESPONSE},
-    HookEventName.BEFORE_TOOL_SELECTION: {"llm_request": _REQUEST},
-    HookEventName.BEFORE_AGENT: {"prompt": _TEXT},
-    HookEventName.AFTER_AGENT: {"prompt": _TEXT, "prompt_response": _TEXT, "stop_hook_active": _FLAG},
-    HookEventName.SESSION_START: {"source": _one_of(SessionStartSource)},
-    HookEventName.SESSION_END: {"reason": _one_of(SessionEndReason)},
-    HookEventName.PRE_COMPRESS: {"trigger": _one_of(PreCompressTrigger)},
-    HookEventName.NOTIFICATION: {"notification_type": _NAME, "message": _NAME, "details": _OBJECT},
-}
-
-
-def input_problems(event: HookEventName, value: object) -> tuple[str, ...]:
-    """What is wrong with an event's own fields, one sentence each; empty when nothing is."""
+def input_problems(fields: type, value: object) -> tuple[str, ...]:
+    """What is wrong with an event's own fields, given their TypedDict: one sentence each; empty when nothing is."""
+    required, optional = _hints(fields)
     if not isinstance(value, Mapping):
-        return (f"input is {kind_of(value)}, expected an object with {', '.join(_FIELDS[event])}",)
-    return tuple(
-        f"{name} is {kind_of(value[name]) if name in value else 'missing'}, expected {kind.expected}"
-        for name, kind in _FIELDS[event].items()
-        if name not in value or not kind.holds(value[name])
-    )
+        return (f"input is {kind_of(value)}, expected an object with {', '.join(required)}",)
+    problems = [f"{name} is missing" for name in required if name not in value]
+    for name, hint in (required | optional).items():
+        if name in value:
+            try:
+                msgspec.convert(value[name], hint)
+            except ValueError as error:
+                fault, _, place = str(error).partition(" - at `$")
+                problems.append(f"{name}{place.rstrip('`')}: {fault[0].lower()}{fault[1:]}")
+    return tuple(problems)
+
+
+@cache
+def _hints(fields: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    hints = get_type_hints(fields, include_extras=True)
+    optional = {name: get_args(hint)[0] for name, hint in hints.items() if get_origin(hint) is NotRequired}
+    return {name: hint for name, hint in hints.items() if name not in optional}, optional
 
 
 def is_before_tool_input(value: object) -> TypeGuard[BeforeToolFields]:
     """True when the value has BeforeTool's fields."""
-    return not input_problems(HookEventName.BEFORE_TOOL, value)
+    return not input_problems(BeforeToolFields, value)
 
 
 def is_after_tool_input(value: object) -> TypeGuard[AfterToolFields]:
     """True when the value has AfterTool's fields."""
-    return not input_problems(HookEventName.AFTER_TOOL, value)
+    return not input_problems(AfterToolFields, value)
 
 
 def is_before_model_input(value: object) -> TypeGuard[BeforeModelFields]:
     """True when the value has BeforeModel's field."""
-    return not input_problems(HookEventName.BEFORE_MODEL, value)
+    return not input_problems(BeforeModelFields, value)
 
 
 def is_after_model_input(value: object) -> TypeGuard[AfterModelFields]:
     """True when the value has AfterModel's fields."""
-    return not input_problems(HookEventName.AFTER_MODEL, value)
+    return not input_problems(AfterModelFields, value)
 
 
 def is_before_tool_selection_input(value: object) -> TypeGuard[BeforeModelFields]:
     """True when the value has BeforeToolSelection's field."""
-    return not input_problems(HookEventName.BEFORE_TOOL_SELECTION, value)
+    return not input_problems(BeforeModelFields, value)
 
 
 def is_before_agent_input(value: object) -> TypeGuard[BeforeAgentFields]:
     """True when the value has BeforeAgent's field."""
-    return not input_problems(HookEventName.BEFORE_AGENT, value)
+    return not input_problems(BeforeAgentFields, value)
 
 
 def is_after_agent_input(value: object) -> TypeGuard[AfterAgentFields]:
     """True when the value has AfterAgent's fields."""
-    return not input_problems(HookEventName.AFTER_AGENT, value)
+    return not input_problems(AfterAgentFields, value)
 
 
 def is_session_start_input(value: object) -> TypeGuard[SessionStartFields]:
     """True when the value has SessionStart's field."""
-    return not input_problems(HookEventName.SESSION_START, value)
+    return not input_problems(SessionStartFields, value)
 
 
 def is_session_end_input(value: object) -> TypeGuard[SessionEndFields]:
     """True when the value has SessionEnd's field."""
-    return not input_problems(HookEventName.SESSION_END, value)
+    return not input_problems(SessionEndFields, value)
 
 
 def is_pre_compress_input(value: object) -> TypeGuard[PreCompressFields]:
     """True when the value has PreCompress's field."""
-    return not input_problems(HookEventName.PRE_COMPRESS, value)
+    return not input_problems(PreCompressFields, value)
 
 
 def is_notification_input(value: object) -> TypeGuard[NotificationFields]:
     """True when the value has Notification's fields."""
-    return not input_problems(HookEventName.NOTIFICATION, value)
+    return not input_problems(NotificationFields, value)

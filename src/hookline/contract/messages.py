@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
+from hookline.contract.events import HookEventName
+
 
 class MessageBusType(StrEnum):
     """The kinds of message that hookline sends and understands."""
@@ -16,9 +18,9 @@ class HookExecutionRequest(TypedDict):
     """Asks for one event to be fired; `input` holds the event's own fields."""
 
     type: Literal["hook-execution-request"]
-    eventName: str
+    eventName: HookEventName
     input: Mapping[str, Any]
-    correlationId: NotRequired[str]
+    correlationId: NotRequired[str | int]
 
 
 class HookExecutionFailure(TypedDict):
@@ -33,7 +35,7 @@ class HookExecutionResponse(TypedDict):
     """Answers one request, under its correlation id."""
 
     type: Literal["hook-execution-response"]
-    correlationId: str
+    correlationId: str | int
     success: bool
     output: NotRequired[dict[str, Any]]
     error: NotRequired[HookExecutionFailure]

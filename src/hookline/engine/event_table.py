@@ -1,41 +1,34 @@
 """One row per event: everything that differs between events is a column here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
 
 from hookline.contract import inputs
-from hookline.contract.events import HookEventName
+from hookline.contract.events import (
+    HookEventName,
+    NotificationType,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionStartSource,
+)
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine._advice import (
-    Advice,
-    no_advice,
-    of_unread,
-    on_asking,
-    on_response_text,
-    on_synthetic_response,
-    on_tool_config,
+from hookline.engine.changes import (
+    Change,
+    change_arguments,
+    change_prompt,
+    change_request,
+    change_response,
+    no_change,
 )
-from hookline.engine._chaining import Chain, chain_llm_request, chain_prompt, chain_tool_input
-from hookline.engine._effects import (
-    Effect,
-    llm_request_effect,
-    llm_response_effect,
-    no_effect,
-    tool_config_effect,
-    tool_input_effect,
-)
-from hookline.engine._merge import (
-    Outputs,
+from hookline.engine.merge import (
+    Rule,
     merge_field_replacement,
     merge_last_wins,
     merge_or_decision,
     merge_tool_selection,
 )
 from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
-
-ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
 
 class Matching(Enum):
@@ -51,55 +44,52 @@ class EventRow:
     """What is particular to one event."""
 
     input: type
-    """The TypedDict of all that its hooks are told."""
+    """The TypedDict of everything that its hooks are told."""
+    fields: type
+    """The TypedDict of the event's own part of it."""
     output: type[DefaultHookOutput] = DefaultHookOutput
-    merge: Callable[[Outputs], dict[str, Any]]
+    merge: Rule
     matching: Matching = Matching.NEVER_ASKED
     subject: str | None = None
     """The input field that matchers are compared with."""
-    chain: Chain | None = None
-    """How one hook's answer changes what the next one of a sequence is told."""
-    reads: frozenset[str] = frozenset()
-    """What counts in the `hookSpecificOutput` of an answer."""
-    effect: Effect = no_effect
-    """What the caller goes on with when the answer changes it."""
-    advice: Advice = no_advice
-    """What the author of an answer should be told about what is read."""
+    reads: frozenset[str] | None = None
+    """The fields of `hookSpecificOutput` that count; None where nothing is applied and so nothing is checked."""
+    change: Change = no_change
+    """What answers change of the thing that the event is about."""
+    chains: bool = True
+    """Whether the next hook of a sequence is told of such changes."""
+    triggers: tuple[str, ...] = ()
+    """Everything that the subject can be, where that is known."""
     can_block: bool = False
+    comes_before: bool = False
+    """True where a stop keeps the operation from taking place."""
     only_watches: bool = False
-    """True where nothing that hooks answer is applied."""
-    replaces_fields: bool = False
-    """True where a later hook can undo an earlier hook's block."""
+    """True where nothing that hooks answer is applied, and the agent does not wait for them."""
 
-    def advise(self, output: DefaultHookOutput) -> list[str]:
-        """All that the author of this answer should be told about it, but for a block where none is possible."""
-        if not output.is_explicit:
-            return []
-        if self.only_watches:
-            has_more = bool(output.hook_specific_output.keys() - {"hookEventName"})
-            return [ONLY_WATCHES] if has_more or output.should_stop_execution() else []
-        asking = on_asking(output)
-        said = [asking] if asking else []
-        if output.hook_specific_output:  # as few answers have
-            particular = self.advice(output)
-            said += [*of_unread(output, self.reads), *([particular] if particular else [])]
-        return said
+    @property
+    def replaces_fields(self) -> bool:
+        """True where a later hook can undo an earlier hook's block."""
+        return self.merge is merge_field_replacement
 
 
 EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_TOOL: EventRow(
         input=inputs.BeforeToolInput,
+        fields=inputs.BeforeToolFields,
         output=BeforeToolHookOutput,
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
-        chain=chain_tool_input,
-        reads=frozenset({"tool_input", "updatedInput", "permissionDecision", "permissionDecisionReason"}),
-        effect=tool_input_effect,
+        reads=frozenset(
+            {"tool_input", "updatedInput", "additionalContext", "permissionDecision", "permissionDecisionReason"}
+        ),
+        change=change_arguments,
         can_block=True,
+        comes_before=True,
     ),
     HookEventName.AFTER_TOOL: EventRow(
         input=inputs.AfterToolInput,
+        fields=inputs.AfterToolFields,
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
@@ -107,69 +97,78 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,
+        fields=inputs.BeforeModelFields,
         output=BeforeModelHookOutput,
         merge=merge_field_replacement,
-        chain=chain_llm_request,
         reads=frozenset({"llm_request", "llm_response"}),
-        effect=llm_request_effect,
-        advice=on_synthetic_response,
+        change=change_request,
         can_block=True,
-        replaces_fields=True,
+        comes_before=True,
     ),
     HookEventName.AFTER_MODEL: EventRow(
         input=inputs.AfterModelInput,
+        fields=inputs.AfterModelFields,
         output=AfterModelHookOutput,
         merge=merge_field_replacement,
         reads=frozenset({"llm_response"}),
-        effect=llm_response_effect,
-        advice=on_response_text,
-        replaces_fields=True,
+        change=change_response,
+        chains=False,
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventRow(
         input=inputs.BeforeToolSelectionInput,
+        fields=inputs.BeforeModelFields,
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
         reads=frozenset({"toolConfig"}),
-        effect=tool_config_effect,
-        advice=on_tool_config,
+        comes_before=True,
     ),
     HookEventName.BEFORE_AGENT: EventRow(
         input=inputs.BeforeAgentInput,
+        fields=inputs.BeforeAgentFields,
         merge=merge_or_decision,
-        chain=chain_prompt,
+        change=change_prompt,
         only_watches=True,
     ),
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
+        fields=inputs.AfterAgentFields,
         merge=merge_or_decision,
         only_watches=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
+        fields=inputs.SessionStartFields,
         merge=merge_or_decision,
         matching=Matching.EQUALITY,
         subject="source",
+        triggers=tuple(SessionStartSource),
         only_watches=True,
     ),
     HookEventName.SESSION_END: EventRow(
         input=inputs.SessionEndInput,
+        fields=inputs.SessionEndFields,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="reason",
+        triggers=tuple(SessionEndReason),
         only_watches=True,
     ),
     HookEventName.PRE_COMPRESS: EventRow(
         input=inputs.PreCompressInput,
+        fields=inputs.PreCompressFields,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="trigger",
+        triggers=tuple(PreCompressTrigger),
         only_watches=True,
     ),
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
+        fields=inputs.NotificationFields,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="notification_type",
+        triggers=tuple(NotificationType),
         only_watches=True,
     ),
 }

@@ -1,11 +1,11 @@
-"""Fires events: plan, build the input, run, merge, log; a fault of ours never gets out."""
+"""Fires events: plan, build the input, run, decide, log. A fault of ours never gets out."""
 
 import os
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hookline.child.bounded_search import search_async
 from hookline.contract.events import (
     HookEventName,
     PreCompressTrigger,
@@ -18,19 +18,20 @@ from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsu
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
-    HookError,
+    build_failure_envelope,
+    failure_verdict,
     make_empty_success_result,
 )
+from hookline.contract.verdict import HookExecutionPlan, Verdict
 from hookline.contract.wire import utc_timestamp
-from hookline.engine._mediation import answer
-from hookline.engine.aggregator import HookAggregator
+from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.planner import HookPlanner
-from hookline.engine.runner import HookRunner
+from hookline.engine.mediation import respond
+from hookline.engine.plan import HookPlanner
+from hookline.engine.run import HookRunner, chain_skips
 from hookline.formats.hook_format import is_sdk_request, is_sdk_response
 from hookline.formats.translator import HookTranslatorGenAIv1
-from hookline.log import HookLogger
 
 
 class HookEventHandler:
@@ -42,35 +43,30 @@ class HookEventHandler:
         facts: SessionFacts,
         planner: HookPlanner,
         runner: HookRunner,
-        aggregator: HookAggregator,
         translator: HookTranslatorGenAIv1,
-        log: HookLogger,
+        event_log: EventLog,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
-        refresh: Callable[[], None] | None = None,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self._facts = facts
         self._planner = planner
-        self._runner = runner
-        self._aggregator = aggregator
+        self.runner = runner
         self._translator = translator
-        self._event_log = EventLog(log, facts.get_session_id)
+        self._event_log = event_log
         self._observer = observer
         self._refresh = refresh
+        self._bus = bus
         self._unsubscribe: Unsubscribe | None = None
         if bus is not None:
-
-            async def mediate(message: Message) -> None:
-                await bus.publish(await answer(message, self._fire))
-
-            self._unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, mediate)
+            self._unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
     async def fire_before_tool_event(
         self, tool_name: str, tool_input: Mapping[str, Any], *, mcp_context: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
         """Fires BeforeTool."""
         fields = {"tool_name": tool_name, "tool_input": tool_input}
-        return await self._fire(HookEventName.BEFORE_TOOL, _with_mcp_context(fields, mcp_context))
+        return await self._result(HookEventName.BEFORE_TOOL, _with_mcp_context(fields, mcp_context))
 
     async def fire_after_tool_event(
         self,
@@ -82,55 +78,55 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         """Fires AfterTool."""
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
-        return await self._fire(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
+        return await self._result(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
 
     async def fire_before_model_event(
         self, llm_request: GenerateContentParameters | Mapping[str, Any]
     ) -> AggregatedHookResult:
         """Fires BeforeModel."""
-        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": llm_request})
+        return await self._result(HookEventName.BEFORE_MODEL, {"llm_request": llm_request})
 
     async def fire_after_model_event(
         self, llm_request: GenerateContentParameters | Mapping[str, Any], llm_response: Any
     ) -> AggregatedHookResult:
         """Fires AfterModel; the response is the SDK's, or already in hook form."""
-        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": llm_request, "llm_response": llm_response})
+        return await self._result(HookEventName.AFTER_MODEL, {"llm_request": llm_request, "llm_response": llm_response})
 
     async def fire_before_tool_selection_event(
         self, llm_request: GenerateContentParameters | Mapping[str, Any]
     ) -> AggregatedHookResult:
         """Fires BeforeToolSelection."""
-        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": llm_request})
+        return await self._result(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": llm_request})
 
     async def fire_before_agent_event(self, prompt: str) -> AggregatedHookResult:
         """Fires BeforeAgent."""
-        return await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
+        return await self._result(HookEventName.BEFORE_AGENT, {"prompt": prompt})
 
     async def fire_after_agent_event(
         self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False
     ) -> AggregatedHookResult:
         """Fires AfterAgent."""
         fields = {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
-        return await self._fire(HookEventName.AFTER_AGENT, fields)
+        return await self._result(HookEventName.AFTER_AGENT, fields)
 
     async def fire_session_start_event(self, source: SessionStartSource) -> AggregatedHookResult:
         """Fires SessionStart."""
-        return await self._fire(HookEventName.SESSION_START, {"source": source})
+        return await self._result(HookEventName.SESSION_START, {"source": source})
 
     async def fire_session_end_event(self, reason: SessionEndReason) -> AggregatedHookResult:
         """Fires SessionEnd."""
-        return await self._fire(HookEventName.SESSION_END, {"reason": reason})
+        return await self._result(HookEventName.SESSION_END, {"reason": reason})
 
     async def fire_pre_compress_event(self, trigger: PreCompressTrigger) -> AggregatedHookResult:
         """Fires PreCompress."""
-        return await self._fire(HookEventName.PRE_COMPRESS, {"trigger": trigger})
+        return await self._result(HookEventName.PRE_COMPRESS, {"trigger": trigger})
 
     async def fire_notification_event(
         self, notification_type: str, message: str, details: Mapping[str, Any]
     ) -> AggregatedHookResult:
         """Fires Notification."""
         fields = {"notification_type": notification_type, "message": message, "details": details}
-        return await self._fire(HookEventName.NOTIFICATION, fields)
+        return await self._result(HookEventName.NOTIFICATION, fields)
 
     async def fire_event(self, name: str, fields: Mapping[str, Any]) -> AggregatedHookResult:
         """Fires the event of this name with its own fields as they are; an unknown name gives a failed result."""
@@ -138,7 +134,54 @@ class HookEventHandler:
             event = HookEventName(name)
         except ValueError as error:
             return build_failure_envelope(error, "event name", {"known": [event.value for event in HookEventName]})
-        return await self._fire(event, fields)
+        return await self._result(event, fields)
+
+    async def fire(self, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
+        """Fires an event with its own fields, and returns what it came to."""
+        started = time.perf_counter()
+        stage = "planning"
+        subject: str | None = None
+        plan: HookExecutionPlan | None = None
+        try:
+            self._refresh()
+            subject = _subject(event, fields)
+            plan = await self._plan(event, subject)
+            if plan is None:
+                self._event_log.nothing_ran(event, subject)
+                return Verdict(event=event, subject=subject)
+            stage = "translation"
+            told = self._build_input(event, fields)
+            stage = "execution"
+            runner = self.runner
+            if self._observer is not None:
+                self._observe(event, lambda observer: observer.hooks_started(plan))
+            run = runner.execute_hooks_sequential if plan.sequential else runner.execute_hooks_parallel
+            runs = await run(plan.hooks, told)
+            stage = "aggregation"
+            verdict = decide(event, told, runs, plan=plan, skipped=chain_skips(plan.hooks, runs), started=started)
+        except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
+            self._log_fault(event, stage, error, "so its hooks had no effect")
+            verdict = failure_verdict(event, subject, error, stage)
+            self._observe(event, lambda observer: observer.hooks_finished(verdict))
+            return verdict
+        except BaseException as error:  # cancelled or interrupted: nobody waits for the verdict any more
+            if stage == "execution" and plan is not None:
+                verdict = failure_verdict(event, subject, error, stage)
+                self._observe(event, lambda observer: observer.hooks_finished(verdict))
+                self._event_log.cancelled(plan)
+            raise
+        try:
+            self._event_log.fired(verdict, os.urandom(5).hex())
+        except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
+            self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
+        if self._observer is not None:
+            self._observe(event, lambda observer: observer.hooks_finished(verdict))
+        return verdict
+
+    async def serve(self, message: Message) -> None:
+        """Answers a request on the bus."""
+        if self._bus is not None:
+            await self._bus.publish(await respond(message, self.fire, self._in_hook_form))
 
     def dispose(self) -> None:
         """Stops serving the bus; without a bus it does nothing."""
@@ -146,94 +189,60 @@ class HookEventHandler:
             self._unsubscribe()
             self._unsubscribe = None
 
-    async def _fire(self, name: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
-        started = time.perf_counter()
-        stage = "planning"
-        try:
-            if self._refresh is not None:
-                self._refresh()
-            subject = _subject(name, fields)
-            plan = self._planner.create_execution_plan(name, subject)
-            if plan is None:
-                return make_empty_success_result()
-            stage = "translation"
-            event_input = self._build_input(name, fields)
-            stage = "execution"
-            if self._observer is not None:
-                self._show(name, lambda observer: observer.hooks_started(plan, subject))
-            run = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
-            results = await run(plan.hooks, event_input)
-            stage = "aggregation"
-            result = self._aggregator.aggregate_results(results, name, event_input, plan=plan, started=started)
-        except Exception as error:  # noqa: BLE001 - the door: a fault of ours is told and never stops the agent
-            self._tell_fault(name, stage, error, "so its hooks had no effect")
-            failed = build_failure_envelope(error, stage, {"event": name.value})
-            self._show(name, lambda observer: observer.hooks_finished(failed, None))
-            return failed
-        except BaseException as error:  # cancelled or interrupted: whoever asked wants no answer any more
-            if stage == "execution":
-                ended = build_failure_envelope(error, stage, {"event": name.value})
-                self._show(name, lambda observer: observer.hooks_finished(ended, subject))
-                self._event_log.cancelled(plan, subject)
-            raise
-        try:
-            self._event_log.fired(result, os.urandom(5).hex(), subject)
-        except Exception as error:  # noqa: BLE001 - what the hooks decided stands, even if it cannot be written down
-            self._tell_fault(name, "logging", error, "so the log lacks what its hooks did")
-        if self._observer is not None:
-            self._show(name, lambda observer: observer.hooks_finished(result, subject))
-        return result
+    async def _result(self, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
+        verdict = await self.fire(event, fields)
+        if verdict.plan is None and verdict.success:
+            return make_empty_success_result()
+        return AggregatedHookResult.of(verdict, EVENT_TABLE[event].output)
 
-    def _show(self, name: HookEventName, tell: Callable[[HookObserver], None]) -> None:
+    async def _plan(self, event: HookEventName, subject: str | None) -> HookExecutionPlan | None:
+        plan = self._planner.create_execution_plan(event, subject)
+        while plan is not None and plan.slow:
+            for pattern, name in plan.slow:
+                await search_async(pattern, name)
+            plan = self._planner.create_execution_plan(event, subject)
+        return plan
+
+    def _observe(self, event: HookEventName, call: Callable[[HookObserver], None]) -> None:
         if self._observer is None:
             return
         try:
-            tell(self._observer)
-        except Exception as error:  # noqa: BLE001 - whoever watches the guards must not keep them from their work
-            self._tell_fault(name, "showing", error, "so an observer has not seen all of it")
+            call(self._observer)
+        except Exception as error:  # noqa: BLE001 - an observer must not keep the guards from their work
+            self._log_fault(event, "observing", error, "so an observer has not seen all of it")
 
-    def _tell_fault(self, name: HookEventName, stage: str, error: Exception, consequence: str) -> None:
-        self._event_log.failed(
-            f"{name}: hookline failed while {stage} ({error!r}), {consequence}; please report this",
-            event=name.value,
-            stage=stage,
-            traceback="".join(traceback.format_exception(error)),
-        )
+    def _log_fault(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
+        message = f"{event}: hookline failed while {stage} ({error!r}), {consequence}; please report this"
+        self._event_log.failed(message, event, stage, error)
 
-    def _build_input(self, name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         facts = {
             "session_id": self._facts.get_session_id(),
             "cwd": self._facts.get_working_dir(),
             "timestamp": utc_timestamp(),
-            "hook_event_name": str(name),
+            "hook_event_name": event.value,
             "transcript_path": self._facts.get_transcript_path(),
         }
-        # Whoever asks for an event on the bus has no say over the facts.
-        event_input = {**facts, **fields, **facts}
+        # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
+        return {**facts, **self._in_hook_form(fields), **facts}
+
+    def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The fields with a model's request and response as hooks are told them."""
+        translated: dict[str, Any] = {}
         if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
-            event_input["llm_request"] = self._translator.to_hook_llm_request(request)
+            translated["llm_request"] = self._translator.to_hook_llm_request(request)
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
-            event_input["llm_response"] = self._translator.to_hook_llm_response(response)
-        return event_input
-
-
-def build_failure_envelope(
-    error: BaseException, stage: str, meta: Mapping[str, Any] | None = None
-) -> AggregatedHookResult:
-    """The result of an event that the engine itself could not see through: no answer, and the fault told."""
-    message = f"{stage} failed: {error!r}"
-    return AggregatedHookResult(
-        success=False,
-        errors=(HookError(message, stage=stage, details={"error": type(error).__name__, **(meta or {})}),),
-    )
+            translated["llm_response"] = self._translator.to_hook_llm_response(response)
+        return {**fields, **translated} if translated else fields
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
-    return isinstance(value, Mapping) and not is_sdk(value)
+    """True for what needs no translation: an object in hook form, or what is no request or response at all."""
+    return not is_sdk(value) if isinstance(value, Mapping) else isinstance(value, str | int | float | list | None)
 
 
-def _subject(name: HookEventName, fields: Mapping[str, Any]) -> str | None:
-    field = EVENT_TABLE[name].subject
+def _subject(event: HookEventName, fields: Mapping[str, Any]) -> str | None:
+    field = EVENT_TABLE[event].subject
     subject = fields.get(field) if field else None
     return str(subject) if isinstance(subject, str) else None
 

@@ -1,4 +1,4 @@
-"""Settings → validated hooks, ordered by where they come from."""
+"""The hooks in force, by event, ordered by where they come from."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -6,19 +6,20 @@ from dataclasses import replace
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
-from hookline.engine._matcher import is_literal, matches_everything
+from hookline.contract.records import LogLevel, SettingsRecord
 from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.matcher import is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
-from hookline.log import HookLogger
-from hookline.settings.decode import decode_hooks
-from hookline.settings.load import Layer, Problem
+from hookline.log.logger import HookLogger
+from hookline.settings.load import Problem
+from hookline.settings.settings import Settings
 
 
 class HookRegistry:
     """All configured hooks, by event."""
 
-    def __init__(self, layers: Callable[[], Sequence[Layer]], log: HookLogger) -> None:
-        self._layers = layers
+    def __init__(self, read: Callable[[], Settings], log: HookLogger) -> None:
+        self._read = read
         self._log = log
         self._by_event: Mapping[HookEventName, tuple[HookEntry, ...]] | None = None
         self._problems: tuple[Problem, ...] = ()
@@ -27,15 +28,15 @@ class HookRegistry:
         self._lock = threading.RLock()
 
     def initialize(self) -> None:
-        """Reads and validates the hooks of all layers; whatever is wrong with them is logged."""
+        """Takes over the hooks of the settings as they are now, and logs what is wrong with them."""
         with self._lock:
-            decoded = decode_hooks(self._layers())
-            self._problems = decoded.problems
-            for problem in decoded.problems:
-                say = self._log.error if problem.is_error else self._log.warn
-                say(str(problem), kind="settings", origin=problem.origin, location=problem.path)
-            self._warn_of_literal_matchers(decoded.entries)
-            self._arrange(decoded.entries)
+            settings = self._read()
+            self._problems = settings.problems
+            for problem in settings.problems:
+                self._warn(str(problem), problem.origin, problem.path)
+            hooks = settings.hooks if settings.enabled else ()
+            self._warn_of_literal_matchers(hooks)
+            self._arrange(hooks)
 
     def get_hooks_for_event(self, event: HookEventName) -> tuple[HookEntry, ...]:
         """The hooks of one event, disabled ones included, project first and extensions last.
@@ -51,7 +52,7 @@ class HookRegistry:
         return tuple(hook for event in HookEventName for hook in self.get_hooks_for_event(event))
 
     def get_problems(self) -> tuple[Problem, ...]:
-        """What was wrong with the settings."""
+        """What is wrong with the settings."""
         return self._problems
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
@@ -65,8 +66,10 @@ class HookRegistry:
             return True
 
     def _arrange(self, hooks: Sequence[HookEntry]) -> None:
-        ordered = sorted(map(self._as_switched, hooks), key=lambda hook: SOURCE_PRIORITY[hook.source])
-        self._by_event = {event: tuple(hook for hook in ordered if hook.event is event) for event in HookEventName}
+        by_event: dict[HookEventName, list[HookEntry]] = {event: [] for event in HookEventName}
+        for hook in sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source]):
+            by_event[hook.event].append(self._as_switched(hook))
+        self._by_event = {event: tuple(own) for event, own in by_event.items()}
 
     def _as_switched(self, hook: HookEntry) -> HookEntry:
         enabled = self._switched.get(hook.label)
@@ -74,13 +77,15 @@ class HookRegistry:
 
     def _warn_of_literal_matchers(self, hooks: Sequence[HookEntry]) -> None:
         for hook in hooks:
-            if EVENT_TABLE[hook.event].matching is not Matching.REGEX or matches_everything(hook.matcher):
+            # A stranger's pattern is not compiled before somebody trusts the hook.
+            if hook.needs_trust or EVENT_TABLE[hook.event].matching is not Matching.REGEX:
                 continue
-            if hook.matcher and is_literal(hook.matcher):
-                self._log.warn(
+            if hook.matcher and not matches_everything(hook.matcher) and is_literal(hook.matcher):
+                text = (
                     f"{hook.origin}: {hook.location}: matcher {hook.matcher!r} is not a regular expression, so it"
-                    " matches only a tool of exactly that name; for a prefix write ^write_, for a suffix _file$",
-                    kind="settings",
-                    origin=hook.origin,
-                    location=hook.location,
+                    " matches only a tool of exactly that name; for a prefix write ^write_, for a suffix _file$"
                 )
+                self._warn(text, hook.origin, hook.location)
+
+    def _warn(self, message: str, origin: str, location: str) -> None:
+        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, origin=origin, location=location))

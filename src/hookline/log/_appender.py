@@ -7,15 +7,15 @@ from pathlib import Path
 
 from hookline.contract.text import tell
 
-# Large enough to save system calls, small enough that nobody's line waits long behind it.
+# Large enough to save system calls, small enough that other processes do not wait long.
 _CHUNK = 256 * 1024
 
 
 class Appender:
-    """A file that grows by whole lines, shared with other processes, rotated when it is full.
+    """Appends whole lines to a file that other processes share, and rotates it when it is full.
 
     Every chunk of lines is one write in append mode, so lines of several processes never mix. A process that still
-    has the rotated file open adds its line there and notices before the next one: nothing is lost.
+    has the rotated file open appends there once more, then opens the new file: nothing is lost.
     """
 
     def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
@@ -27,7 +27,7 @@ class Appender:
         self._has_complained = False
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Write the lines, or say once on stderr why that is not possible."""
+        """Write the lines, or say once on stderr why that is impossible."""
         chunk = bytearray()
         for line in lines:
             if chunk and len(chunk) + len(line) > min(_CHUNK, self._max_bytes):
@@ -46,7 +46,7 @@ class Appender:
     def _append_chunk(self, chunk: bytes) -> None:
         try:
             descriptor = self._open_for(len(chunk))
-            # The rest of a line that a full disk cut short must not run into this one.
+            # After a full disk the file may end inside a line, which must not swallow this one.
             self._write(descriptor, b"\n" + chunk if self._is_torn else chunk)
         except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
             self._complain(error)
@@ -67,7 +67,7 @@ class Appender:
         return descriptor
 
     def _current(self) -> int:
-        """The descriptor of the file that has the name now: another process may have rotated ours away."""
+        """The descriptor of the file that has the name now; another process may have rotated ours."""
         if self._descriptor is not None and not self._has_name(os.fstat(self._descriptor)):
             self.close()
         if self._descriptor is None:
@@ -82,7 +82,7 @@ class Appender:
 
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        # A link stays where it is and its target is what rotates.
+        # Rotate the target of a symbolic link, not the link.
         self._path = Path(os.path.realpath(self._path))
         try:
             return os.open(self._path, flags, 0o600)
@@ -93,12 +93,12 @@ class Appender:
     def _rotate(self, full: os.stat_result) -> None:
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            # Whoever has the lock is rotating already: no need to wait, this chunk may still go where it is.
+            # If another process has the lock, it is rotating; don't wait, and append to the old file.
             with suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._has_name(full):
                     self._shift_names()
-                # Said explicitly, because a child forked meanwhile would keep the lock through its copy.
+                # Unlock explicitly: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
                 fcntl.flock(lock, fcntl.LOCK_UN)
         finally:
             os.close(lock)

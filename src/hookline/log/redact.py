@@ -2,20 +2,24 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import translate
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
+from hookline.contract.records import LogRecord
 from hookline.contract.wire import MAX_DEPTH, parse_json, stringify_json
-from hookline.log.records import LogRecord, readable
 
 REDACTED = "[redacted]"
 
-# Shorter values ("1", "true", "root") stand in ordinary text everywhere.
+# Shorter values ("1", "true", "root") occur in ordinary text everywhere.
 _SHORTEST_SECRET = 6
 
 # A member of an object in text that is not JSON as a whole, such as output that was cut or is mixed with other text;
-# its quotes may be escaped. A container hides everything behind it, as nobody can tell where it ends.
+# its quotes may be escaped. A container hides everything after it, because its end can't be found.
 _KEY = re.compile(r'"([^"\\\s]{1,100})\\*"\s*:\s*')
 _VALUE = re.compile(r'(\\*")(?:(?!(?<!\\)\1).)*(?:\1|\Z)|[\[{].*|[^\s"{}\[\],\\]+', re.DOTALL)
+
+_Record = TypeVar("_Record", bound=LogRecord)
 
 
 class Redactor:
@@ -29,10 +33,15 @@ class Redactor:
         values = {value for name, value in environ.items() if self._names.match(name)}
         self._secrets = _any_of({value for value in values if len(value) >= _SHORTEST_SECRET})
 
-    def redact(self, record: LogRecord) -> LogRecord:
-        """The record as it may be shown: its fields as plain JSON values, with secrets replaced."""
-        fields = {key: self._member(key, readable(value), MAX_DEPTH) for key, value in record.fields.items()}
-        return LogRecord(record.time, record.level, self._without_secrets(str(record.message)), fields)
+    def redact(self, record: _Record) -> _Record:
+        """The record with secrets replaced, in fields of a matching name and in all texts."""
+        names = zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True)
+        cleaned = {
+            name: self._member(key, value, MAX_DEPTH)
+            for name, key in names
+            if name not in ("time", "level") and (value := getattr(record, name)) is not None
+        }
+        return replace(record, **cleaned)
 
     def _member(self, key: str, value: Any, depth: int) -> Any:
         return REDACTED if self._names.match(key) else self._clean(value, depth)
@@ -40,9 +49,9 @@ class Redactor:
     def _clean(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self._clean_text(value, depth)
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             return {self._without_secrets(key): self._member(key, item, depth - 1) for key, item in value.items()}
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [self._clean(item, depth - 1) for item in value]
         return value
 
@@ -53,7 +62,7 @@ class Redactor:
             except (ValueError, RecursionError):
                 value = None
             if isinstance(value, dict | list | str):
-                # Always written anew: of a key that stands twice, the parser has shown us only the last.
+                # Always encoded again: of a duplicate key, the parser returns only the last value.
                 text = stringify_json(self._clean(value, depth - 1)).decode()
             else:
                 text = self._clean_members(text)

@@ -3,31 +3,35 @@
 import bisect
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+import msgspec
 
 from hookline.log.reader import LogEntry
 
 HookKey = tuple[str, str, str]
 """A hook in the log: its event, what people call it, and the file that configures it."""
 
+RUNS = frozenset({"hook"})
+EVENTS = frozenset({"event", "unmatched"})
+
 _STEPS = tuple(digit * 10.0**power for power in range(-1, 7) for digit in (1, 2, 5))
 
 
 class Durations:
-    """Times in milliseconds, kept to three digits, so that a million of them need no more room than a thousand."""
+    """Counts of times in milliseconds, rounded to three digits, so that memory does not grow with every run."""
 
     def __init__(self) -> None:
         self._counts: Counter[float] = Counter()
         self.maximum = 0.0
 
     def add(self, milliseconds: float) -> None:
-        """Counts one more."""
+        """Adds a time."""
         self._counts[float(f"{milliseconds:.3g}")] += 1
         self.maximum = max(self.maximum, milliseconds)
 
     def quantile(self, part: float) -> float | None:
-        """The time that this part of the runs stayed within (0.5 is the median), or None when there are none."""
+        """The time that this share of the runs did not exceed (0.5 is the median), or None without runs."""
         wanted = part * self._counts.total()
         passed = 0
         for value in sorted(self._counts):
@@ -37,7 +41,7 @@ class Durations:
         return None
 
     def histogram(self) -> list[tuple[float, float, int]]:
-        """From, below, and how many: steps of 1, 2 and 5, from the first to the last that are needed."""
+        """Bins of (from, below, count) in steps of 1, 2 and 5, from the first used to the last used."""
         bins: Counter[int] = Counter()
         for value, count in self._counts.items():
             bins[bisect.bisect_right(_STEPS, value)] += count
@@ -48,8 +52,7 @@ class Durations:
         return [(*spans[index], bins[index]) for index in range(min(bins), max(bins) + 1)]
 
 
-@dataclass(slots=True)
-class HookStatistics:
+class HookStatistics(msgspec.Struct):
     """What the log knows about one hook."""
 
     runs: int = 0
@@ -57,7 +60,7 @@ class HookStatistics:
     failures: int = 0
     timeouts: int = 0
     last_run: str | None = None
-    durations: Durations = field(default_factory=Durations)
+    durations: Durations = msgspec.field(default_factory=Durations)
 
     def add(self, entry: LogEntry) -> None:
         """Counts one run."""
@@ -81,3 +84,12 @@ def summarize(entries: Iterable[LogEntry]) -> dict[HookKey, HookStatistics]:
             statistics = summary[key] = HookStatistics()
         statistics.add(entry)
     return summary
+
+
+def count_events(entries: Iterable[LogEntry]) -> Counter[str]:
+    """How often each event was fired, whether or not a hook ran for it."""
+    fired: Counter[str] = Counter()
+    for entry in entries:
+        if entry.kind in EVENTS:
+            fired[entry.event or ""] += entry.count or 1
+    return fired

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
-from hookline.contract.outputs import kind_of
 from hookline.settings.jsonc import PathStep, show_path
 from hookline.settings.load import Layer, Problem
 from hookline.settings.merge import authority, by_authority

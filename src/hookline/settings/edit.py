@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.outputs import kind_of
+from hookline.contract.answers import kind_of
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
 from hookline.settings import jsonc

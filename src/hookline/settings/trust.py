@@ -87,6 +87,17 @@ class TrustStore:
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
 
+    def why_untrusted(self, hook: HookEntry, project_dir: str) -> str | None:
+        """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust."""
+        state = self.state_of(hook, project_dir) if hook.needs_trust else TrustState.TRUSTED
+        if state is TrustState.TRUSTED:
+            return None
+        if self.problem is not None:
+            return self.problem
+        if state is TrustState.CHANGED:
+            return "it changed since it was trusted; look at it and run: hookline trust"
+        return "hooks of a project need trust; look at it and run: hookline trust"
+
     def trust(
         self,
         hooks: Iterable[HookEntry],

@@ -1,125 +1,92 @@
-"""The merged answer of a model event → what its caller goes on with."""
+"""The verdict on a model event → what its caller goes on with, in the SDK's types."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
-from hookline.engine.interpret import process_common_hook_output_fields
-from hookline.formats.outputs import (
-    AfterModelHookOutput,
-    BeforeModelHookOutput,
-    BeforeToolSelectionHookOutput,
-    ToolConfigTarget,
-)
-from hookline.formats.request import append_system_note
-from hookline.formats.response import replace_response_text
-from hookline.formats.tool_config import read_tool_config, to_hook_tool_config
-from hookline.triggers._fire import report
+from hookline.contract.verdict import Verdict
+from hookline.formats.request import append_system_note, from_hook_llm_request
+from hookline.formats.response import from_hook_llm_response, replace_response_text, stop_response
+from hookline.formats.tool_config import overlay_tool_config, to_hook_tool_config
+from hookline.triggers._door import attempt
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
     from hookline.formats.sdk import GenerateContentResponse
 
-Made = TypeVar("Made")
 
-
-def before_model(result: AggregatedHookResult, request: GenerateContentParameters) -> BeforeModelHookResult:
+def before_model(verdict: Verdict, request: GenerateContentParameters) -> BeforeModelHookResult:
     """Whether the call is made, with which request, or what is used in its place."""
-    common = process_common_hook_output_fields(result)
-    output = result.final_output
-    if not isinstance(output, BeforeModelHookOutput):
-        return BeforeModelHookResult()
-    if output.is_blocking_decision() or common.should_stop:
+    if verdict.blocked:
+        response = attempt(lambda: _synthetic_response(verdict), None, "a hook's response is not used")
         return BeforeModelHookResult(
             blocked=True,
-            reason=output.get_effective_reason(),
-            synthetic_response=_try(output.get_synthetic_response, None, "a hook's response is not used"),
-            **_shared(common),
+            reason=verdict.reason,
+            synthetic_response=response,
+            system_message=verdict.note,
+            **_shared(verdict),
         )
-    modified = _try(lambda: _modified_request(output, common, request), request, "a hook's changes are not used")
-    return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(common))
+    modified = attempt(lambda: _modified_request(verdict, request), request, "a hook's changes are not used")
+    if verdict.note:
+        modified = attempt(lambda: append_system_note(modified, verdict.note or ""), modified, "a note is not sent")
+    return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(verdict))
 
 
-def after_model(result: AggregatedHookResult, response: "GenerateContentResponse") -> AfterModelHookResult:
+def after_model(verdict: Verdict, response: "GenerateContentResponse") -> AfterModelHookResult:
     """The response to go on with: a hook's text in place of the model's, or a stop in place of everything."""
-    common = process_common_hook_output_fields(result)
-    output = result.final_output
-    modified = response
-    if isinstance(output, AfterModelHookOutput):
-        consequence = "a hook's response is not used"
-        modified = _try(lambda: _modified_response(output, common, response), response, consequence)
-    return AfterModelHookResult(
-        response=modified,
-        system_message=common.system_message,
-        **_shared(common),
-    )
+    modified = attempt(lambda: _modified_response(verdict, response), response, "a hook's response is not used")
+    return AfterModelHookResult(response=modified, system_message=verdict.note, **_shared(verdict))
 
 
-def tool_selection(result: AggregatedHookResult, request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
+def tool_selection(verdict: Verdict, request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
     """The tool configuration to use, if hooks changed it."""
-    common = process_common_hook_output_fields(result)
-    output = result.final_output
     config = _option(request, "config", "config")
-    target = ToolConfigTarget(
-        tool_config=_option(config, "tool_config", "toolConfig"), tools=_option(config, "tools", "tools")
-    )
-    changed = target
-    if isinstance(output, BeforeToolSelectionHookOutput):
-        consequence = "a hook's restriction of tools is not used"
-        given = _without_assumed_mode(result, output) if "mode" in to_hook_tool_config(target.tool_config) else output
-        changed = _try(lambda: given.apply_tool_config_modifications(target), target, consequence)
+    given = _option(config, "tool_config", "toolConfig")
+    changed = attempt(lambda: _selected(verdict, given), given, "a hook's restriction of tools is not used")
     return BeforeToolSelectionHookResult(
-        tool_config=None if changed is target else changed.tool_config,
-        tools=target.tools,
-        system_message=common.system_message,
-        **_shared(common),
+        tool_config=None if changed is given else changed,
+        tools=_option(config, "tools", "tools"),
+        system_message=verdict.note,
+        **_shared(verdict),
     )
 
 
-def _without_assumed_mode(
-    result: AggregatedHookResult, output: BeforeToolSelectionHookOutput
-) -> BeforeToolSelectionHookOutput:
-    """The answer without the mode that stands in it where no hook gave one: that must not undo the request's own."""
-    answers = [one.output.hook_specific_output.get("toolConfig") for one in result.results if one.output is not None]
-    config = output.hook_specific_output.get("toolConfig")
-    if not isinstance(config, dict) or any("mode" in read_tool_config(answer) for answer in answers):
-        return output
-    names_only = {key: value for key, value in config.items() if key != "mode"}
-    return BeforeToolSelectionHookOutput({"hookSpecificOutput": {"toolConfig": names_only}})
+def _synthetic_response(verdict: Verdict) -> "GenerateContentResponse | None":
+    if verdict.response is None:
+        return None
+    response = from_hook_llm_response(verdict.response)
+    return response if response.candidates else None
 
 
-def _modified_request(
-    output: BeforeModelHookOutput, common: ProcessedHookResult, request: GenerateContentParameters
-) -> GenerateContentParameters:
-    modified = output.apply_llm_request_modifications(request)
-    return append_system_note(modified, common.system_message) if common.system_message else modified
+def _modified_request(verdict: Verdict, request: GenerateContentParameters) -> GenerateContentParameters:
+    changes = verdict.answer and verdict.answer.llm_request
+    return from_hook_llm_request(changes, request) if isinstance(changes, Mapping) else request
 
 
-def _modified_response(
-    output: AfterModelHookOutput, common: ProcessedHookResult, response: "GenerateContentResponse"
-) -> "GenerateContentResponse":
-    modified = output.get_modified_response()
-    if modified is None:
-        return response
-    # A hook never saw the model's function calls, so it cannot mean to drop them.
-    return modified if common.should_stop else replace_response_text(response, modified)
+def _modified_response(verdict: Verdict, response: "GenerateContentResponse") -> "GenerateContentResponse":
+    if verdict.response is not None:
+        modified = from_hook_llm_response(verdict.response)
+        # A hook never saw the model's function calls, so it can't mean to drop them.
+        return modified if verdict.stop else replace_response_text(response, modified)
+    return stop_response(verdict.reason or "") if verdict.stop else response
 
 
-def _try(make: Callable[[], Made], otherwise: Made, consequence: str) -> Made:
-    """What is made in the SDK's types; that it can't be made costs that alone, and never a block or a stop."""
-    try:
-        return make()
-    except Exception as error:  # noqa: BLE001 - the SDK may be missing, or refuse what a hook wrote
-        report(error, consequence)
-        return otherwise
+def _selected(verdict: Verdict, given: Any) -> Any:
+    if verdict.tools is None:
+        return given
+    selected = verdict.tools.to_dict()
+    if verdict.tools.mode is None and "mode" in to_hook_tool_config(given):
+        # No hook gave a mode, so the request's own stays.
+        del selected["mode"]
+    return overlay_tool_config(given, selected)
 
 
-def _shared(common: ProcessedHookResult) -> dict[str, Any]:
+def _shared(verdict: Verdict) -> dict[str, Any]:
     return {
-        "should_stop": common.should_stop,
-        "stop_reason": common.stop_reason,
-        "suppress_output": common.suppress_output,
+        "should_stop": verdict.stop,
+        "stop_reason": verdict.stop_reason,
+        "suppress_output": verdict.suppress,
+        "decided_by": verdict.deciders,
     }
 
 

@@ -1,37 +1,35 @@
-"""The merged answers of the tool events → the tool's result."""
+"""The verdicts on the tool events → the tool's result."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
-from hookline.engine.interpret import process_common_hook_output_fields
-from hookline.log import HookLogger
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
-    from hookline.system import HookSystem
+    from hookline.config import Config
+    from hookline.contract.verdict import Verdict
+
+Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Validate = Callable[[Mapping[str, Any]], str | None]
 
 
-def refusal(before: AggregatedHookResult | None) -> ToolResult | None:
-    """The result in place of the tool's when a hook blocks it or stops the agent, else None."""
-    if before is None or before.final_output is None:
-        return None
-    common = process_common_hook_output_fields(before)
-    if not before.final_output.is_blocking_decision() and not common.should_stop:
-        return None
-    reason = before.final_output.get_effective_reason()
-    content = _append(reason, _system_note(common.system_message))
-    return _with_stop(ToolResult(llm_content=content, return_display=reason), common)
-
-
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as they are now: what hooks judge must not change until the tool runs."""
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments as they are now, which must not change between hooks and tool; None if they are no mapping."""
     try:
         return {key: _copied(value) for key, value in arguments.items()}
-    except RecursionError:
-        return dict(arguments)
+    except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
+        try:
+            return dict(arguments)
+        except Exception:  # noqa: BLE001 - the same
+            return None
+
+
+def no_arguments(tool_name: str, arguments: object) -> ToolResult:
+    """The result of a call whose arguments are no mapping, so that nobody could judge them."""
+    text = f"{tool_name} was not run: its arguments are a {type(arguments).__name__} that can't be read as a mapping"
+    return ToolResult(llm_content=text, return_display=text, error=text)
 
 
 def _copied(value: Any) -> Any:
@@ -46,45 +44,63 @@ def _copied(value: Any) -> Any:
     return copied
 
 
-def rewritten(before: AggregatedHookResult | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to run with: the hooks' changes laid over the original ones."""
-    effect = None if before is None else before.effect
-    return dict(arguments if effect is None else effect["tool_input"])
+def refusal(before: "Verdict | None") -> ToolResult | None:
+    """The result in place of the tool's when a hook blocks it or stops the agent, else None."""
+    if before is not None and before.blocked:
+        content = _append(before.reason or "", _system_note(before.note))
+        result = ToolResult(llm_content=content, return_display=before.reason, decided_by=before.deciders)
+        return _with_stop(result, before)
+    return None
 
 
-def invalid_rewrite(before: AggregatedHookResult | None, fault: str, system: "HookSystem | None") -> ToolResult:
+def rewritten(
+    arguments: dict[str, Any], normalize: Normalize | None, validate: Validate | None
+) -> tuple[dict[str, Any], str | None]:
+    """The arguments that a hook rewrote, under their proper names, and what is wrong with them."""
+    try:
+        normal = dict(normalize(arguments)) if normalize is not None else arguments
+        return normal, validate(normal) if validate is not None else None
+    except Exception as error:  # noqa: BLE001 - the caller's code: arguments that can't be checked are not used
+        return arguments, f"they could not be checked ({type(error).__name__}: {error})"
+
+
+def invalid_rewrite(before: "Verdict", fault: str, config: "Config") -> ToolResult:
     """The result when a hook made the arguments invalid; the log says which one."""
-    culprits = ", ".join(
-        result.hook.label
-        for result in (before.results if before is not None else ())
-        if result.output is not None and "tool_input" in result.output.hook_specific_output
-    )
-    said = f"The tool was not run: a hook ({culprits}) rewrote its arguments, and they are not valid: {fault}"
-    log = HookLogger() if system is None else system.get_log()
-    log.warn(f"BeforeTool: {said}", kind="advice", event="BeforeTool", hook=culprits)
-    return ToolResult(llm_content=said, return_display=said, error=said)
+    hooks = ", ".join(before.decided_by.get("hookSpecificOutput.tool_input", ()))
+    text = f"The tool was not run: a hook ({hooks}) rewrote its arguments, and they are not valid: {fault}"
+    if (system := config.get_hook_system()) is not None:
+        from hookline.contract.records import AdviceRecord, LogLevel  # noqa: PLC0415 - needed at this moment only
+
+        message = f"BeforeTool: {text}"
+        system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", hook=hooks))
+    content = _append(text, _system_note(before.note))
+    return ToolResult(llm_content=content, return_display=text, error=text)
 
 
-def applied(result: ToolResult, before: AggregatedHookResult | None, after: AggregatedHookResult | None) -> ToolResult:
+def applied(result: ToolResult, before: "Verdict | None", after: "Verdict | None") -> ToolResult:
     """The tool's result with both events' notes, context, suppression and stop applied."""
     content = result.llm_content
     if before is not None:
-        content = _append(content, _system_note(process_common_hook_output_fields(before).system_message))
-    if after is None or after.final_output is None:
+        content = _append(content, _context(before.context) + _system_note(before.note))
+    if after is None or after.answer is None:
         return result if content is result.llm_content else replace(result, llm_content=content)
-    output, common = after.final_output, process_common_hook_output_fields(after)
-    context = output.get_additional_context()
-    content = _append(content, f"\n\n{context}" if context else "")
-    if output.is_blocking_decision():
-        # The tool has run and cannot be blocked any more, but the model should know what the hook objects to.
-        content = _append(content, _system_note(output.get_effective_reason()))
-    content = _append(content, _system_note(common.system_message))
-    suppress = result.suppress_display or common.suppress_output
-    return _with_stop(replace(result, llm_content=content, suppress_display=suppress), common)
+    content = _append(content, _context(after.context))
+    if after.denied:
+        # The tool has run and can't be blocked any more, but the model should know what the hook objects to.
+        content = _append(content, _system_note(after.reason))
+    content = _append(content, _system_note(after.note))
+    suppress = result.suppress_display or after.suppress
+    return _with_stop(replace(result, llm_content=content, suppress_display=suppress), after)
 
 
-def _with_stop(result: ToolResult, common: ProcessedHookResult) -> ToolResult:
-    return replace(result, should_stop=True, stop_reason=common.stop_reason) if common.should_stop else result
+def _with_stop(result: ToolResult, verdict: "Verdict") -> ToolResult:
+    if not verdict.stop:
+        return result
+    return replace(result, should_stop=True, stop_reason=verdict.stop_reason, decided_by=verdict.deciders)
+
+
+def _context(text: str | None) -> str:
+    return f"\n\n{text}" if text else ""
 
 
 def _system_note(text: str | None) -> str:

@@ -24,6 +24,8 @@ class ToolResult:
     should_stop: bool = False
     """True when a hook wants the agent to stop."""
     stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked the call or stopped the agent."""
 
     def to_tool_response(self) -> dict[str, Any]:
         """The result as AfterTool hooks are told it."""
@@ -38,6 +40,20 @@ class ToolResult:
         }
 
 
+def to_tool_result(output: Any) -> ToolResult:
+    """What a tool returned, as a result: a text is what the model reads, and any other value is shown as JSON."""
+    if isinstance(output, ToolResult):
+        return output
+    if isinstance(output, str):
+        return ToolResult(llm_content=output, return_display=output)
+    if output is None:
+        return ToolResult(llm_content="")
+    from hookline.contract.wire import stringify_json  # noqa: PLC0415 - not needed by tools that return results
+
+    text = stringify_json(output).decode("utf-8", "replace")
+    return ToolResult(llm_content=text, return_display=text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeModelHookResult:
     """What to do about a model call that is about to be made."""
@@ -49,9 +65,13 @@ class BeforeModelHookResult:
     """What to use in place of the model's response, when blocked."""
     modified_request: GenerateContentParameters | None = None
     """The request to send in place of the original, or None to send that."""
+    system_message: str | None = None
+    """When blocked: to be passed on with the next message to the model. Else it is part of `modified_request`."""
     should_stop: bool = False
     stop_reason: str | None = None
     suppress_output: bool = False
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked or stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +85,8 @@ class AfterModelHookResult:
     should_stop: bool = False
     stop_reason: str | None = None
     suppress_output: bool = False
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked or stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +102,5 @@ class BeforeToolSelectionHookResult:
     should_stop: bool = False
     stop_reason: str | None = None
     suppress_output: bool = False
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked or stopped."""

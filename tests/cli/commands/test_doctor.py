@@ -340,7 +340,7 @@ def test_a_log_that_cannot_be_named_is_told_and_replaced(
     """Every command that looks for the log says so, and looks into the usual one."""
     write(own_home, "true", hooksConfig={"log": {"path": name}})
     assert main([command]) == 0
-    assert "can't name a file; the usual log is used" in capsys.readouterr().err
+    assert "can't name a file; the default log is used" in capsys.readouterr().err
 
 
 def test_a_log_that_is_a_pipe_is_not_waited_for(

@@ -53,6 +53,7 @@ def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.C
         "aggregated",
         "processed",
         "verdict",
+        "outcome",
         "effect",
         "provenance",
         "log",
@@ -68,13 +69,36 @@ def test_a_block_is_exit_code_2(settings: Settings, capsys: pytest.CaptureFixtur
 
 
 def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is that of every block; a person is told that the event goes on."""
+    """The exit code says what an agent does, and the event goes on; the answer is shown for what it is."""
     hooks = [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]
     path = tmp_path / "given.json"
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     options = ["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}']
-    assert main(options) == 2
+    assert main(options) == 0
     assert "Answered with a block, but AfterTool cannot block: no\n" in capsys.readouterr().out
+    assert main([*options, "--json"]) == 0
+    report = told(capsys)
+    assert report["verdict"] == {"blocked": True, "reason": "no"}
+    assert report["outcome"] == {"blocked": False, "stopped": False, "ask": False, "reason": "no"}
+
+
+def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A stop keeps the tool from running: exit code 2, and the words say that the agent stops."""
+    stop = says({"continue": False, "stopReason": "enough"})
+    assert fire("--settings", settings(stop), "--json") == 2
+    assert told(capsys)["outcome"] == {"blocked": True, "stopped": True, "ask": False, "reason": "enough"}
+    assert fire("--settings", settings(stop)) == 2
+    assert "Stops the agent: enough\n" in capsys.readouterr().out
+
+
+def test_an_empty_list_of_tools_allows_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`allowedFunctionNames: []` is shown as what the agent makes of it: no tool can be called."""
+    answer = says({"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": []}}})
+    path = tmp_path / "given.json"
+    hooks = [{"hooks": [{"type": "command", "command": answer}]}]
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeToolSelection": hooks}}))
+    main(["fire", "BeforeToolSelection", "--settings", str(path), "--input", '{"llm_request": {}}'])
+    assert "The model may call no tool." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["echo hi", says({"continue": False, "stopReason": "no"}), "exit 2"])
@@ -110,7 +134,7 @@ def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.Captur
     notes = [line.strip() for line in capsys.readouterr().out.splitlines() if "note:" in line]
     assert notes == [
         "note: decision 'DENY' is not one of block, deny, allow, approve, ask; nothing was decided",
-        "note: AfterTool: redact: hookSpecificOutput.tool_output changes nothing; this event reads additionalContext",
+        "note: hookSpecificOutput.tool_output changes nothing; this event reads additionalContext",
     ]
 
 

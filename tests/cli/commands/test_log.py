@@ -196,7 +196,7 @@ def test_a_log_that_is_switched_off_is_told(workbench: "Workbench", capsys: pyte
     """Somebody who wonders why nothing is recorded learns why."""
     workbench.write(workbench.user_file, {"hooksConfig": {"log": {"enabled": False}}})
     assert main(["log"]) == 0
-    assert "the settings switch the log off (hooksConfig.log.enabled)" in capsys.readouterr().err
+    assert "the settings disable the log (hooksConfig.log.enabled)" in capsys.readouterr().err
 
 
 def test_a_reader_who_goes_away_is_no_fault(logged: "Workbench") -> None:
@@ -206,3 +206,13 @@ def test_a_reader_who_goes_away_is_no_fault(logged: "Workbench") -> None:
     command = f"{sys.executable} -m hookline log -n 0 --json | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=20)
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
+
+
+@pytest.mark.usefixtures("logged")
+def test_reading_the_log_loads_nothing_of_the_engine() -> None:
+    """What fires hooks takes long to load, and the log needs nothing of it."""
+    program = "import sys; from hookline.cli.main import main; main(['log']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    *records, modules = done.stdout.splitlines()
+    assert len(records) == 8
+    assert not [name for name in modules.split() if name.startswith(("asyncio", "hookline.engine", "hookline.child"))]

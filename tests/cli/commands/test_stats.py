@@ -67,6 +67,7 @@ def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
                 ],
             }
         ],
+        "idle": [],
     }
 
 
@@ -136,7 +137,30 @@ def test_nothing_recorded_is_said(workbench: "Workbench") -> None:
 )
 def test_nothing_found_is_not_nothing_recorded(words: list[str], said: str, measured: "Workbench") -> None:
     """Runs of others are recorded, so only what was asked for is said to be missing."""
-    assert measured.run("stats", *words) == f"{said}{measured.home.parent}/state/hooks.jsonl.\n"
+    assert measured.run("stats", *words).splitlines()[-1] == f"{said}{measured.home.parent}/state/hooks.jsonl."
+
+
+@pytest.mark.req("HOOK-146")
+def test_never_ran_is_not_never_fired(measured: "Workbench") -> None:
+    """Of a hook without runs, people and programs learn how often its event was fired; a disabled hook is left out."""
+    settings = json.loads(measured.user_file.read_text())
+    own = {"type": "command", "command": "true"}
+    settings["hooks"]["BeforeTool"] += [{"hooks": [{**own, "name": "new"}, {**own, "name": "off", "enabled": False}]}]
+    settings["hooks"]["AfterTool"] = [{"hooks": [{**own, "name": "late"}]}]
+    measured.write(measured.user_file, settings)
+    write_log(measured, {"kind": "event"}, {"kind": "unmatched", "count": 1}, {"kind": "unmatched", "count": 40})
+    place = {"origin": str(measured.user_file)}
+    assert measured.json("stats")["idle"] == [
+        {"event": "BeforeTool", "hook": "new", **place, "fired": 42},
+        {"event": "AfterTool", "hook": "late", **place, "fired": 0},
+    ]
+    assert [hook["hook"] for hook in measured.json("stats", "--hook", "late")["idle"]] == ["late"]
+    assert [hook["hook"] for hook in measured.json("stats", "--event", "BeforeTool")["idle"]] == ["new"]
+    lines = measured.run("stats").splitlines()
+    new, late = (lines.index(f"{name}  ~/.llxprt/settings.json") for name in ("BeforeTool new", "AfterTool late"))
+    assert lines[new + 1] == "  no runs: BeforeTool fired 42 times; hookline explain BeforeTool says which hooks run"
+    assert lines[late + 1] == "  no runs: AfterTool was never fired"
+    assert lines[-1] == "1 hook over budget: guard"
 
 
 @pytest.mark.usefixtures("measured")

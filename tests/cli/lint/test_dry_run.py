@@ -70,7 +70,8 @@ DENY = """echo '{"decision": "deny"}'"""
             "AfterModel",
             DENY,
             "run-answer",
-            'blocks, but AfterModel cannot block; to end the session answer "continue": false (tried on AfterModel)',
+            "answered, but a block has no effect on AfterModel; to end the session answer"
+            ' {"continue": false} (tried on AfterModel)',
             id="block-that-blocks-nothing",
         ),
         pytest.param(

@@ -15,11 +15,11 @@ from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.report.text import plural
 from hookline.config import Config
+from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import AggregatedHookResult, make_empty_success_result
-from hookline.engine.exit_codes import show_ending
-from hookline.log import log_path
+from hookline.contract.verdict import Verdict
+from hookline.log.paths import log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority, hooks_enabled
@@ -225,20 +225,21 @@ def _canary(config: Config) -> Sign:
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
         system = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ()).get_hook_system()
-        return _seen(asyncio.run(_fire(system)) if system is not None else make_empty_success_result())
+        return _seen(None if system is None else asyncio.run(_fire(system)))
 
 
-async def _fire(system: HookSystem) -> AggregatedHookResult:
+async def _fire(system: HookSystem) -> Verdict:
     await system.initialize()
     try:
-        return await system.get_event_handler().fire_event(HookEventName.SESSION_START, {"source": "startup"})
+        return await system.get_event_handler().fire(HookEventName.SESSION_START, {"source": "startup"})
     finally:
         system.dispose()
 
 
-def _seen(result: AggregatedHookResult) -> Sign:
-    if result.final_output is not None and result.final_output.system_message == _MARKER:
-        return Sign("canary", Health.GOOD, f"a hook was fired and answered in {result.total_duration:.0f} ms")
-    endings = [f"it {show_ending(done)} {done.stderr}".strip() for done in result.results]
-    said = "; ".join((*endings, *(error.message for error in result.errors))) or "it was not run"
-    return Sign("canary", Health.BAD, f"a hook was fired and did not answer: {said}")
+def _seen(verdict: Verdict | None) -> Sign:
+    if verdict is not None and verdict.note == _MARKER:
+        return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")
+    runs, errors = (verdict.runs, verdict.errors) if verdict is not None else ((), ())
+    endings = [f"it {show_ending(run)} {run.stderr}".strip() for run in runs]
+    problem = "; ".join((*endings, *(error.message for error in errors))) or "it was not run"
+    return Sign("canary", Health.BAD, f"a hook was fired and did not answer: {problem}")

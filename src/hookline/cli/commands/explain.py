@@ -1,7 +1,6 @@
 """`hookline explain`: what would run, and why the rest would not."""
 
 import argparse
-import asyncio
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -13,15 +12,13 @@ from hookline.cli.options import add_settings_options, make_config, require_proj
 from hookline.cli.report.overview import place_of
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import one_line, plural, show_ms, show_place
-from hookline.config import Config
 from hookline.contract.events import HookEventName, likely_event
-from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.contract.results import HookExecutionPlan, describe_hook
+from hookline.contract.hooks import HookEntry
+from hookline.contract.verdict import HookExecutionPlan, describe_hook
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.errors import UsageError
-from hookline.settings.load import Layer, Problem
-from hookline.settings.source import SettingsSource
-from hookline.system import HookSystem
+from hookline.settings.load import Problem
+from hookline.settings.trust import TrustStore, default_trust_path
 
 _EXAMPLES = """\
 examples:
@@ -53,7 +50,10 @@ def run(given: argparse.Namespace) -> int:
     require_project(given)
     config = make_config(given)
     setup = read_setup(config)
-    plan = asyncio.run(_plan(_unrecorded_system(config), event, subject)) if config.get_enable_hooks() else None
+    plan = None
+    if config.get_enable_hooks():
+        store = TrustStore(default_trust_path())
+        plan = setup.plan(event, subject, lambda hook: store.why_untrusted(hook, setup.project_dir))
     invalid = [problem for problem in setup.problems if problem.is_error and _may_cost(problem, event)]
     if given.json:
         print(json.dumps(_report(event, subject, plan, setup, invalid), indent=2))
@@ -70,22 +70,6 @@ def _may_cost(problem: Problem, event: HookEventName) -> bool:
         return problem.path in ("", "hooks") or problem.path.startswith("extensions")
     name = below[1].partition("[")[0]
     return event is (HookEventName(name) if name in set(HookEventName) else likely_event(below[1]))
-
-
-def _unrecorded_system(config: Config) -> HookSystem:
-    """The hook system of a configuration, except that asking it leaves nothing in the log."""
-    no_log = {"hooksConfig": {"log": {"enabled": False}}}
-    quiet = Layer(source=ConfigSource.SYSTEM, origin="hookline explain", values=no_log)
-    layers = (quiet, *config.get_layers())
-    return HookSystem(facts=config, source=SettingsSource(lambda: layers), environ=config.get_environ())
-
-
-async def _plan(system: HookSystem, event: HookEventName, subject: str | None) -> HookExecutionPlan:
-    await system.initialize()
-    try:
-        return system.explain(event, subject)
-    finally:
-        system.dispose()
 
 
 def _subject(event: HookEventName, given: argparse.Namespace) -> str | None:

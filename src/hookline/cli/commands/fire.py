@@ -12,15 +12,16 @@ from hookline.cli.event_argument import event_of
 from hookline.cli.options import add_settings_options, make_config
 from hookline.cli.report.fire import show_fire
 from hookline.config import Config
+from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
-from hookline.contract.outputs import kind_of
-from hookline.contract.results import AggregatedHookResult, make_empty_success_result
+from hookline.contract.records import LogRecord
+from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
+from hookline.contract.verdict import Verdict
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.interpret import process_common_hook_output_fields
-from hookline.engine.provenance import decided_by
 from hookline.errors import UsageError
-from hookline.log import LogRecord, MemorySink, Redactor
+from hookline.log.memory import MemorySink
+from hookline.log.redact import Redactor
 from hookline.settings.decode import decode_options
 
 EXIT_BLOCKED = 2
@@ -33,7 +34,7 @@ examples:
   hookline fire BeforeTool --settings hooks.json --input @input.json --json
 
 exit codes:
-  0  the hooks ran (or none had to)    2  the merged answer blocks    1  the command could not do its work
+  0  the operation goes on    2  it does not take place    1  the command could not do its work
 """
 
 
@@ -54,33 +55,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Fires the event and prints what came of it; the exit code is 2 when the merged answer blocks."""
+    """Fires the event and prints what came of it; the exit code is 2 when the operation does not take place."""
     event = event_of(given.event)
     fields = _fields(given.input)
     if not Path(given.project).is_dir():
         print(f"hookline: {given.project} is not a directory, so no hook can be started in it", file=sys.stderr)
     memory = MemorySink()
     config = make_config(given, memory)
-    result = asyncio.run(_fire(config, event, fields))
-    report = _report(event, result, _redacted(config, memory.records))
+    verdict = asyncio.run(_fire(config, event, fields))
+    log = _redacted(config, memory.records)
     if given.json:
+        report = _report(verdict, log)
         sys.stdout.buffer.write(stringify_json(report) + b"\n")
         sys.stdout.buffer.flush()
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
             print(f"hookline: --input has no {subject}, so every matcher counts as one that matches", file=sys.stderr)
-        show_fire(report, enabled=config.get_enable_hooks())
-    return EXIT_BLOCKED if report["verdict"]["blocked"] else 0
+        show_fire(verdict, log, enabled=config.get_enable_hooks())
+    return EXIT_BLOCKED if verdict.blocked else 0
 
 
-async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
+async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     system = config.get_hook_system()
     if system is None:
-        return make_empty_success_result()
+        return Verdict(event=event)
     await system.initialize()
     try:
-        return await system.get_event_handler().fire_event(event, fields)
+        return await system.get_event_handler().fire(event, fields)
     finally:
         system.dispose()
 
@@ -121,18 +123,27 @@ def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
     return [(redactor.redact(record) if options.redact else record).to_dict() for record in records]
 
 
-def _report(event: HookEventName, result: AggregatedHookResult, log: list[dict[str, Any]]) -> dict[str, Any]:
-    output = result.final_output
-    blocked = output is not None and output.is_blocking_decision()
-    explains = output is not None and (blocked or output.should_stop_execution() or output.reason is not None)
+def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
+    aggregated = AggregatedHookResult.of(verdict, EVENT_TABLE[verdict.event].output)
+    output = aggregated.final_output
+    explains = output is not None and (verdict.denied or verdict.stop or output.reason is not None)
     return {
-        "event": event.value,
-        "plan": result.plan and result.plan.to_dict(),
-        "results": [hook_result.to_dict() for hook_result in result.results],
-        "aggregated": result.to_dict(),
-        "processed": process_common_hook_output_fields(result).to_dict(),
-        "verdict": {"blocked": blocked, "reason": output.get_effective_reason() if output and explains else None},
-        "effect": result.effect,
-        "provenance": decided_by(result),
+        "event": verdict.event.value,
+        "plan": verdict.plan and verdict.plan.to_dict(),
+        "results": [run.to_dict() for run in verdict.runs],
+        "aggregated": aggregated.to_dict(),
+        "processed": process_common_hook_output_fields(aggregated).to_dict(),
+        "verdict": {
+            "blocked": verdict.denied,
+            "reason": output.get_effective_reason() if output and explains else None,
+        },
+        "outcome": {
+            "blocked": verdict.blocked,
+            "stopped": verdict.stop,
+            "ask": verdict.ask,
+            "reason": verdict.reason,
+        },
+        "effect": verdict.effect,
+        "provenance": verdict.decided_by,
         "log": log,
     }

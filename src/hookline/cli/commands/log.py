@@ -13,11 +13,11 @@ from hookline.cli.commands._log_filters import add_filter_options, add_run_filte
 from hookline.cli.numbers import at_least
 from hookline.cli.options import add_settings_options, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
-from hookline.cli.report.overview import recorded_in
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.errors import UsageError
+from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
 from hookline.settings.decode import decode_options
 
@@ -78,11 +78,10 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _recorded_in(config: Config) -> Path:
-    if not decode_options(config.get_layers()).log.enabled:
-        sys.stderr.write(
-            "hookline: the settings switch the log off (hooksConfig.log.enabled), so nothing new is in it\n"
-        )
-    return recorded_in(config)
+    options = decode_options(config.get_layers()).log
+    if not options.enabled:
+        sys.stderr.write("hookline: the settings disable the log (hooksConfig.log.enabled), so nothing new is in it\n")
+    return log_path(options.path)
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:

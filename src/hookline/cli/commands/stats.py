@@ -6,13 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from hookline.cli.commands._log_filters import add_filter_options, query_of
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_settings_options, make_config, require_project
-from hookline.cli.report.overview import RUNS, key_of, read_summary, recorded_in
+from hookline.cli.report.overview import key_of, read_summary, recorded_in
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place
-from hookline.log.statistics import HookStatistics
+from hookline.config import Config
+from hookline.contract.hooks import HookEntry
+from hookline.log.reader import LogQuery, LogReader
+from hookline.log.statistics import EVENTS, RUNS, HookStatistics, count_events
 
 _EXAMPLES = """\
 examples:
@@ -79,21 +84,45 @@ def run(given: argparse.Namespace) -> int:
     query = query_of(given, RUNS)
     require_project(given)
     config = make_config(given)
-    budgets = {key_of(hook): hook.budget_ms for hook in read_setup(config).hooks}
+    hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
+    summary = read_summary(config, query)
     lines = [
-        _Line(event=key[0], hook=key[1], origin=key[2], statistics=numbers, budget_ms=budgets.get(key))
-        for key, numbers in read_summary(config, query).items()
+        _Line(event=key[0], hook=key[1], origin=key[2], statistics=numbers, budget_ms=_budget(hooks.get(key)))
+        for key, numbers in summary.items()
     ]
     over = [line for line in lines if line.is_over]
+    without_runs = [hook for key, hook in hooks.items() if key not in summary and _could_run(hook, query)]
+    idle = _idle(without_runs, config, query)
     if given.json:
-        report = {"overBudget": len(over), "hooks": [line.to_dict() for line in lines]}
+        report = {"overBudget": len(over), "hooks": [line.to_dict() for line in lines], "idle": idle}
         print(json.dumps(report, indent=2))
     else:
-        for text in _lines(lines, over, Style.for_stdout()):
+        style = Style.for_stdout()
+        for text in (*_lines(lines, style), *_idle_lines(idle, style), *_over_budget(over, style)):
             print(text)
         if not lines:
             print(f"No run {_asked_for(given)} is recorded in {recorded_in(config)}.")
     return 1 if over and given.fail_over_budget else 0
+
+
+def _budget(hook: HookEntry | None) -> float | None:
+    return None if hook is None else hook.budget_ms
+
+
+def _could_run(hook: HookEntry, query: LogQuery) -> bool:
+    return hook.enabled and query.event in (None, hook.event) and query.hook in (None, hook.label)
+
+
+def _idle(hooks: Sequence[HookEntry], config: Config, query: LogQuery) -> list[dict[str, Any]]:
+    """Hooks without runs, each with the number of times that its event was fired."""
+    if not hooks:
+        return []
+    with LogReader(recorded_in(config)) as reader:
+        fired = count_events(reader.entries(replace(query, hook=None, kinds=EVENTS)))
+    return [
+        {"event": hook.event.value, "hook": hook.label, "origin": hook.origin, "fired": fired[hook.event.value]}
+        for hook in hooks
+    ]
 
 
 def _asked_for(given: argparse.Namespace) -> str:
@@ -102,13 +131,29 @@ def _asked_for(given: argparse.Namespace) -> str:
     return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
 
 
-def _lines(lines: Sequence[_Line], over: Sequence[_Line], style: Style) -> Iterator[str]:
+def _lines(lines: Sequence[_Line], style: Style) -> Iterator[str]:
     for line in lines:
-        yield f"{style.bold(f'{line.event} {one_line(line.hook)}')}  {style.dim(show_place(line.origin))}"
+        yield _title(line.event, line.hook, line.origin, style)
         yield f"  {_counts(line.statistics, style)}"
         yield f"  {_times(line, style)}"
         yield from _histogram(line.statistics, style)
         yield ""
+
+
+def _idle_lines(idle: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
+    for hook in idle:
+        event, fired = hook["event"], hook["fired"]
+        yield _title(event, hook["hook"], hook["origin"], style)
+        why = f"fired {plural(fired, 'time')}; hookline explain {event} says which hooks run"
+        yield f"  no runs: {event} {why if fired else 'was never fired'}"
+        yield ""
+
+
+def _title(event: str, hook: str, origin: str, style: Style) -> str:
+    return f"{style.bold(f'{event} {one_line(hook)}')}  {style.dim(show_place(origin))}"
+
+
+def _over_budget(over: Sequence[_Line], style: Style) -> Iterator[str]:
     if over:
         yield style.bad(f"{plural(len(over), 'hook')} over budget: {', '.join(one_line(line.hook) for line in over)}")
 

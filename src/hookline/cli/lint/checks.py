@@ -20,6 +20,7 @@ from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, has_value, value_at
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.verdict import SkipKind
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_options
 from hookline.settings.fingerprint import fingerprint
@@ -160,10 +161,10 @@ def _program(setup: Setup) -> Iterator[Problem]:
 
 def _duplicate(setup: Setup) -> Iterator[Problem]:
     for event in HookEventName:
-        plans = [setup.planner.explain(event, subject) for subject in subjects_of(event, setup)]
+        plans = [setup.plan(event, subject) for subject in subjects_of(event, setup)]
         running = {id(hook) for plan in plans for hook in plan.hooks}
         for skip in (skip for plan in plans for skip in plan.skipped):
-            if skip.reason.startswith("duplicate") and id(skip.hook) not in running:
+            if skip.kind is SkipKind.DUPLICATE and id(skip.hook) not in running:
                 said = f"never runs ({skip.reason}); remove one of the two"
                 yield setup.at(skip.hook, said)
 

@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.samples import samples
 from hookline.cli.lint.setup import Setup
+from hookline.contract.answers import read_stdout
+from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.outputs import decode_stdout
-from hookline.contract.results import AggregatedHookResult, HookExecutionResult
-from hookline.engine.aggregator import overridden
-from hookline.engine.event_table import EVENT_TABLE, ONLY_WATCHES
-from hookline.engine.exit_codes import EXIT_CODE_BLOCKING_ERROR, show_ending
+from hookline.contract.verdict import HookExecutionResult, SkipKind, Verdict
+from hookline.engine.event_table import EVENT_TABLE
 from hookline.system import HookSystem
 
 _COULD_NOT_RUN = (126, 127)
@@ -30,59 +29,50 @@ async def dry_run(system: HookSystem, setup: Setup) -> list[Finding]:
     await system.initialize()
     found: dict[tuple[str, str, str], Finding] = {}
     try:
-        async for subject, result in _fire_samples(system, setup):
-            for rule, hook_result, said in _readings(result):
-                hook = hook_result.hook
-                key = (hook.origin, hook.location, said)
-                problem = setup.at(hook, f"{said} (tried on {subject})", "command")
+        async for subject, verdict in _fire_samples(system, setup):
+            for rule, run, text in _readings(verdict):
+                key = (run.hook.origin, run.hook.location, text)
+                problem = setup.at(run.hook, f"{text} (tried on {subject})", "command")
                 found.setdefault(key, Finding(rule=rule, problem=problem))
     finally:
         system.dispose()
     return [*_untried(system, setup), *found.values()]
 
 
-async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple[str, AggregatedHookResult]]:
+async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple[str, Verdict]]:
     handler = system.get_event_handler()
     for event in HookEventName:
         if setup.active(event):
             for subject, fields in samples(event, setup):
-                yield subject, await handler.fire_event(event, fields)
+                yield subject, await handler.fire(event, fields)
 
 
 def _untried(system: HookSystem, setup: Setup) -> Iterator[Finding]:
     for event in HookEventName:
         for skip in system.explain(event).skipped:
-            if skip.reason.startswith("untrusted"):
+            if skip.kind is SkipKind.UNTRUSTED:
                 yield Finding(rule="run-skipped", problem=setup.at(skip.hook, f"was not tried ({skip.reason})"))
 
 
-def _readings(result: AggregatedHookResult) -> Iterator[tuple[str, HookExecutionResult, str]]:
-    for hook_result in result.results:
-        yield from ((rule, hook_result, said) for rule, said in _said_of(hook_result))
-    if result.plan is not None and EVENT_TABLE[result.plan.event].replaces_fields:
-        for said in overridden(result.results):
-            yield "run-overridden", result.results[-1], f"is the last of hooks of which {said}; the later one wins here"
+def _readings(verdict: Verdict) -> Iterator[tuple[str, HookExecutionResult, str]]:
+    for run in verdict.runs:
+        yield from ((rule, run, text) for rule, text in _findings(run))
+    for undone in verdict.overridden:
+        text = f"is the last of hooks of which {undone.by} overrode the {undone.field} of {undone.of}"
+        yield "run-overridden", verdict.runs[-1], f"{text}; the later one wins here"
 
 
-def _said_of(result: HookExecutionResult) -> Iterator[tuple[str, str]]:
-    can_block = EVENT_TABLE[result.event].can_block
-    if result.error is not None or result.signal is not None or result.exit_code in _COULD_NOT_RUN:
-        yield "run-failed", f"{show_ending(result)}{_first_line(result.stderr)}; such a hook has no effect"
-    elif result.exit_code == EXIT_CODE_BLOCKING_ERROR or result.success:
-        unused = EVENT_TABLE[result.event].advise(result.output) if result.output else []
-        yield from (("run-answer", f"answered, but {said}") for said in (*result.complaints, *unused))
-        if not can_block and result.output is not None and result.output.is_blocking_decision():
-            instead = 'to end the session answer "continue": false'
-            if EVENT_TABLE[result.event].only_watches:
-                instead = ONLY_WATCHES
-            yield "run-answer", f"blocks, but {result.event} cannot block; {instead}"
-    elif (answer := decode_stdout(result.stdout).output) is not None and answer.read_as(
-        EVENT_TABLE[result.event].output
-    ).is_blocking_decision():
-        yield "run-exit-code", f"printed a block but {show_ending(result)}, so it was not read; exit with 0 or 2"
+def _findings(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
+    row = EVENT_TABLE[run.event]
+    if run.error is not None or run.signal is not None or run.exit_code in _COULD_NOT_RUN:
+        yield "run-failed", f"{show_ending(run)}{_first_line(run.stderr)}; such a hook has no effect"
+    elif not run.failed:
+        yield from (("run-answer", f"answered, but {text}") for text in run.advice)
+    elif (answer := read_stdout(run.stdout, row.reads)) is not None and answer.blocks:
+        yield "run-exit-code", f"printed a block but {show_ending(run)}, so it was not read; exit with 0 or 2"
     else:
-        advice = "to block, exit with 2" if can_block else "exit with 0 when all is well"
-        yield "run-exit-code", f"{show_ending(result)}{_first_line(result.stderr)}, which blocks nothing; {advice}"
+        advice = "to block, exit with 2" if row.can_block else "exit with 0 when all is well"
+        yield "run-exit-code", f"{show_ending(run)}{_first_line(run.stderr)}, which blocks nothing; {advice}"
 
 
 def _first_line(stderr: str) -> str:

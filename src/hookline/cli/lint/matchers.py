@@ -4,14 +4,16 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 
-from hookline.cli.lint.matching import TRIGGERS, is_plain_text, matches
+from hookline.cli.lint.matching import matches
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.matcher import is_literal
 from hookline.settings.load import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
+_TRIGGER_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.triggers)
 # What other systems call these tools, in small letters.
 _FOREIGN_TOOLS = {
     "bash": "run_shell_command",
@@ -47,7 +49,7 @@ def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
             named = [word for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
             return tuple(dict.fromkeys((*setup.tools, _MCP_SAMPLE, *named)))
         case Matching.EQUALITY:
-            return TRIGGERS[event]
+            return EVENT_TABLE[event].triggers
         case Matching.NEVER_ASKED:
             return (None,)
 
@@ -58,7 +60,7 @@ def matcher_wildcard(setup: Setup) -> Iterator[Problem]:
         if not _WILDCARD.search(matcher) or _permitted(matcher, setup):
             continue
         meant = _as_regex(matcher)
-        if is_plain_text(matcher):
+        if is_literal(matcher):
             said = f"is {matcher!r}, which is no regular expression and is compared as plain text; write {meant!r}"
         else:
             said = (
@@ -78,7 +80,7 @@ def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
 
 def _is_broken(matcher: str) -> bool:
     """What looks like a wildcard is told as such."""
-    return is_plain_text(matcher) and not _WILDCARD.search(matcher)
+    return is_literal(matcher) and not _WILDCARD.search(matcher)
 
 
 def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
@@ -101,8 +103,8 @@ def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
 
 def matcher_no_trigger(setup: Setup) -> Iterator[Problem]:
     """Matchers that equal nothing which their event can be about."""
-    for hook, matcher in _matchers(setup, TRIGGERS):
-        known = TRIGGERS[hook.event]
+    for hook, matcher in _matchers(setup, _TRIGGER_EVENTS):
+        known = EVENT_TABLE[hook.event].triggers
         if not any(matches(hook.event, matcher, trigger) for trigger in known):
             said = f"is {matcher!r}, which {hook.event} never has, so the hook never runs"
             yield setup.at_matcher(hook, f"{said}; here it is compared for equality with one of {', '.join(known)}")

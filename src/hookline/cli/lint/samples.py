@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.cli.lint.matchers import subjects_of
-from hookline.cli.lint.matching import TRIGGERS
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
+from hookline.engine.event_table import EVENT_TABLE
 
 Fields = Mapping[str, Any]
 
@@ -43,21 +43,16 @@ _OTHERS: Mapping[HookEventName, Fields] = {
         "stop_hook_active": False,
     },
 }
-_TRIGGER_FIELDS: Mapping[HookEventName, tuple[str, Fields]] = {
-    HookEventName.SESSION_START: ("source", {}),
-    HookEventName.SESSION_END: ("reason", {}),
-    HookEventName.PRE_COMPRESS: ("trigger", {}),
-    HookEventName.NOTIFICATION: ("notification_type", {"message": "May ls be run?", "details": {"type": "exec"}}),
-}
+_NOTIFICATION: Fields = {"message": "May ls be run?", "details": {"type": "exec"}}
 
 
 def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
     """The inputs to try on the hooks of an event, each with what it is about."""
     if event in _OTHERS:
         yield event.value, _OTHERS[event]
-    elif event in _TRIGGER_FIELDS:
-        name, more = _TRIGGER_FIELDS[event]
-        yield from ((trigger, {name: trigger, **more}) for trigger in TRIGGERS[event])
+    elif (row := EVENT_TABLE[event]).triggers:
+        more = _NOTIFICATION if event is HookEventName.NOTIFICATION else {}
+        yield from ((trigger, {str(row.subject): trigger, **more}) for trigger in row.triggers)
     else:
         response = {"llmContent": "hello", "returnDisplay": "hello"}
         told: Fields = {"tool_response": response} if event is HookEventName.AFTER_TOOL else {}

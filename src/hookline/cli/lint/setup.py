@@ -7,12 +7,13 @@ from typing import Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.engine.planner import HookPlanner
-from hookline.engine.registry import HookRegistry
-from hookline.log import HookLogger
+from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
+from hookline.contract.verdict import HookExecutionPlan
+from hookline.engine.plan import TrustCheck, everything_is_trusted, plan
 from hookline.settings.jsonc import PathStep
 from hookline.settings.load import Layer, Problem
+from hookline.settings.schema import HooksConfigSettings
+from hookline.settings.settings import decode_settings
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -38,8 +39,8 @@ class Setup:
     problems: tuple[Problem, ...]
     """What the engine itself finds wrong with them."""
     hooks: tuple[HookEntry, ...]
-    """Every usable hook, in the order of planning, disabled ones included."""
-    planner: HookPlanner
+    """Every usable hook, by event in the order of planning, disabled ones included."""
+    options: HooksConfigSettings
     is_enabled: bool
     tools: tuple[str, ...]
     project_dir: str
@@ -48,6 +49,12 @@ class Setup:
     def active(self, *events: HookEventName) -> list[HookEntry]:
         """The hooks of these events (of all, if none is named) that nobody switched off."""
         return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
+
+    def plan(
+        self, event: HookEventName, subject: str | None, why_untrusted: TrustCheck = everything_is_trusted
+    ) -> HookExecutionPlan:
+        """What would run for an event about a subject."""
+        return plan(self.hooks, event, subject, why_untrusted=why_untrusted)
 
     def at(self, hook: HookEntry, message: str, *below: PathStep) -> Problem:
         """A problem of a hook, at the place of one of its keys if that is named and there."""
@@ -71,13 +78,13 @@ class Setup:
 
 def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
     """The setup of a configuration, whether or not it enables hooks."""
-    registry = HookRegistry(config.get_layers, HookLogger(()))
-    registry.initialize()
+    settings = decode_settings(config.get_layers())
+    order = list(HookEventName)
     return Setup(
         layers=config.get_layers(),
-        problems=tuple(dict.fromkeys((*config.get_problems(), *registry.get_problems()))),
-        hooks=registry.get_all_hooks(),
-        planner=HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        problems=tuple(dict.fromkeys((*config.get_problems(), *settings.problems))),
+        hooks=tuple(sorted(settings.hooks, key=lambda hook: (order.index(hook.event), SOURCE_PRIORITY[hook.source]))),
+        options=settings.options,
         is_enabled=config.get_enable_hooks(),
         tools=(*KNOWN_TOOLS, *tools),
         project_dir=config.get_working_dir(),

@@ -1,95 +1,103 @@
 """What `hookline fire` shows a person: the plan, what each hook did, and what comes of it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import one_line
-from hookline.contract.events import HookEventName
+from hookline.contract.answers import ToolSelection
 from hookline.contract.text import visible
+from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
 _MAX_LINES = 20
 
+Log = Sequence[Mapping[str, Any]]
 
-def show_fire(report: Mapping[str, Any], *, enabled: bool) -> None:
+
+def show_fire(verdict: Verdict, log: Log, *, enabled: bool) -> None:
     """Prints a fired event for people."""
     style = Style.for_stdout()
-    for line in _lines(report, style, enabled=enabled):
+    for line in _lines(verdict, log, style, enabled=enabled):
         print(line)
 
 
-def _lines(report: Mapping[str, Any], style: Style, *, enabled: bool) -> Iterator[str]:
-    yield style.bold(report["event"])
+def _lines(verdict: Verdict, log: Log, style: Style, *, enabled: bool) -> Iterator[str]:
+    yield style.bold(verdict.event)
     if not enabled:
         yield style.warn('Hooks are disabled: no settings file says "enableHooks": true. Nothing was run.')
         return
-    plan = report["plan"]
-    if plan is None:
+    if verdict.plan is None:
         yield "No hook runs."
     else:
-        order = "one after another" if plan["sequential"] else "at the same time"
-        count = len(plan["hooks"])
+        order = "one after another" if verdict.plan.sequential else "at the same time"
+        count = len(verdict.plan.hooks)
         yield f"{count} hook{'s' if count != 1 else ''}{f', {order}' if count > 1 else ''}"
-    for record in report["log"]:
+    for record in log:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
                 yield style.dim(f"  not run: {one_line(hook)}: {visible(record['reason'])}")
         elif record.get("kind") in ("settings", "fault"):
             yield style.warn(f"  {visible(record['message'])}")
-    for result in report["results"]:
-        yield from _result_lines(result, style)
-    shown = {complaint for result in report["results"] for complaint in result["complaints"]}
-    for record in report["log"]:
-        if record.get("kind") in ("advice", "override") and not any(map(record["message"].endswith, shown)):
-            yield style.warn(f"  note: {visible(record['message'])}")
-    yield from _verdict_lines(report, style)
-
-
-def _result_lines(result: Mapping[str, Any], style: Style) -> Iterator[str]:
-    mark = style.good("ok") if result["success"] else style.bad("failed")
-    if result["exitCode"] == 2 and not result["error"]:  # noqa: PLR2004 - the exit code that means deny
-        mark = style.bad("denies")
-    name = f"{result['name']} ({result['command']})" if result["name"] else str(result["command"])
+    for run in verdict.runs:
+        yield from _run_lines(run, style)
+    for undone in verdict.overridden:
+        yield style.warn(visible(f"  note: {undone.by} overrode the {undone.field} of {undone.of}"))
     yield ""
-    yield f"  {style.bold(one_line(name))}  {mark}  {_ending(result)}  {result['duration']:.1f} ms"
-    for stream in ("stdout", "stderr"):
-        yield from _block(stream, result[stream].rstrip("\n"), style)
-    for complaint in result["complaints"]:
-        yield style.warn(f"{_INDENT}note: {visible(complaint)}")
+    yield from _outcome_lines(verdict, style)
 
 
-def _ending(result: Mapping[str, Any]) -> str:
-    if result["error"]:
-        return str(result["error"])
-    return f"signal {result['signal']}" if result["signal"] is not None else f"exit {result['exitCode']}"
-
-
-def _verdict_lines(report: Mapping[str, Any], style: Style) -> Iterator[str]:
-    verdict, processed = report["verdict"], report["processed"]
-    row = EVENT_TABLE[HookEventName(report["event"])]
+def _run_lines(run: HookExecutionResult, style: Style) -> Iterator[str]:
+    mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
+    name = f"{run.hook.name} ({run.hook.command})" if run.hook.name else str(run.hook.command)
     yield ""
+    yield f"  {style.bold(one_line(name))}  {mark}  {_ending(run)}  {run.duration_ms:.1f} ms"
+    for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
+        yield from _block(stream, text.rstrip("\n"), style)
+    for text in run.advice:
+        yield style.warn(f"{_INDENT}note: {visible(text)}")
+
+
+def _ending(run: HookExecutionResult) -> str:
+    if run.error:
+        return run.error
+    return f"signal {run.signal}" if run.signal is not None else f"exit {run.exit_code}"
+
+
+def _outcome_lines(verdict: Verdict, style: Style) -> Iterator[str]:
+    row = EVENT_TABLE[verdict.event]
     if row.only_watches:
-        yield style.good("Goes on: ") + f"{report['event']} hooks only watch, and nothing that they answer is applied."
+        yield style.good("Goes on: ") + f"{verdict.event} hooks only watch, and nothing that they answer is applied."
         return
-    if verdict["blocked"] and not row.can_block:
-        yield style.warn(f"Answered with a block, but {report['event']} cannot block: ") + visible(
-            str(verdict["reason"])
-        )
-    elif verdict["blocked"]:
-        yield style.bad("Blocked: ") + visible(str(verdict["reason"]))
-    elif processed["shouldStop"]:
-        yield style.bad("Stops the agent: ") + visible(str(processed["stopReason"]))
-    else:
+    if verdict.stop:
+        yield style.bad("Stops the agent: ") + visible(str(verdict.stop_reason))
+    if verdict.blocked and verdict.denied:
+        yield style.bad("Blocked: ") + visible(str(verdict.reason))
+    elif verdict.denied:
+        yield style.warn(f"Answered with a block, but {verdict.event} cannot block: ") + visible(str(verdict.reason))
+    if verdict.ask:
+        yield style.warn("Asks a person first: ") + visible(str(verdict.reason))
+    if not (verdict.blocked or verdict.stop or verdict.denied or verdict.ask):
         yield style.good("Goes on.")
-    if processed["systemMessage"]:
-        yield from _block("told to the model", processed["systemMessage"], style)
-    if processed["suppressOutput"]:
+    yield from _block("added for the model", verdict.context or "", style)
+    yield from _block("told to the model", verdict.note or "", style)
+    if verdict.suppress:
         yield "The result is not shown to the user."
-    for name, value in (report["effect"] or {}).items():
-        yield from _block(f"goes on with {name}", json.dumps(value, indent=2, ensure_ascii=False), style)
+    if verdict.tools is not None:
+        yield _tools_line(verdict.tools)
+        return
+    for name, value in (verdict.effect or {}).items():
+        yield from _block(f"goes on with {name}", json.dumps(value, indent=2, ensure_ascii=False, default=str), style)
+
+
+def _tools_line(tools: ToolSelection) -> str:
+    if tools.mode == "NONE" or tools.names == ():
+        return "The model may call no tool."
+    names = "any tool" if tools.names is None else ", ".join(map(one_line, tools.names))
+    must = tools.mode == "ANY"
+    return f"The model {'must' if must else 'may'} call {names}{'' if must or tools.names is None else ' only'}."
 
 
 def _block(title: str, text: str, style: Style) -> Iterator[str]:

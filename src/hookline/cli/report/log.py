@@ -7,9 +7,9 @@ from typing import Any
 
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place
+from hookline.contract.endings import show_signal
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.contract.text import visible
-from hookline.engine.exit_codes import show_signal
 from hookline.log.reader import LogEntry
 
 _ID_WIDTH = 12

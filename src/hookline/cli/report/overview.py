@@ -10,17 +10,14 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.report.plans import Plans
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import describe_hook
-from hookline.engine.registry import HookRegistry
+from hookline.contract.verdict import describe_hook
 from hookline.errors import HooklineError
-from hookline.log import HookLogger, log_path
+from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
-from hookline.log.statistics import HookKey, HookStatistics, summarize
+from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
 from hookline.settings.decode import decode_options
 from hookline.settings.jsonc import position_of
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
-
-RUNS = frozenset({"hook"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +73,16 @@ class KnownHook:
 def known_hooks(config: Config) -> tuple[KnownHook, ...]:
     """Every configured hook, by event, whether or not hooks are enabled."""
     setup = read_setup(config)
-    registry = HookRegistry(config.get_layers, HookLogger(()))
-    registry.initialize()
-    hooks = registry.get_all_hooks()
     store = TrustStore(default_trust_path())
     # Once for each, because scripts are read for it.
-    trust = {id(hook): trust_of(hook, setup.project_dir, store) for hook in hooks}
-    plans = Plans(registry, setup, lambda hook: trust[id(hook)] is TrustState.TRUSTED)
+    trust = {id(hook): trust_of(hook, setup.project_dir, store) for hook in setup.hooks}
+    plans = Plans(setup, lambda hook: trust[id(hook)] is TrustState.TRUSTED)
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # which is no reason not to name the hooks
         print(f"hookline: {error}", file=sys.stderr)
-    return tuple(_known(hook, setup, trust[id(hook)], plans, summary) for hook in hooks)
+    return tuple(_known(hook, setup, trust[id(hook)], plans, summary) for hook in setup.hooks)
 
 
 def place_of(setup: Setup, hook: HookEntry) -> tuple[str, int | None]:

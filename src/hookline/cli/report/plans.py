@@ -9,10 +9,8 @@ from hookline.cli.lint.matchers import subjects_of
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import HookExecutionPlan
+from hookline.contract.verdict import HookExecutionPlan, SkipKind
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.planner import HookPlanner
-from hookline.engine.registry import HookRegistry
 
 _WORD = re.compile(r"\w+")
 
@@ -23,18 +21,14 @@ _Place = tuple[str, str]
 class Plans:
     """What is known from the plans of every event, for each tool or trigger that it may be about."""
 
-    def __init__(self, registry: HookRegistry, setup: Setup, is_trusted: Callable[[HookEntry], bool]) -> None:
+    def __init__(self, setup: Setup, is_trusted: Callable[[HookEntry], bool]) -> None:
         self._orders: defaultdict[_Place, set[bool]] = defaultdict(set)
         self._duplicates: set[_Place] = set()
         self._always_sequential: set[HookEventName] = set()
-        planner = HookPlanner(
-            registry, distrust=lambda hook: None if is_trusted(hook) else "not trusted", on_plan=lambda _: None
-        )
-        # Matchers that nobody trusts are left alone, as the planner does.
-        trusted = replace(setup, hooks=tuple(hook for hook in registry.get_all_hooks() if is_trusted(hook)))
-        for event in HookEventName:
-            if registry.get_hooks_for_event(event):
-                self._note(event, [planner.explain(event, subject) for subject in _subjects(event, trusted)])
+        # Matchers of hooks that nobody trusts are not even looked at, as in the engine.
+        trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if is_trusted(hook)))
+        for event in {hook.event: None for hook in setup.hooks}:
+            self._note(event, [trusted.plan(event, subject) for subject in _subjects(event, trusted)])
 
     def order_of(self, hook: HookEntry) -> str:
         """`sequential`, `parallel`, or `either` when that depends on what the event is about."""
@@ -52,7 +46,7 @@ class Plans:
         for plan in plans:
             for hook in plan.hooks:
                 self._orders[_place(hook)].add(plan.sequential)
-            self._duplicates |= {_place(skip.hook) for skip in plan.held_back if skip.reason.startswith("duplicate")}
+            self._duplicates |= {_place(skip.hook) for skip in plan.skipped if skip.kind is SkipKind.DUPLICATE}
         if all(plan.sequential for plan in plans):
             self._always_sequential.add(event)
 

@@ -8,15 +8,6 @@ from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksSta
 from hookline.agent.tool import CallStatus
 from hookline.contract.events import HookEventName
 
-AWAITED_EVENTS = frozenset(
-    {
-        HookEventName.BEFORE_TOOL,
-        HookEventName.AFTER_TOOL,
-        HookEventName.BEFORE_MODEL,
-        HookEventName.AFTER_MODEL,
-        HookEventName.BEFORE_TOOL_SELECTION,
-    }
-)
 PATIENCE_S = 0.3
 """What takes less than this is not worth a word."""
 
@@ -51,7 +42,7 @@ class Activity:
         """Takes in what the agent tells."""
         now = self._clock()
         match event:
-            case HooksStarted() if event.event in AWAITED_EVENTS:
+            case HooksStarted() if is_awaited(event.event):
                 self._runs.append(_Run(event.event, list(event.hooks), now))
             case HookEnded():
                 run = next((run for run in self._runs if run.event == event.event and event.hook in run.hooks), None)
@@ -82,6 +73,13 @@ class Activity:
             name, since = next(iter(self._tools.values()))
             return _after(now - since, name)
         return _after(now - self._since, self._default)
+
+
+def is_awaited(event: str) -> bool:
+    """Whether the agent waits for the hooks of this event."""
+    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
+
+    return not EVENT_TABLE[HookEventName(event)].only_watches
 
 
 def _after(seconds: float, text: str) -> str | None:

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 
 from hookline.agent.events import Listener
 from hookline.agent.hook_watch import HookWatch
-from hookline.cli.terminal.activity import AWAITED_EVENTS
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.contract.results import AggregatedHookResult, HookExecutionResult
+from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
-_EXIT_DENY = 2
 _DISTRUST: Mapping[TrustState, str] = {
     TrustState.TRUSTED: "",
     TrustState.NEW: "not trusted yet; look at it and run: hookline trust",
@@ -50,14 +48,14 @@ class HookTally(HookWatch):
         super().__init__(listener)
         self._records: dict[tuple[str, str], HookRecord] = {}
 
-    def hooks_finished(self, result: AggregatedHookResult, subject: str | None) -> None:
-        """Counts what each hook did, and tells what they decided together."""
-        for one in result.results:
-            record = self._records.setdefault(_key(one.hook), HookRecord())
+    def hooks_finished(self, verdict: Verdict) -> None:
+        """Counts what each hook did, and passes on what they decided together."""
+        for run in verdict.runs:
+            record = self._records.setdefault(_key(run.hook), HookRecord())
             record.runs += 1
-            record.failures += _has_failed(one)
-            record.last = _outcome(one, subject)
-        super().hooks_finished(result, subject)
+            record.failures += run.failed
+            record.last = _outcome(run, verdict.subject)
+        super().hooks_finished(verdict)
 
     def record_of(self, hook: HookEntry) -> HookRecord:
         """What a hook did so far."""
@@ -92,23 +90,16 @@ def _key(hook: HookEntry) -> tuple[str, str]:
     return hook.origin, hook.location
 
 
-def _has_failed(one: HookExecutionResult) -> bool:
-    return not one.success and one.exit_code != _EXIT_DENY
-
-
-def _outcome(one: HookExecutionResult, subject: str | None) -> str:
+def _outcome(run: HookExecutionResult, subject: str | None) -> str:
     from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
 
-    about = f" {subject}" if subject else ""
-    if _has_failed(one):
-        ending = f"ended by signal {one.signal}" if one.signal else f"exit code {one.exit_code}"
-        return f"failed: {'took too long' if one.timed_out else one.error or ending}"
-    if one.event not in AWAITED_EVENTS:
+    row = EVENT_TABLE[run.event]
+    about = subject or "it"
+    if run.failed:
+        ending = f"ended by signal {run.signal}" if run.signal else f"exit code {run.exit_code}"
+        return f"failed: {'took too long' if run.timed_out else run.error or ending}"
+    if row.only_watches:
         return ""
-    row = EVENT_TABLE[one.event]
-    output = row.output(one.output.to_dict()) if one.output is not None else None
-    if output is not None and output.should_stop_execution():
+    if run.answer is not None and run.answer.stops:
         return "stopped the agent"
-    if output is not None and row.can_block and output.is_blocking_decision():
-        return f"blocked{about or ' it'}"
-    return f"let{about or ' it'} pass"
+    return f"blocked {about}" if row.can_block and run.blocks else f"let {about} pass"

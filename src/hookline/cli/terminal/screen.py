@@ -25,7 +25,7 @@ from hookline.agent.events import (
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.plain import plain
 from hookline.cli.report.text import one_line
-from hookline.cli.terminal.activity import AWAITED_EVENTS, Activity
+from hookline.cli.terminal.activity import Activity, is_awaited
 from hookline.cli.terminal.blocks import split_blocks
 from hookline.cli.terminal.output import shown_display
 from hookline.contract.events import HookEventName
@@ -63,7 +63,7 @@ class Terminal:
                 self._show_model(event)
             case ToolCallChanged() if event.call.status in _SIGNS:
                 self._show_call(event.call)
-            case HooksFinished() if event.event in AWAITED_EVENTS:
+            case HooksFinished() if is_awaited(event.event):
                 self._show_decision(event)
             case HistoryCompressed():
                 before, after = event.before_tokens, event.after_tokens

@@ -1,16 +1,19 @@
-from collections.abc import Callable
+import asyncio
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hookline.child.bounded_search import search_async
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, OnError
-from hookline.contract.results import HookExecutionPlan
-from hookline.engine._matcher import compile_matcher
-from hookline.engine.planner import HookPlanner
+from hookline.contract.verdict import HookExecutionPlan, SkipKind
+from hookline.engine.plan import HookPlanner, plan
 from hookline.engine.registry import HookRegistry
-from hookline.log import HookLogger
+from hookline.log.logger import HookLogger
 from hookline.settings.load import Layer
+from hookline.settings.settings import decode_settings
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 
@@ -20,19 +23,18 @@ class Planned:
 
     def __init__(self, *layers: Layer) -> None:
         self.layers = layers
-        self.distrust: str | None = None
+        self.why_untrusted: str | None = None
         self.made: list[HookExecutionPlan] = []
-        self.registry = HookRegistry(lambda: self.layers, HookLogger())
+        self.registry = HookRegistry(lambda: decode_settings(self.layers), HookLogger())
         self.registry.initialize()
-        self.planner = HookPlanner(self.registry, distrust=self._distrust, on_plan=self.made.append)
-
-    def _distrust(self, _hook: HookEntry) -> str | None:
-        return self.distrust
+        self.planner = HookPlanner(
+            self.registry.get_hooks_for_event, why_untrusted=lambda _: self.why_untrusted, on_plan=self.made.append
+        )
 
     def commands(self, subject: str | None = None, event: HookEventName = BEFORE_TOOL) -> list[str | None]:
         """What would run."""
-        plan = self.planner.create_execution_plan(event, subject)
-        return [hook.command for hook in plan.hooks] if plan else []
+        made = self.planner.create_execution_plan(event, subject)
+        return [hook.command for hook in made.hooks] if made else []
 
     def reasons(self, subject: str | None = None, event: HookEventName = BEFORE_TOOL) -> dict[str | None, str]:
         """Why the others would not."""
@@ -50,7 +52,7 @@ def layer(
     is_guest: bool = False,
     **values: Any,
 ) -> Layer:
-    values = {"hooks": {event.value: list(groups)}, **values}
+    values = {"enableHooks": True, "hooks": {event.value: list(groups)}, **values}
     return Layer(source=source, origin=f"{source}.json", values=values, is_guest=is_guest)
 
 
@@ -113,7 +115,7 @@ def test_triggers_are_compared_by_equality(event: HookEventName, matcher: str, s
 
 @pytest.mark.req("HOOK-090", "HOOK-091", "HOOK-109")
 def test_a_command_runs_once_as_its_first_entry_says() -> None:
-    """Duplicates are told by the command alone, after matching, and the most specific source is kept."""
+    """Duplicates are told by their command and environment, after matching, and the most specific source is kept."""
     planned = Planned(
         layer(group("same", "own", matcher="^write", sequential=True), source=ConfigSource.USER),
         layer(group("same", matcher="file"), source=ConfigSource.SYSTEM),
@@ -126,11 +128,32 @@ def test_a_command_runs_once_as_its_first_entry_says() -> None:
     ]
     assert first.sequential
     said = "duplicate: the same command already runs from user.json: hooks.BeforeTool[0].hooks[0]"
-    assert [(skip.hook.source, skip.reason) for skip in first.skipped] == [(ConfigSource.SYSTEM, said)]
+    assert [(skip.hook.source, skip.kind, skip.reason) for skip in first.skipped] == [
+        (ConfigSource.SYSTEM, SkipKind.DUPLICATE, said)
+    ]
     other = planned.planner.create_execution_plan(BEFORE_TOOL, "read_file")
     assert other is not None
     assert [hook.source for hook in other.hooks] == [ConfigSource.SYSTEM]
     assert not other.sequential
+
+
+@pytest.mark.req("HOOK-090", "HOOK-091")
+@pytest.mark.parametrize(
+    ("environments", "count"),
+    [
+        pytest.param([{}, {}], 1, id="none"),
+        pytest.param([{"A": "1", "B": "2"}, {"B": "2", "A": "1"}], 1, id="the-same"),
+        pytest.param([{"LEVEL": "high"}, {"LEVEL": "low"}], 2, id="other-values"),
+        pytest.param([{"LEVEL": "high"}, {}], 2, id="one-without"),
+    ],
+)
+def test_the_same_command_with_another_environment_is_another_guard(
+    environments: list[dict[str, str]], count: int
+) -> None:
+    """A project's copy of a user's guard with other variables does not take its place."""
+    entries = [{"type": "command", "command": "guard", "env": env} for env in environments]
+    made = Planned(layer({"hooks": entries})).planner.explain(BEFORE_TOOL, "x")
+    assert (len(made.hooks), len(made.skipped)) == (count, 2 - count)
 
 
 @pytest.mark.req("HOOK-103", "HOOK-108", "HOOK-109")
@@ -145,25 +168,29 @@ def test_a_command_runs_once_as_its_first_entry_says() -> None:
 )
 def test_one_sequential_hook_makes_the_plan_sequential(groups: list[dict[str, Any]], sequential: bool) -> None:
     """Only hooks that run have a say in how the plan runs."""
-    plan = Planned(layer(*groups)).planner.create_execution_plan(BEFORE_TOOL, "x")
-    assert plan is not None
-    assert plan.sequential is sequential
+    made = Planned(layer(*groups)).planner.create_execution_plan(BEFORE_TOOL, "x")
+    assert made is not None
+    assert made.sequential is sequential
 
 
 @pytest.mark.parametrize(
-    ("off", "reason"),
+    ("off", "kind", "reason"),
     [
-        pytest.param({"hooksConfig": {"disabled": ["a"]}}, "disabled: by project.json", id="disabled"),
-        pytest.param({"is_guest": True}, "untrusted: never seen", id="untrusted"),
+        pytest.param(
+            {"hooksConfig": {"disabled": ["a"]}}, SkipKind.DISABLED, "disabled: by project.json", id="disabled"
+        ),
+        pytest.param({"is_guest": True}, SkipKind.UNTRUSTED, "untrusted: never seen", id="untrusted"),
     ],
 )
-def test_a_hook_that_is_off_shadows_nobody(off: dict[str, Any], reason: str) -> None:
+def test_a_hook_that_is_off_shadows_nobody(off: dict[str, Any], kind: SkipKind, reason: str) -> None:
     """A disabled or untrusted hook is skipped with its reason, and the same command of the user still runs."""
     planned = Planned(layer(group("a"), source=ConfigSource.PROJECT, **off), layer(group("a")))
-    planned.distrust = "never seen"
-    plan = planned.planner.explain(BEFORE_TOOL, "x")
-    assert [(skip.hook.source, skip.reason) for skip in plan.skipped] == [(ConfigSource.PROJECT, reason)]
-    assert [hook.source for hook in plan.hooks] == [ConfigSource.USER]
+    planned.why_untrusted = "never seen"
+    made = planned.planner.explain(BEFORE_TOOL, "x")
+    assert [(skip.hook.source, skip.kind, skip.reason) for skip in made.skipped] == [
+        (ConfigSource.PROJECT, kind, reason)
+    ]
+    assert [hook.source for hook in made.hooks] == [ConfigSource.USER]
 
 
 @pytest.mark.req("HOOK-195")
@@ -190,10 +217,10 @@ def test_trust_is_asked_at_every_event() -> None:
     """A script that changed since the last event does not run any more, and runs again when it is trusted again."""
     planned = Planned(layer(group("a"), is_guest=True))
     assert planned.commands("x") == ["a"]
-    planned.distrust = "it changed"
+    planned.why_untrusted = "it changed"
     assert planned.commands("x") == []
     assert planned.reasons("x") == {"a": "untrusted: it changed"}
-    planned.distrust = None
+    planned.why_untrusted = None
     assert planned.commands("x") == ["a"]
     assert planned.commands("x") == ["a"]
     assert len(planned.made) == 3
@@ -217,16 +244,43 @@ def test_explaining_tells_nobody() -> None:
     assert [plan.event for plan in planned.made] == [BEFORE_TOOL]
 
 
+SLOW_NAME = "z" * 60 + "!"
+
+
 def test_what_cannot_be_decided_runs() -> None:
     """A hook whose matcher takes too long runs, once, and is named; one that is not trusted is not even asked."""
-    name = "z" * 60 + "!"
-    planned = Planned(layer(group("a", matcher="^(z+)+$"), group("a"), group("b", matcher="q")))
-    plan = planned.planner.explain(BEFORE_TOOL, name)
-    assert [hook.command for hook in plan.hooks] == [hook.command for hook in plan.undecided] == ["a"]
-    assert planned.planner.explain(BEFORE_TOOL, "zz!").undecided == ()
-    guest = Planned(layer(group("a", matcher="^(zz*)+$"), is_guest=True))
-    guest.distrust = "nobody knows it"
-    assert guest.planner.explain(BEFORE_TOOL, name).undecided == ()
+    hooks = decode_settings([layer(group("a", matcher="^(z+)+$"), group("a"), group("b", matcher="q"))]).hooks
+    made = plan(hooks, BEFORE_TOOL, SLOW_NAME)
+    assert [hook.command for hook in made.hooks] == [hook.command for hook in made.undecided] == ["a"]
+    assert made.slow == ()
+    assert plan(hooks, BEFORE_TOOL, "zz!").undecided == ()
+    guests = decode_settings([layer(group("a", matcher="^(zz*)+$"), is_guest=True)]).hooks
+    made = plan(guests, BEFORE_TOOL, SLOW_NAME, why_untrusted=lambda _: "nobody knows it")
+    assert (made.hooks, made.undecided, [skip.kind for skip in made.skipped]) == ((), (), [SkipKind.UNTRUSTED])
+
+
+def test_a_plan_without_leave_to_wait_lists_what_is_slow() -> None:
+    """The loop is not held up: pattern and name are listed, to be compared elsewhere, and the plan is not reported."""
+    planned = Planned(layer(group("a", matcher=" ^(y+_)+$ "), group("b")))
+    name = "y_" * 20
+    first = planned.planner.create_execution_plan(BEFORE_TOOL, name)
+    assert first is not None
+    assert first.slow == (("^(y+_)+$", name),)
+    assert planned.made == []
+    assert asyncio.run(search_async(*first.slow[0])) is True
+    then = planned.planner.create_execution_plan(BEFORE_TOOL, name)
+    assert then is not None
+    assert (then.slow, [hook.command for hook in then.hooks]) == ((), ["a", "b"])
+    assert planned.made == [then]
+
+
+def test_explaining_knows_the_end_of_a_slow_search() -> None:
+    """Whoever only asks what would run is not told of a hook whose matcher does not match."""
+    planned = Planned(layer(group("a", matcher="^(x+_)+$")))
+    name = "x_" * 20 + "!"
+    assert [(skip.hook.command, skip.kind) for skip in planned.planner.explain(BEFORE_TOOL, name).skipped] == [
+        ("a", SkipKind.UNMATCHED)
+    ]
 
 
 def test_hooks_that_change_while_trust_is_asked_for_are_not_mixed() -> None:
@@ -234,45 +288,48 @@ def test_hooks_that_change_while_trust_is_asked_for_are_not_mixed() -> None:
     planned = Planned(layer(group("theirs"), is_guest=True))
     asked: list[str | None] = []
 
-    def distrust(hook: HookEntry) -> str:
+    def why_untrusted(hook: HookEntry) -> str:
         if not asked:
             planned.registry.initialize()
         asked.append(hook.command)
         return "nobody knows it"
 
-    planner = HookPlanner(planned.registry, distrust=distrust, on_plan=planned.made.append)
+    planner = HookPlanner(planned.registry.get_hooks_for_event, why_untrusted=why_untrusted)
     assert [planner.create_execution_plan(BEFORE_TOOL, "x") for _ in range(3)] == [None, None, None]
 
 
-def test_hooks_that_change_while_matchers_are_compiled_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_that_change_while_a_plan_is_made_are_not_mixed() -> None:
     """A guard that comes in the middle of planning runs from the next event on."""
-    planned = Planned(layer(group("old", matcher="^never$")))
+    planned = Planned(layer(group("old", matcher="^never$"), is_guest=True))
+    asked: list[HookEntry] = []
 
-    def compile_late(matcher: str) -> Callable[[str], bool | None]:
-        monkeypatch.undo()
-        planned.layers = (layer(group("guard")),)
-        planned.registry.initialize()
-        return compile_matcher(matcher)
+    def why_untrusted(hook: HookEntry) -> None:
+        if not asked:
+            asked.append(hook)
+            planned.layers = (layer(group("guard")),)
+            planned.registry.initialize()
 
-    monkeypatch.setattr("hookline.engine.planner.compile_matcher", compile_late)
-    assert planned.commands("x") == []
-    assert planned.commands("x") == ["guard"]
-    assert planned.commands("y") == ["guard"]
+    planner = HookPlanner(planned.registry.get_hooks_for_event, why_untrusted=why_untrusted)
+    assert planner.create_execution_plan(BEFORE_TOOL, "x") is None
+    for subject in ("x", "y"):
+        made = planner.create_execution_plan(BEFORE_TOOL, subject)
+        assert made is not None
+        assert [hook.command for hook in made.hooks] == ["guard"]
 
 
 def test_a_question_of_trust_that_fails_costs_that_hook_only() -> None:
     """Others' guards are planned, and it is said why this one does not run."""
     planned = Planned(layer(group("theirs"), is_guest=True), layer(group("guard")))
 
-    def distrust(_hook: HookEntry) -> None:
+    def why_untrusted(_hook: HookEntry) -> None:
         raise ValueError("embedded null byte")
 
-    planner = HookPlanner(planned.registry, distrust=distrust, on_plan=planned.made.append)
-    plan = planner.create_execution_plan(BEFORE_TOOL, "x")
-    assert plan is not None
-    assert [hook.command for hook in plan.hooks] == ["guard"]
-    assert [skip.reason for skip in plan.skipped] == [
-        "untrusted: whether it is trusted can't be told (embedded null byte)"
+    planner = HookPlanner(planned.registry.get_hooks_for_event, why_untrusted=why_untrusted)
+    made = planner.create_execution_plan(BEFORE_TOOL, "x")
+    assert made is not None
+    assert [hook.command for hook in made.hooks] == ["guard"]
+    assert [skip.reason for skip in made.skipped] == [
+        "untrusted: whether it is trusted can't be determined (embedded null byte)"
     ]
 
 
@@ -281,10 +338,72 @@ def test_a_duplicate_loses_no_strictness() -> None:
     strict = {"type": "command", "command": "guard", "onError": "block", "timeout": 9000}
     weak = {"type": "command", "command": "guard", "timeout": 1}
     planned = Planned(layer({"hooks": [weak]}, is_guest=True, source=ConfigSource.PROJECT), layer({"hooks": [strict]}))
-    plan = planned.planner.explain(BEFORE_TOOL, "x")
-    assert [(hook.source, hook.on_error, hook.timeout_ms) for hook in plan.hooks] == [
+    made = planned.planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.source, hook.on_error, hook.timeout_ms) for hook in made.hooks] == [
         (ConfigSource.PROJECT, OnError.BLOCK, 9000)
     ]
     planned = Planned(layer({"hooks": [weak, strict]}))
-    plan = planned.planner.explain(BEFORE_TOOL, "x")
-    assert [(hook.on_error, hook.timeout_ms) for hook in plan.hooks] == [(OnError.BLOCK, 1)]
+    made = planned.planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.on_error, hook.timeout_ms) for hook in made.hooks] == [(OnError.BLOCK, 1)]
+
+
+def test_a_duplicate_keeps_the_higher_rank() -> None:
+    """A project's copy of a user's guard is run in its place, and nobody of the project can undo its block."""
+    hooks = decode_settings(
+        [layer(group("guard"), source=ConfigSource.PROJECT, is_guest=True), layer(group("guard"))]
+    ).hooks
+    ranks = {hook.source: hook.rank for hook in hooks}
+    assert ranks[ConfigSource.PROJECT] < ranks[ConfigSource.USER]
+    (hook,) = plan(hooks, BEFORE_TOOL, "x").hooks
+    assert (hook.source, hook.rank) == (ConfigSource.PROJECT, ranks[ConfigSource.USER])
+
+
+def test_a_plan_is_a_function_of_hooks_event_subject_and_trust() -> None:
+    """Every hook of the event is in the plan or skipped with its kind; nothing but the arguments is looked at."""
+    hooks = decode_settings(
+        [
+            layer(group("theirs"), group("both"), source=ConfigSource.PROJECT, is_guest=True),
+            layer(
+                group("off", "both", "on"),
+                group("other", matcher="^write"),
+                group("first", sequential=True),
+                hooksConfig={"disabled": ["off"]},
+            ),
+            layer(group("elsewhere"), event=HookEventName.AFTER_TOOL),
+        ]
+    ).hooks
+    made = plan(hooks, BEFORE_TOOL, "ls", why_untrusted=lambda hook: "new" if hook.command == "theirs" else None)
+    assert (made.event, made.subject, made.sequential) == (BEFORE_TOOL, "ls", True)
+    assert [hook.command for hook in made.hooks] == ["both", "on", "first"]
+    place = "project.json: hooks.BeforeTool[1].hooks[0]"
+    assert [(skip.hook.command, skip.kind, skip.detail) for skip in made.skipped] == [
+        ("theirs", SkipKind.UNTRUSTED, "new"),
+        ("off", SkipKind.DISABLED, "by user.json"),
+        ("both", SkipKind.DUPLICATE, f"the same command already runs from {place}"),
+        ("other", SkipKind.UNMATCHED, "'^write' does not match 'ls'"),
+    ]
+    assert plan(hooks, BEFORE_TOOL, "ls").hooks[0].command == "theirs"
+    assert plan((), BEFORE_TOOL) == HookExecutionPlan(event=BEFORE_TOOL, hooks=(), sequential=False)
+
+
+def test_only_hooks_that_need_it_are_asked_for_trust() -> None:
+    """A user's own hooks are not looked up, and a disabled one of the project is not either."""
+    mine, theirs = decode_settings(
+        [layer(group("mine")), layer(group("theirs"), source=ConfigSource.PROJECT, is_guest=True)]
+    ).hooks
+    asked: list[str | None] = []
+
+    def why_untrusted(hook: HookEntry) -> None:
+        asked.append(hook.command)
+
+    off = replace(theirs, command="off", disabled_by="a person")
+    assert len(plan([mine, theirs, off], BEFORE_TOOL, why_untrusted=why_untrusted).hooks) == 2
+    assert asked == ["theirs"]
+
+
+def test_planning_never_waits_on_the_loop() -> None:
+    """A planner answers at once, however long a search would take."""
+    planned = Planned(layer(group("a", matcher="^(w+)+$")))
+    started = time.perf_counter()
+    planned.planner.create_execution_plan(BEFORE_TOOL, "w" * 60 + "!")
+    assert time.perf_counter() - started < 0.2

@@ -1,0 +1,147 @@
+"""The records of the log, one type per kind. The log writes them and `hookline log` reads them."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from hookline.contract.hooks import HookEntry
+from hookline.contract.wire import utc_timestamp
+
+_HEAD = frozenset({"time", "level", "message"})
+
+
+class LogLevel(StrEnum):
+    """How much a record matters."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The fields that readers filter by and count. Each kind uses some of them; a field that is None is not written."""
+
+    time: str = msgspec.field(default_factory=utc_timestamp)
+    level: LogLevel
+    message: str
+    id: str | None = None
+    """One run of one hook: the event's id and the hook's position."""
+    fire: str | None = None
+    """One event that was fired."""
+    session: str | None = None
+    event: str | None = None
+    subject: str | None = None
+    hook: str | None = None
+    """What people call the hook."""
+    origin: str | None = None
+    duration: float | None = None
+    """Milliseconds."""
+    success: bool | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool | None = None
+    decision: str | None = None
+    error: str | None = None
+    reason: str | None = None
+    blocked: bool | None = None
+    count: int | None = None
+
+    def records(self) -> "Sequence[LogRecord]":
+        """This record alone."""
+        return (self,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as its line in the log has it."""
+        plain: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        return plain
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All but time, level and message."""
+        return {name: value for name, value in self.to_dict().items() if name not in _HEAD}
+
+
+class _HookPlace(LogRecord, frozen=True, kw_only=True):
+    """Which hook a record is about."""
+
+    type: str | None = None
+    command: str | None = None
+    source: str | None = None
+    location: str | None = None
+
+
+class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=True):
+    """One run of one hook."""
+
+    truncated: bool
+    env: Mapping[str, str] = {}
+    """The hook's own variables. The variables that every hook gets can be derived from `stdin`."""
+    stdin: str
+    stdout: str
+    stderr: str
+
+
+class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
+    """What the hooks of one event came to."""
+
+    hooks: int
+    succeeded: int
+    failed: int
+    stop: bool
+    stop_reason: str | None
+    system_message: str | None
+    suppress_output: bool
+
+
+class UnmatchedRecord(LogRecord, tag_field="kind", tag="unmatched", frozen=True, kw_only=True):
+    """`count` events that no hook ran for, so that a reader can tell "never ran" from "never fired"."""
+
+    hooks: int
+
+
+class SkipRecord(_HookPlace, tag_field="kind", tag="skip", frozen=True, kw_only=True):
+    """A hook that did not run, or many (`hooks`) that did not match, and the reason."""
+
+    hooks: Sequence[str] = ()
+
+
+class AdviceRecord(_HookPlace, tag_field="kind", tag="advice", frozen=True, kw_only=True):
+    """What the author of a hook should know about its answer."""
+
+
+class OverrideRecord(LogRecord, tag_field="kind", tag="override", frozen=True, kw_only=True):
+    """A hook undid the decision of an earlier one."""
+
+
+class SettingsRecord(_HookPlace, tag_field="kind", tag="settings", frozen=True, kw_only=True):
+    """A problem in the settings, or a change of them."""
+
+
+class FaultRecord(LogRecord, tag_field="kind", tag="fault", frozen=True, kw_only=True):
+    """hookline itself failed."""
+
+    stage: str | None = None
+    traceback: str | None = None
+    lost: int | None = None
+    """How many entries of the log are missing."""
+
+
+class CancelRecord(LogRecord, tag_field="kind", tag="cancel", frozen=True, kw_only=True):
+    """The program that fired an event did not wait for its hooks, and they were ended."""
+
+    hooks: Sequence[str]
+
+
+def hook_place(hook: HookEntry) -> dict[str, Any]:
+    """The fields of a record that say which hook it is about."""
+    return {
+        "hook": hook.label,
+        "type": hook.type.value,
+        "command": hook.command,
+        "source": hook.source.value,
+        "origin": hook.origin,
+        "location": hook.location,
+    }

@@ -1,0 +1,245 @@
+"""What an event came to: the plan, what each hook did, and the verdict that everybody else reads."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from hookline.contract.answers import Answer, ToolSelection, said
+from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
+from hookline.contract.hooks import HookEntry
+from hookline.contract.wire import to_plain
+
+# What is made for every event or every run of a hook is a Struct: making one costs a tenth of making a dataclass.
+
+
+class SkipKind(StrEnum):
+    """Why a configured hook does not run."""
+
+    DISABLED = "disabled"
+    UNMATCHED = "matcher"
+    DUPLICATE = "duplicate"
+    UNTRUSTED = "untrusted"
+    INVALID = "invalid"
+    CHAIN_STOPPED = "chain stopped"
+
+
+class Skip(msgspec.Struct, frozen=True, kw_only=True):
+    """A configured hook that does not run, and why."""
+
+    hook: HookEntry
+    kind: SkipKind
+    detail: str
+
+    @property
+    def reason(self) -> str:
+        """The kind and the detail as one sentence."""
+        return f"{self.kind}: {self.detail}"
+
+
+class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The hooks chosen for one event, in running order, and those that were not."""
+
+    event: HookEventName
+    subject: str | None = None
+    """What the event is about, and what matchers were compared with: a tool's name, a trigger."""
+    hooks: tuple[HookEntry, ...]
+    sequential: bool
+    skipped: tuple[Skip, ...] = ()
+    undecided: tuple[HookEntry, ...] = ()
+    """Hooks that run because it can't be decided in time whether their matcher matches."""
+    slow: tuple[tuple[str, str], ...] = ()
+    """Patterns and names that have to be compared in a process of their own before this plan can be used."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as `hookline fire --json` shows it."""
+        return {
+            "sequential": self.sequential,
+            "hooks": [describe_hook(hook) for hook in self.hooks],
+            "skipped": [
+                {**describe_hook(skip.hook), "kind": skip.kind.value, "reason": skip.reason} for skip in self.skipped
+            ],
+        }
+
+
+class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one hook that was started, or that could not be."""
+
+    hook: HookEntry
+    event: HookEventName
+    success: bool
+    """True for exit code 0 only: execution health, not policy."""
+    exit_code: int | None
+    """0 also for a hook that a signal ended, as the specification has it; None if it never started."""
+    signal: int | None = None
+    timed_out: bool = False
+    truncated: bool = False
+    duration_ms: float = 0.0
+    stdin: bytes = b""
+    stdout: str = ""
+    stderr: str = ""
+    answer: Answer | None = None
+    error: str | None = None
+    """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
+    advice: tuple[str, ...] = ()
+    """What the hook's author should know about the answer, such as a field that changes nothing."""
+
+    @property
+    def blocks(self) -> bool:
+        """True when the hook's answer blocks."""
+        return self.answer is not None and self.answer.blocks
+
+    @property
+    def decision(self) -> str | None:
+        """What the hook decided: `deny` also where it said so in the event's own field."""
+        if self.answer is None:
+            return None
+        decision = said(self.answer.decision)
+        return "deny" if self.answer.blocks and decision not in BLOCKING_DECISIONS else decision
+
+    @property
+    def failed(self) -> bool:
+        """True when the hook did not do its work; a deliberate deny by exit code 2 is no failure."""
+        return not self.success and not (self.exit_code == 2 and self.error is None)  # noqa: PLR2004 - means deny
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as `hookline fire --json` shows it."""
+        return {
+            "command": self.hook.command,
+            "name": self.hook.name,
+            "success": self.success,
+            "exitCode": self.exit_code,
+            "signal": self.signal,
+            "timedOut": self.timed_out,
+            "truncated": self.truncated,
+            "duration": round(self.duration_ms, 3),
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "output": self.answer and self.answer.to_dict(),
+            "error": self.error,
+            "complaints": list(self.advice),
+        }
+
+
+class HookError(msgspec.Struct, frozen=True):
+    """Why a hook, or the engine itself, could not do its work."""
+
+    message: str
+    stage: str | None = None
+    """The engine's step that failed; None for a hook."""
+    details: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as JSON."""
+        given = {"message": self.message, "stage": self.stage, "details": self.details}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class Override(msgspec.Struct, frozen=True):
+    """A block or a stop of one hook that a later hook undid."""
+
+    field: str
+    by: str
+    of: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What one event came to. Triggers, log, bus, command line and agent read this and nothing else."""
+
+    event: HookEventName
+    subject: str | None = None
+    blocked: bool = False
+    """True when the operation does not take place: a hook blocks it where that is possible, or stops before it."""
+    denied: bool = False
+    """True when the hooks said deny, whether or not this event can block."""
+    stop: bool = False
+    """True when the agent stops after this event."""
+    ask: bool = False
+    """True when a person has to agree first."""
+    reason: str | None = None
+    """Why it is blocked, denied, stopped or to be asked about, from every hook that said so."""
+    stop_reason: str | None = None
+    note: str | None = None
+    """A text for the model (`systemMessage`)."""
+    context: str | None = None
+    """A text to add to the tool's result or the prompt (`additionalContext`)."""
+    suppress: bool = False
+    """True when the user is not to be shown the result."""
+    arguments: dict[str, Any] | None = None
+    """The whole arguments to run the tool with, where hooks changed them."""
+    request: dict[str, Any] | None = None
+    """The whole request in hook form, where hooks changed it."""
+    response: dict[str, Any] | None = None
+    """A response in hook form: in place of the model's call (BeforeModel) or of its text (AfterModel)."""
+    tools: ToolSelection | None = None
+    """Which tools the model may call, where hooks restrict them."""
+    prompt: str | None = None
+    """The prompt with the hooks' context, where they added any."""
+    decided_by: dict[str, tuple[str, ...]] = {}
+    """For each field of the merged answer, by its path, the hooks whose value stands there."""
+    overridden: tuple[Override, ...] = ()
+    answer: Answer | None = None
+    """The merged answer; None when no hook answered."""
+    success: bool = True
+    """True when every hook ran well: execution health, not policy."""
+    errors: tuple[HookError, ...] = ()
+    duration_ms: float = 0.0
+    plan: HookExecutionPlan | None = None
+    """None when no hook had to run, or the engine failed while planning."""
+    runs: tuple[HookExecutionResult, ...] = ()
+    """What became of each hook that was started, in plan order."""
+    skipped: tuple[Skip, ...] = ()
+    """Hooks of the plan that did not run because a hook before them blocked."""
+
+    @property
+    def fault(self) -> HookError | None:
+        """The failure of the engine itself, or None."""
+        return next((error for error in self.errors if error.stage is not None), None)
+
+    @property
+    def effect(self) -> dict[str, Any] | None:
+        """What the caller goes on with in another form, under its name on the wire; None where nothing changed."""
+        if self.tools is not None:
+            return {"toolConfig": self.tools.to_dict()}
+        given = {"tool_input": self.arguments, "llm_request": self.request, "llm_response": self.response}
+        return {name: value for name, value in given.items() if value is not None} or None
+
+    @property
+    def deciders(self) -> tuple[str, ...]:
+        """The hooks that block or stop."""
+        return tuple(
+            run.hook.label for run in self.runs if run.answer is not None and (run.answer.blocks or run.answer.stops)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as JSON; `from_dict` reads it again."""
+        plain: dict[str, Any] = to_plain(msgspec.to_builtins(self, enc_hook=to_plain))
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Verdict":
+        """The verdict that `to_dict` wrote; ValueError for anything else."""
+        return msgspec.convert(data, cls)
+
+
+def common_fields(answer: Answer | None) -> tuple[bool, str | None, str | None, bool]:
+    """The one reading of what all events share: whether to stop, why, the note for the model, and suppression."""
+    if answer is None:
+        return False, None, None, False
+    return answer.stops, answer.why_stopped if answer.stops else None, said(answer.note), answer.suppress is True
+
+
+def describe_hook(hook: HookEntry) -> dict[str, Any]:
+    """A hook as people are shown it, in JSON."""
+    return {
+        "command": hook.command,
+        "name": hook.name,
+        "type": hook.type.value,
+        "source": hook.source.value,
+        "origin": hook.origin,
+        "location": hook.location,
+        "matcher": hook.matcher,
+        "timeout": hook.timeout_ms,
+        "sequential": hook.sequential,
+    }

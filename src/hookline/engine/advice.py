@@ -1,0 +1,32 @@
+"""What a hook's author should know about an answer that an event can't use as it was meant."""
+
+from collections.abc import Iterator, Mapping
+
+from hookline.contract.answers import Answer
+from hookline.contract.events import HookEventName
+from hookline.engine.event_table import EVENT_TABLE
+
+ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
+
+
+def advise(event: HookEventName, answer: Answer) -> tuple[str, ...]:
+    """Everything that the author of this answer should know, one sentence each."""
+    if not answer.is_explicit or answer.given == {"decision": "allow"}:
+        return answer.complaints
+    return (*answer.complaints, *_on_use(event, answer))
+
+
+def _on_use(event: HookEventName, answer: Answer) -> Iterator[str]:
+    row = EVENT_TABLE[event]
+    if row.only_watches:
+        if answer.blocks:
+            yield f"a block has no effect on {event}: {ONLY_WATCHES}"
+        elif answer.is_specific or answer.stops:
+            yield ONLY_WATCHES
+        return
+    if answer.blocks and not row.can_block:
+        yield f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
+    if answer.asks and event is not HookEventName.BEFORE_TOOL:
+        yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
+    if isinstance(answer.llm_response, Mapping) and row.comes_before and not answer.blocks:
+        yield "llm_response counts only beside a decision of block or deny; without one the model is called"

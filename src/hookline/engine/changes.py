@@ -1,0 +1,57 @@
+"""What hooks change of the thing that an event is about: one rule per event, for the next hook and for the caller."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hookline.contract.answers import Answer, said
+from hookline.formats.hook_format import overlay_llm_request
+
+Told = Mapping[str, Any]
+# What the first hook was told, the merged answer and the answers it was made of → the fields that changed.
+Change = Callable[[Told, Answer, Sequence[Answer]], dict[str, Any]]
+
+
+def no_change(_told: Told, _merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """For events whose answers change nothing that the event is about."""
+    return {}
+
+
+def change_arguments(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The arguments with the hooks' changes laid over them."""
+    if not isinstance(merged.tool_input, Mapping):
+        return {}
+    return _changed("tool_input", told, {**_object(told.get("tool_input")), **merged.tool_input})
+
+
+def change_request(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The request with the hooks' changes laid over it."""
+    if not isinstance(merged.llm_request, Mapping):
+        return {}
+    return _changed(
+        "llm_request", told, overlay_llm_request(_object(told.get("llm_request")), dict(merged.llm_request))
+    )
+
+
+def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The response whose text takes the place of the model's."""
+    if not isinstance(merged.llm_response, Mapping):
+        return {}
+    return _changed("llm_response", told, dict(merged.llm_response))
+
+
+def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The prompt with each hook's context at its end."""
+    contexts = [context for answer in answers if (context := said(answer.context))]
+    return {"prompt": "\n\n".join((str(told.get("prompt", "")), *contexts))} if contexts else {}
+
+
+def _changed(name: str, told: Told, after: dict[str, Any]) -> dict[str, Any]:
+    try:
+        is_same = bool(after == told.get(name))
+    except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared must not cost a hook's answer
+        is_same = False
+    return {} if is_same else {name: after}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,262 @@
+"""Several answers → one. Each rule takes the answers in plan order.
+
+A less trusted layer can add a block, a stop or a restriction, and replaces nothing that a more trusted layer said.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from hookline.contract.answers import TOOL_MODES, Answer, ToolSelection, read_object, said
+from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
+from hookline.formats.hook_format import normalize_llm_request, overlay_llm_request
+
+Answers = Sequence[Answer]
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The merged answer, and which of the answers it was made from stand in it."""
+
+    answer: Answer
+    holders: dict[str, tuple[int, ...]]
+    """For each field, by its path in the JSON, the positions of the answers whose value stands there."""
+    overridden: tuple[tuple[str, int, int], ...] = ()
+    """A block or a stop that was undone: the field, who undid it, and whose it was."""
+
+
+Rule = Callable[[Answers], Merged]
+
+
+def merge_or_decision(answers: Answers) -> Merged:
+    """Any block blocks, any stop stops, any suppression suppresses; texts are joined, the rest is replaced by key."""
+    if len(answers) == 1:
+        return _alone(answers[0])
+    draft = _Draft()
+    blocking = [index for index, answer in enumerate(answers) if answer.blocks]
+    _merge_stops(draft, answers)
+    draft.set("suppress", any(answer.suppress is True for answer in answers), _saying_true(answers, "suppress"))
+    if blocking:
+        draft.set("decision", _blocking_word(answers[blocking[-1]]), blocking)
+    elif draft.fields["proceed"]:
+        draft.set("decision", "allow", [index for index, answer in enumerate(answers) if said(answer.decision)])
+    draft.join("reason", enumerate(map(_reason, answers)))
+    draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+    _merge_specific(draft, answers, blocking)
+    return draft.merged()
+
+
+def _alone(answer: Answer) -> Merged:
+    """The only answer there is, as most events have it: the same rule without the detours."""
+    blocks, stops = answer.blocks, answer.stops
+    merged = msgspec.structs.replace(
+        answer,
+        decision=_blocking_word(answer) if blocks else UNSET if stops else "allow",
+        reason=_reason(answer) or UNSET,
+        proceed=not stops,
+        stop_reason=answer.stop_reason if stops else UNSET,
+        suppress=answer.suppress is True,
+        others={},
+        given=None,
+    )
+    return Merged(merged, {path: (0,) for name, path in _PATHS.items() if getattr(answer, name) is not UNSET})
+
+
+def _blocking_word(answer: Answer) -> str:
+    # A deny that was given in the compatibility field only is passed on in the ordinary one.
+    return str(answer.decision) if answer.decision in BLOCKING_DECISIONS else "deny"
+
+
+def merge_field_replacement(answers: Answers) -> Merged:
+    """A later hook's explicit value replaces an earlier one, even a block, of the same or a less trusted layer."""
+    draft = _Draft()
+    for index, answer in enumerate(answers):
+        if not answer.is_explicit:
+            # What the engine made of plain text or a failure is added, and replaces nothing.
+            draft.fields.setdefault("decision", answer.decision)
+            continue
+        for name in _REPLACED:
+            value = getattr(answer, name)
+            if value is not UNSET:
+                draft.replace(name, value, index, answer.rank)
+        if answer.llm_request is not UNSET:
+            _overlay(draft, "llm_request", answer, index)
+        draft.others |= answer.others
+        draft.other_specific |= answer.other_specific
+    made = [(index, said(answer.note)) for index, answer in enumerate(answers) if not answer.is_explicit]
+    if made:
+        kept = [(holder, said(draft.fields.get("note"))) for holder in draft.holders.get("note", ())]
+        draft.join("note", sorted(kept + made))
+    return draft.merged()
+
+
+def merge_tool_selection(answers: Answers) -> Merged:
+    """Allow-lists are united and the most restrictive mode wins; stops and messages are kept as on tool events."""
+    draft = _Draft()
+    _merge_stops(draft, answers)
+    if not draft.fields["proceed"]:
+        draft.join("reason", ((index, said(answer.reason)) for index, answer in enumerate(answers) if answer.stops))
+    draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+    given = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer.tools, ToolSelection)]
+    if given:
+        draft.set("tools", _unite([answer for _, answer in given]), [index for index, _ in given])
+        draft.other_specific["hookEventName"] = HookEventName.BEFORE_TOOL_SELECTION.value
+    return draft.merged()
+
+
+def merge_last_wins(answers: Answers) -> Merged:
+    """Later fields replace earlier ones, values as they are."""
+    given: dict[str, Any] = {}
+    holders: dict[str, tuple[int, ...]] = {}
+    for index, answer in enumerate(answers):
+        fields = answer.to_dict()
+        given |= fields
+        holders |= dict.fromkeys(fields, (index,))
+    return Merged(read_object(given), holders)
+
+
+class _Draft:
+    """A merged answer in the making: its fields, and whose value each of them has."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.holders: dict[str, list[int]] = {}
+        self.others: dict[str, Any] = {}
+        self.other_specific: dict[str, Any] = {}
+        self._ranks: dict[str, int] = {}
+        self._overridden: list[tuple[str, int, int]] = []
+
+    def set(self, name: str, value: Any, holders: Iterable[int]) -> None:
+        self.fields[name] = value
+        self.holders[name] = list(holders)
+
+    def join(self, name: str, texts: Iterable[tuple[int, str | None]]) -> None:
+        """Joins the texts that are there, one a line."""
+        joined = [(index, text) for index, text in texts if text]
+        if joined:
+            self.set(name, "\n".join(text for _, text in joined), (index for index, _ in joined))
+
+    def replace(self, name: str, value: Any, index: int, rank: int) -> None:
+        """Puts a later value in the place of an earlier one, unless that is a more trusted layer's."""
+        guards = name in _GUARDS and value in _GUARDS[name]
+        if rank < self._ranks.get(name, rank) and not guards:
+            return
+        if not guards and name in _GUARDS and self.fields.get(name, UNSET) in _GUARDS[name]:
+            self._overridden.append((name, index, self.holders[name][-1]))
+        self.set(name, value, [index])
+        self._ranks[name] = max(rank, self._ranks.get(name, rank)) if guards else rank
+
+    def may_replace(self, path: str, rank: int) -> bool:
+        """Whether a layer of this rank may set a key of an object; if so, it holds the key from now on."""
+        if rank < self._ranks.get(path, rank):
+            return False
+        self._ranks[path] = rank
+        return True
+
+    def merged(self) -> Merged:
+        answer = Answer(**self.fields, others=self.others, other_specific=self.other_specific)
+        holders = {_PATHS.get(name, name): tuple(held) for name, held in self.holders.items() if held}
+        overridden = tuple((_PATHS[name], by, of) for name, by, of in self._overridden)
+        return Merged(answer, holders, overridden)
+
+
+def _merge_stops(draft: _Draft, answers: Answers) -> None:
+    stopping = [index for index, answer in enumerate(answers) if answer.stops]
+    draft.set("proceed", not stopping, stopping or _saying_true(answers, "proceed"))
+    draft.join("stop_reason", ((index, said(answers[index].stop_reason)) for index in stopping))
+
+
+def _reason(answer: Answer) -> str | None:
+    """Why; a hook that blocks and explains itself in another field is heard as well."""
+    if said(answer.reason) or not answer.blocks or said(answer.permission_reason) or answer.stops:
+        return said(answer.reason)
+    return said(answer.stop_reason)
+
+
+def _merge_specific(draft: _Draft, answers: Answers, blocking: Sequence[int]) -> None:
+    for index, answer in enumerate(answers):
+        draft.other_specific |= answer.other_specific
+        if answer.tool_input is not UNSET:
+            _overlay(draft, "tool_input", answer, index)
+        for name in ("permission", "permission_reason", "context", "clear_context", "llm_request", "llm_response"):
+            if getattr(answer, name) is not UNSET:
+                draft.replace(name, getattr(answer, name), index, answer.rank)
+    draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))
+    if clearing := _saying_true(answers, "clear_context"):
+        draft.set("clear_context", value=True, holders=clearing)
+    if blocking:
+        _keep_denials(draft, answers, blocking)
+
+
+def _keep_denials(draft: _Draft, answers: Answers, blocking: Sequence[int]) -> None:
+    """Keeps the first denial in the compatibility field, and there the reasons of all that block."""
+    denying = [index for index in blocking if answers[index].permission in BLOCKING_DECISIONS]
+    if denying:
+        draft.set("permission", answers[denying[0]].permission, denying)
+    # An approving hook's reason would otherwise be shown as the reason for the block.
+    draft.fields.pop("permission_reason", None)
+    draft.holders.pop("permission_reason", None)
+    if any(said(answers[index].permission_reason) for index in blocking):
+        reasons = ((index, said(answers[index].permission_reason) or _reason(answers[index])) for index in blocking)
+        draft.join("permission_reason", reasons)
+
+
+def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
+    """Lays a hook's arguments or request over those of earlier hooks, key by key; null takes all changes back."""
+    changes: Mapping[str, Any] | None = getattr(answer, name)
+    before = draft.fields.get(name) or {}
+    if changes is None:
+        kept = {key: value for key, value in before.items() if not draft.may_replace(f"{name}.{key}", answer.rank)}
+        draft.set(name, kept or None, [index])
+        return
+    if name == "llm_request":
+        changes = normalize_llm_request(changes)
+    own = {key: value for key, value in changes.items() if draft.may_replace(f"{name}.{key}", answer.rank)}
+    laid_over = overlay_llm_request(before, own) if name == "llm_request" else {**before, **own}
+    draft.set(name, laid_over, [*draft.holders.get(name, ()), index])
+    draft.holders |= {f"{_PATHS[name]}.{key}": [index] for key in own}
+
+
+def _unite(answers: Answers) -> ToolSelection:
+    selections = [(answer.rank, answer.tools) for answer in answers if isinstance(answer.tools, ToolSelection)]
+    mode = max((tools.mode for _, tools in selections if tools.mode), key=TOOL_MODES.index, default=None)
+    if mode == "NONE":
+        return ToolSelection(mode=mode, names=())
+    allowed: set[str] | None = None
+    # United within a layer; a less trusted layer can take names away from a more trusted one's, and add none.
+    for rank in sorted({rank for rank, _ in selections}, reverse=True):
+        lists = [tools.names for given, tools in selections if given == rank and tools.names is not None]
+        if lists:
+            united = {name for names in lists for name in names}
+            allowed = united if allowed is None else allowed & united
+    return ToolSelection(mode=mode, names=None if allowed is None else tuple(sorted(allowed)))
+
+
+def _saying_true(answers: Answers, name: str) -> list[int]:
+    return [index for index, answer in enumerate(answers) if getattr(answer, name) is True]
+
+
+_REPLACED = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "context", "llm_response")
+_GUARDS: Mapping[str, tuple[object, ...]] = {
+    "decision": tuple(BLOCKING_DECISIONS),
+    "proceed": (False,),
+    "suppress": (True,),
+    "permission": tuple(BLOCKING_DECISIONS),
+}
+_PATHS: Mapping[str, str] = {
+    "decision": "decision",
+    "reason": "reason",
+    "proceed": "continue",
+    "stop_reason": "stopReason",
+    "suppress": "suppressOutput",
+    "note": "systemMessage",
+    "permission": "hookSpecificOutput.permissionDecision",
+    "permission_reason": "hookSpecificOutput.permissionDecisionReason",
+    "context": "hookSpecificOutput.additionalContext",
+    "clear_context": "hookSpecificOutput.clearContext",
+    "tool_input": "hookSpecificOutput.tool_input",
+    "llm_request": "hookSpecificOutput.llm_request",
+    "llm_response": "hookSpecificOutput.llm_response",
+    "tools": "hookSpecificOutput.toolConfig",
+}

@@ -1,0 +1,169 @@
+"""Hooks + event + subject + trust → plan: which hooks run, in which order, and why the others do not."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry, OnError
+from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.contract.wire import trim
+from hookline.engine.matcher import Match, match
+
+# Why a hook of this project may not run, or None when it may.
+TrustCheck = Callable[[HookEntry], str | None]
+HooksOfEvent = Callable[[HookEventName], tuple[HookEntry, ...]]
+
+_MAX_CACHED = 1024
+
+
+def everything_is_trusted(_hook: HookEntry) -> None:
+    """The trust check for callers that ask about matchers only."""
+
+
+def plan(
+    hooks: Iterable[HookEntry],
+    event: HookEventName,
+    subject: str | None = None,
+    *,
+    why_untrusted: TrustCheck = everything_is_trusted,
+    may_wait: bool = True,
+) -> HookExecutionPlan:
+    """The plan for an event about a subject (a tool's name, a trigger).
+
+    With `may_wait` a matcher that needs a long search is searched for here; else the plan lists it under `slow`.
+    """
+    draft = _Draft(subject)
+    for hook in hooks:
+        if hook.event is not event:
+            continue
+        if hook.disabled_by is not None:
+            draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
+        elif hook.needs_trust and (why_not := _ask(why_untrusted, hook)) is not None:
+            # The matcher of a hook that nobody trusts is not even compiled: a stranger could make that take long.
+            draft.skip(hook, SkipKind.UNTRUSTED, why_not)
+        else:
+            draft.add(hook, match(hook, subject, may_wait=may_wait))
+    chosen = tuple(draft.chosen.values())
+    return HookExecutionPlan(
+        event=event,
+        subject=subject,
+        hooks=chosen,
+        sequential=any(hook.sequential for hook in chosen),
+        skipped=tuple(draft.skipped),
+        undecided=tuple(draft.undecided),
+        slow=tuple(draft.slow),
+    )
+
+
+class HookPlanner:
+    """Makes plans, and keeps them while nothing that they depend on changes."""
+
+    def __init__(
+        self,
+        hooks_of: HooksOfEvent,
+        *,
+        why_untrusted: TrustCheck = everything_is_trusted,
+        on_plan: Callable[[HookExecutionPlan], None] = lambda _: None,
+    ) -> None:
+        self._hooks_of = hooks_of
+        self._why_untrusted = why_untrusted
+        self._on_plan = on_plan
+        self._cache: dict[tuple[HookEventName, str | None], _Cached] = {}
+
+    def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
+        """The plan for an event about a subject, or None when no hook has to run."""
+        cached = self._get(event, subject)
+        if not cached.is_reported and not cached.plan.slow:
+            cached.is_reported = True
+            self._on_plan(cached.plan)
+        return cached.plan if cached.plan.hooks else None
+
+    def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
+        """The same plan even when it is empty, for callers that only ask."""
+        return self._get(event, subject).plan
+
+    def _get(self, event: HookEventName, subject: str | None) -> "_Cached":
+        hooks = self._hooks_of(event)
+        key = (event, subject)
+        cached = self._cache.get(key)
+        # The same tuple of hooks means that the settings have not changed.
+        if cached is None or cached.hooks is not hooks or not self._is_trusted_as_before(cached):
+            cached = self._make(hooks, key)
+        return cached
+
+    def _is_trusted_as_before(self, cached: "_Cached") -> bool:
+        # Asked at every event: a script may have changed since it was trusted, even by the agent itself.
+        guests = cached.guests
+        return not guests or cached.why_untrusted == tuple(_ask(self._why_untrusted, hook) for hook in guests)
+
+    def _make(self, hooks: tuple[HookEntry, ...], key: tuple[HookEventName, str | None]) -> "_Cached":
+        event, subject = key
+        guests = tuple(hook for hook in hooks if hook.needs_trust)
+        distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
+        made = plan(hooks, event, subject, why_untrusted=lambda hook: distrust[id(hook)], may_wait=False)
+        cached = _Cached(hooks, guests, tuple(distrust.values()), made)
+        if not made.slow:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[key] = cached
+        return cached
+
+
+@dataclass(slots=True)
+class _Cached:
+    hooks: tuple[HookEntry, ...]
+    guests: tuple[HookEntry, ...]
+    why_untrusted: tuple[str | None, ...]
+    plan: HookExecutionPlan
+    is_reported: bool = False
+    """Whether the skipped hooks were reported."""
+
+
+class _Draft:
+    """The plan in the making."""
+
+    def __init__(self, subject: str | None) -> None:
+        self._subject = subject
+        self.chosen: dict[object, HookEntry] = {}
+        self.skipped: list[Skip] = []
+        self.undecided: list[HookEntry] = []
+        self.slow: list[tuple[str, str]] = []
+
+    def skip(self, hook: HookEntry, kind: SkipKind, detail: str) -> None:
+        self.skipped.append(Skip(hook=hook, kind=kind, detail=detail))
+
+    def add(self, hook: HookEntry, matched: Match) -> None:
+        if matched is Match.NO:
+            self.skip(hook, SkipKind.UNMATCHED, f"{hook.matcher!r} does not match {self._subject!r}")
+            return
+        if matched is Match.SLOW and self._subject is not None:
+            self.slow.append((trim(hook.matcher or ""), self._subject))
+        # With another environment the same command is another guard.
+        key = (hook.command, tuple(sorted(hook.env.items())))
+        first = self.chosen.get(key)
+        if first is None:
+            self.chosen[key] = hook
+            if matched is Match.UNDECIDED:
+                self.undecided.append(hook)
+            return
+        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {first.origin}: {first.location}")
+        self.chosen[key] = _no_weaker(first, hook)
+
+
+def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
+    """The first of two hooks with the same command, with whatever makes the other one a stronger guard."""
+    on_error = OnError.BLOCK if OnError.BLOCK in (first.on_error, other.on_error) else first.on_error
+    # A project's copy must not shorten the time of a user's or the system's guard, nor take its rank away.
+    is_cut = other.rank > first.rank and other.timeout_ms > first.timeout_ms
+    timeout_ms = other.timeout_ms if is_cut else first.timeout_ms
+    rank = max(first.rank, other.rank)
+    if (on_error, timeout_ms, rank) == (first.on_error, first.timeout_ms, first.rank):
+        return first
+    return replace(first, on_error=on_error, timeout_ms=timeout_ms, rank=rank)
+
+
+def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
+    try:
+        return why_untrusted(hook)
+    except Exception as error:  # noqa: BLE001 - a stranger's command must not keep others' guards from running
+        return f"whether it is trusted can't be determined ({error})"

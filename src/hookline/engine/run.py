@@ -1,0 +1,196 @@
+"""Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from hookline.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.contract.answers import Answer, deny, deny_from_stderr, read_stdout, warning_from_stderr
+from hookline.contract.endings import show_ending, show_ms
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError
+from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
+from hookline.contract.wire import stringify_json
+from hookline.engine.advice import advise
+from hookline.engine.environment import Inherited, Passes
+from hookline.engine.event_table import EVENT_TABLE
+
+EXIT_CODE_SUCCESS = 0
+EXIT_CODE_BLOCKING_ERROR = 2
+
+_Hooks = Sequence[HookEntry]
+
+
+class HookRunner:
+    """Runs hooks as child processes, all at once or one after another."""
+
+    def __init__(
+        self,
+        *,
+        limits: ChildLimits | None = None,
+        environ: Mapping[str, str] | None = None,
+        passes: Passes | None = None,
+        on_end: Callable[[HookEntry], None] | None = None,
+    ) -> None:
+        """Takes its options.
+
+        Args:
+            limits: how much a hook may write, and how many may run.
+            environ: what hooks inherit, as it is when they start; this program's own environment if not given.
+            passes: which variables of it, by their names; all if not given.
+            on_end: called for each hook that ends, while others may still run.
+        """
+        self._limits = limits or ChildLimits()
+        self._inherited = Inherited(os.environ if environ is None else environ, passes)
+        self._on_end = on_end
+
+    async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
+        """Starts all hooks at once, each told the same, and returns their results in the given order."""
+        stdin = stringify_json(event_input)
+        cwd = str(event_input["cwd"])
+        inherited = self._inherited.in_directory(cwd)
+        runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
+        jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
+        on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
+        outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
+        if len(runnable) == len(hooks):
+            return [_read(hook, outcome, stdin) for hook, outcome in zip(hooks, outcomes, strict=True)]
+        ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
+        return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
+
+    async def execute_hooks_sequential(
+        self, hooks: _Hooks, event_input: Mapping[str, Any]
+    ) -> list[HookExecutionResult]:
+        """Runs the hooks one after another, each told what the ones before it changed.
+
+        On events that can block, a block ends the chain for hooks of the same or a less trusted layer.
+        """
+        runs: list[HookExecutionResult] = []
+        told = event_input
+        for hook in hooks:
+            if blocked_by(hook, runs) is not None:
+                continue
+            (run,) = await self.execute_hooks_parallel((hook,), told)
+            runs.append(run)
+            told = _told_next(event_input, runs)
+        return runs
+
+
+def chain_skips(hooks: _Hooks, runs: Sequence[HookExecutionResult]) -> tuple[Skip, ...]:
+    """The hooks of a chain that did not run, because a hook before them blocked."""
+    if len(runs) == len(hooks):
+        return ()
+    ran = {id(run.hook) for run in runs}
+    return tuple(
+        Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
+        for hook in hooks
+        if id(hook) not in ran and (blocker := blocked_by(hook, runs)) is not None
+    )
+
+
+def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
+    """The run that keeps a later hook of the chain from running, or None."""
+    if not EVENT_TABLE[hook.event].can_block:
+        return None
+    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank), None)
+
+
+def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
+    """What the next hook is told: the event as it would go on if the chain ended now."""
+    row = EVENT_TABLE[runs[0].event]
+    answers = [run.answer for run in runs if run.success and run.answer is not None]
+    if not answers or not row.chains:
+        return first
+    return {**first, **row.change(first, row.merge(answers).answer, answers)}
+
+
+def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:
+    with suppress(Exception):  # an observer must not keep the guards from their work
+        on_end(hooks[index])
+
+
+def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) -> ChildJob:
+    env = inherited
+    if hook.env:
+        # The project's directory is a fact that no hook's own settings can change.
+        env = {**inherited, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+    return ChildJob(command=hook.command or "", stdin=stdin, cwd=cwd, env=env, timeout_ms=hook.timeout_ms)
+
+
+def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecutionResult:
+    """The result of one run: exit code 0 means read stdout, 2 means deny, anything else that the hook failed."""
+    stdout = outcome.stdout.decode("utf-8", "replace")
+    stderr = outcome.stderr.decode("utf-8", "replace")
+    answer = _answer(hook, outcome, stdout, stderr)
+    error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
+    result = HookExecutionResult(
+        hook=hook,
+        event=hook.event,
+        success=error is None and outcome.exit_code == EXIT_CODE_SUCCESS,
+        # The specification reports 0 for a hook that a signal ended; `signal` beside it has the truth.
+        exit_code=0 if outcome.signal is not None else outcome.exit_code,
+        signal=outcome.signal,
+        timed_out=outcome.timed_out,
+        truncated=outcome.stdout_truncated or outcome.stderr_truncated,
+        duration_ms=outcome.duration_ms,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        answer=answer,
+        error=error,
+        advice=_advice(hook, outcome, answer),
+    )
+    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
+
+
+def _answer(hook: HookEntry, outcome: ChildOutcome, stdout: str, stderr: str) -> Answer | None:
+    if outcome.timed_out or outcome.error is not None:
+        return None
+    if outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
+        return deny_from_stderr(stderr, rank=hook.rank)
+    if outcome.exit_code != EXIT_CODE_SUCCESS:
+        return warning_from_stderr(stderr, rank=hook.rank)
+    if outcome.stdout_truncated:
+        return None
+    return read_stdout(stdout, EVENT_TABLE[hook.event].reads, rank=hook.rank)
+
+
+def _advice(hook: HookEntry, outcome: ChildOutcome, answer: Answer | None) -> tuple[str, ...]:
+    if answer is not None:
+        return advise(hook.event, answer)
+    if outcome.stdout_truncated and outcome.exit_code == EXIT_CODE_SUCCESS:
+        cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
+        return (f"{cut}; print less, or raise hooksConfig.outputLimit",)
+    return ()
+
+
+def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
+    """The result as a deny, if the hook does not clearly say yes: its onError is block."""
+    if not EVENT_TABLE[result.event].can_block or result.blocks:
+        return result
+    doubt = None if result.answer is None else result.answer.doubt
+    if not result.success:
+        why = show_ending(result)
+    elif is_cut:
+        why = "printed more than is read"
+    elif doubt is not None:
+        why = f"can't be understood ({doubt})"
+    else:
+        return result
+    reason = f"{result.hook.label} {why}, and its onError is block"
+    return msgspec.structs.replace(result, answer=deny(reason, rank=result.hook.rank))
+
+
+def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
+    result = HookExecutionResult(
+        hook=hook,
+        event=hook.event,
+        success=False,
+        exit_code=None,
+        stdin=stdin,
+        error='could not be started: hooks of type "plugin" cannot be run; use "type": "command"',
+    )
+    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=False)

@@ -1,0 +1,50 @@
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from hookline.contract.records import LogRecord
+
+
+class Loggable(Protocol):
+    """A record, or an event whose records are made when somebody asks for them."""
+
+    def records(self) -> Iterable[LogRecord]:
+        """The records, in order; safe to call in any thread, and more than once."""
+        ...
+
+
+class LogSink(Protocol):
+    """Where the log goes."""
+
+    def write(self, entry: Loggable) -> None:
+        """Take one entry, without making the caller wait."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was taken, within bounded time."""
+        ...
+
+
+class HookLogger:
+    """The log that every part of hookline writes to; no call of it ever raises."""
+
+    def __init__(self, sinks: Sequence[LogSink] = ()) -> None:
+        self._sinks = tuple(sinks)
+
+    def use(self, sinks: Sequence[LogSink]) -> None:
+        """Write to these sinks from now on; a sink that is not among them finishes by itself."""
+        self._sinks = tuple(sinks)
+
+    def write(self, entry: Loggable) -> None:
+        """Pass the entry to every sink; a sink that fails costs neither the caller nor the other sinks anything."""
+        for sink in self._sinks:
+            try:  # noqa: SIM105 - every event comes through here, and a context manager takes measurable time
+                sink.write(entry)
+            except Exception:  # noqa: BLE001, S110 - a broken sink must not break the agent
+                pass
+
+    def close(self) -> None:
+        """Let every sink finish, within bounded time."""
+        for sink in self._sinks:
+            with suppress(Exception):
+                sink.close()

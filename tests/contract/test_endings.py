@@ -1,0 +1,35 @@
+import pytest
+
+from hookline.contract.endings import show_ending, show_ms, show_signal
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.results import HookExecutionResult
+
+HOOK = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="user.json", location="hooks")
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"), [(600, "600ms"), (0.5, "0.5ms"), (60000.0, "60000ms"), (1e30, f"{1e30:.0f}ms")]
+)
+def test_times_are_shown_as_configured(ms: float, shown: str) -> None:
+    """Whole milliseconds have no fraction."""
+    assert show_ms(ms) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "signal", "shown"),
+    [
+        pytest.param(None, None, "exited with code 3", id="exit code"),
+        pytest.param(None, 11, "was killed by SIGSEGV", id="signal"),
+        pytest.param("timed out after 5ms", 9, "timed out after 5ms", id="error"),
+    ],
+)
+def test_endings_are_shown_in_words(error: str | None, signal: int | None, shown: str) -> None:
+    """A signal goes by its name, an error by its sentence."""
+    result = HookExecutionResult(hook=HOOK, event=HOOK.event, success=False, exit_code=3, error=error, signal=signal)
+    assert show_ending(result) == shown
+
+
+def test_a_signal_without_a_name_has_its_number() -> None:
+    """Python does not know every signal."""
+    assert show_signal(250) == "signal 250"

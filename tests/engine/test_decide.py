@@ -1,0 +1,357 @@
+import time
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from hookline.contract.answers import ToolSelection, read_stdout, warning_from_stderr
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.outputs import BeforeToolHookOutput
+from hookline.contract.results import AggregatedHookResult
+from hookline.contract.verdict import (
+    HookError,
+    HookExecutionPlan,
+    HookExecutionResult,
+    Override,
+    Skip,
+    SkipKind,
+    Verdict,
+)
+from hookline.contract.wire import stringify_json
+from hookline.engine.decide import HookAggregator, decide
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.formats.outputs import BeforeModelHookOutput
+
+E = HookEventName
+HOOK = HookEntry(event=E.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")
+TOOL = {"tool_name": "ls", "tool_input": {"path": "/a", "mode": "w"}}
+MODEL = {"llm_request": {"model": "m"}, "llm_response": {"text": "secret"}}
+RESPONSE = {"llm_response": {"text": "hi"}}
+STOP: dict[str, Any] = {"continue": False}
+DENY: dict[str, Any] = {"decision": "deny"}
+
+
+def run(
+    given: dict[str, Any] | None = None,
+    *,
+    event: HookEventName = E.BEFORE_TOOL,
+    name: str = "guard",
+    success: bool = True,
+    error: str | None = None,
+    rank: int = 0,
+) -> HookExecutionResult:
+    reads = EVENT_TABLE[event].reads
+    return HookExecutionResult(
+        hook=replace(HOOK, event=event, command=name, rank=rank),
+        event=event,
+        success=success,
+        exit_code=0 if success else 1,
+        answer=None if given is None else read_stdout(stringify_json(given).decode(), reads, rank=rank),
+        error=error,
+    )
+
+
+def crashed(*, event: HookEventName, name: str = "guard") -> HookExecutionResult:
+    return msgspec.structs.replace(run(event=event, name=name, success=False), answer=warning_from_stderr("boom"))
+
+
+def verdict(event: HookEventName, *given: dict[str, Any] | None, told: dict[str, Any] | None = None) -> Verdict:
+    """The verdict on what the hooks a, b and c answered."""
+    return decide(
+        event, told or {}, [run(one, event=event, name=name) for one, name in zip(given, "abc", strict=False)]
+    )
+
+
+def aggregate(*runs: HookExecutionResult, event: HookEventName = E.BEFORE_TOOL) -> AggregatedHookResult:
+    return HookAggregator().aggregate_results(runs, event)
+
+
+@pytest.mark.req("HOOK-160", "HOOK-166", "HOOK-213")
+def test_a_block_by_a_failed_run_is_a_block() -> None:
+    """Exit 2 gives both: `success` false, which speaks of the run, and a blocking answer, which decides."""
+    deny = {"decision": "deny", "reason": "no"}
+    runs = (run(deny, success=False), run())
+    result = aggregate(*runs)
+    assert (result.success, result.errors, result.results) == (False, (), runs)
+    assert result.final_output == BeforeToolHookOutput({"continue": True, "suppressOutput": False, **deny})
+    assert result.all_outputs == (BeforeToolHookOutput(deny),)
+    assert result.verdict is not None
+    assert (result.verdict.blocked, result.verdict.denied, result.verdict.reason) == (True, True, "no")
+
+
+@pytest.mark.req("HOOK-112", "HOOK-214")
+def test_a_failing_hook_costs_no_other_answer() -> None:
+    """A hook that timed out is counted among the errors, and the answers beside it are merged as usual."""
+    made = decide(
+        E.BEFORE_TOOL,
+        TOOL,
+        [
+            run({"systemMessage": "a"}),
+            run(success=False, error="timed out after 600ms", name="slow"),
+            run(success=False),
+            run({"systemMessage": "b"}),
+        ],
+    )
+    assert made.errors == (HookError("slow timed out after 600ms"),)
+    assert (made.success, made.blocked, made.note) == (False, False, "a\nb")
+
+
+@pytest.mark.parametrize("runs", [(), (run(), run())], ids=["no-hooks", "silent-hooks"])
+def test_no_answers_decide_nothing(runs: tuple[HookExecutionResult, ...]) -> None:
+    """Where nobody said anything there is no final output, and all went well."""
+    assert decide(E.BEFORE_TOOL, TOOL, runs) == Verdict(event=E.BEFORE_TOOL, runs=runs)
+    result = aggregate(*runs)
+    assert (result.success, result.final_output, result.all_outputs) == (True, None, ())
+
+
+@pytest.mark.req("HOOK-166", "HOOK-190")
+@pytest.mark.parametrize(
+    ("event", "blocked"), [(E.BEFORE_TOOL, True), (E.BEFORE_MODEL, False), (E.NOTIFICATION, False)]
+)
+def test_the_events_own_rule_merges(event: HookEventName, blocked: bool) -> None:
+    """The same two answers block or not, by the event's rule."""
+    final = aggregate(run(DENY), run({"decision": "allow"}), event=event).final_output
+    assert final is not None
+    assert final.is_blocking_decision() is blocked
+
+
+@pytest.mark.req("HOOK-200")
+def test_answers_speak_for_their_event() -> None:
+    """Answers come out in the event's own class, and the engine's own `allow` is still known as such."""
+    merged = aggregate(run(DENY, event=E.BEFORE_MODEL), crashed(event=E.BEFORE_MODEL), event=E.BEFORE_MODEL)
+    assert [type(output) for output in merged.all_outputs] == [BeforeModelHookOutput, BeforeModelHookOutput]
+    assert isinstance(merged.final_output, BeforeModelHookOutput)
+    assert merged.final_output.is_blocking_decision()
+
+
+def test_plan_skips_and_duration_are_passed_on() -> None:
+    """The verdict carries the plan, its subject, the hooks of the chain that did not run, and the time it took."""
+    plan = HookExecutionPlan(event=E.BEFORE_TOOL, subject="ls", hooks=(HOOK,), sequential=False)
+    skip = Skip(hook=HOOK, kind=SkipKind.CHAIN_STOPPED, detail="a blocked")
+    made = decide(E.BEFORE_TOOL, TOOL, [run()], plan=plan, skipped=(skip,), started=time.perf_counter())
+    assert (made.plan, made.subject, made.skipped) == (plan, "ls", (skip,))
+    assert 0 < made.duration_ms < 10_000
+    assert decide(E.BEFORE_TOOL, TOOL, [run()]).duration_ms == 0
+
+
+@pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181", "HOOK-182")
+@pytest.mark.parametrize("event", HookEventName)
+def test_what_a_deny_comes_to(event: HookEventName) -> None:
+    """A deny blocks before a tool and before the model; elsewhere it is only known that it was said."""
+    made = verdict(event, {"decision": "deny", "reason": "no"})
+    can_block = event in (E.BEFORE_TOOL, E.BEFORE_MODEL)
+    denied = event is not E.BEFORE_TOOL_SELECTION  # its merge keeps no decision
+    assert (made.blocked, made.denied, made.stop) == (can_block, denied, False)
+    assert made.reason == ("no" if denied else None)
+
+
+@pytest.mark.req("HOOK-058", "HOOK-097")
+@pytest.mark.parametrize("event", HookEventName)
+def test_what_a_stop_comes_to(event: HookEventName) -> None:
+    """A stop keeps an operation that has not begun from taking place, and is a stop on every event."""
+    made = verdict(event, {"continue": False, "stopReason": " enough "})
+    before = event in (E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_TOOL_SELECTION)
+    assert (made.blocked, made.denied, made.stop, made.stop_reason) == (before, False, True, "enough")
+
+
+@pytest.mark.req("HOOK-169", "HOOK-199")
+@pytest.mark.parametrize("event", HookEventName)
+def test_the_compatibility_field_counts_before_tools_only(event: HookEventName) -> None:
+    """`permissionDecision` denies on BeforeTool, and is nobody's deny on any other event."""
+    made = verdict(event, {"hookSpecificOutput": {"permissionDecision": "deny"}})
+    assert made.denied is (event is E.BEFORE_TOOL)
+
+
+@pytest.mark.req("HOOK-182")
+@pytest.mark.parametrize(
+    ("given", "ask", "reason"),
+    [
+        ([{"decision": "ask", "reason": "sure?"}], True, "sure?"),
+        ([{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "sure?"}}], True, "sure?"),
+        ([{"decision": "ask"}, {"decision": "deny", "reason": "no"}], False, "no"),
+        ([{"decision": "allow"}], False, None),
+    ],
+    ids=["decision", "permission", "a-deny-beside-it", "allow"],
+)
+def test_an_ask_asks_and_blocks_nothing(given: list[dict[str, Any]], ask: bool, reason: str | None) -> None:
+    """`ask` reaches the verdict with its reason, unless a deny has made the question needless."""
+    made = verdict(E.BEFORE_TOOL, *given)
+    assert (made.ask, made.reason) == (ask, reason)
+    assert made.blocked is not (ask or reason is None)
+
+
+@pytest.mark.req("HOOK-092", "HOOK-171", "HOOK-199")
+@pytest.mark.parametrize(
+    ("event", "given", "reason"),
+    [
+        pytest.param(E.BEFORE_TOOL, [DENY], "No reason given", id="default"),
+        pytest.param(E.BEFORE_TOOL, [{**DENY, "reason": "  "}], "No reason given", id="blank"),
+        pytest.param(
+            E.BEFORE_TOOL,
+            [
+                {**DENY, "reason": "a"},
+                {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "b"}},
+            ],
+            "a\nb",
+            id="both-fields",
+        ),
+        pytest.param(
+            E.BEFORE_MODEL, [{**DENY, "reason": "a"}, {**DENY, "reason": "b"}], "b\na", id="replaced-on-a-model-event"
+        ),
+        pytest.param(E.BEFORE_MODEL, [{**DENY, "reason": "a"}, {"reason": "b"}], "b\na", id="reason-without-a-block"),
+        pytest.param(E.BEFORE_MODEL, [{**DENY, "reason": "a"}, {**DENY, "reason": "a"}], "a", id="said-twice"),
+        pytest.param(E.BEFORE_MODEL, [{**DENY, "reason": "a"}, {"decision": "allow"}], "a", id="undone"),
+        pytest.param(E.BEFORE_TOOL, [{"decision": "allow", "reason": "fine"}], "fine", id="no-block"),
+    ],
+)
+def test_the_reasons_of_all_hooks_that_block_reach_the_verdict(
+    event: HookEventName, given: list[dict[str, Any]], reason: str
+) -> None:
+    """Whichever field they used, and also where a later hook's text replaced theirs in the merged answer."""
+    assert verdict(event, *given).reason == reason
+
+
+@pytest.mark.req("HOOK-019", "HOOK-055", "HOOK-156", "HOOK-177", "HOOK-179", "HOOK-216")
+@pytest.mark.parametrize(
+    ("event", "common", "specific", "effect"),
+    [
+        pytest.param(
+            E.BEFORE_TOOL,
+            {},
+            {"tool_input": {"path": "/b"}},
+            {"arguments": {"path": "/b", "mode": "w"}},
+            id="arguments",
+        ),
+        pytest.param(E.BEFORE_TOOL, {}, {"tool_input": {"path": "/a"}}, {}, id="the-same-arguments"),
+        pytest.param(E.BEFORE_TOOL, {}, {"tool_input": 5}, {}, id="odd-arguments"),
+        pytest.param(E.BEFORE_TOOL, DENY, {"tool_input": {"path": "/b"}}, {}, id="blocked"),
+        pytest.param(E.BEFORE_TOOL, STOP, {"tool_input": {"path": "/b"}}, {}, id="stopped"),
+        pytest.param(
+            E.BEFORE_TOOL, {}, {"tool_input": {"path": "/b"}, "permissionDecision": "deny"}, {}, id="blocked-otherwise"
+        ),
+        pytest.param(
+            E.BEFORE_MODEL,
+            {},
+            {"llm_request": {"config": {"topK": 1}}, **RESPONSE},
+            {"request": {"model": "m", "config": {"topK": 1}}},
+            id="request",
+        ),
+        pytest.param(E.BEFORE_MODEL, {}, {"llm_request": {"model": "m"}}, {}, id="the-same-request"),
+        pytest.param(E.BEFORE_MODEL, {}, RESPONSE, {}, id="a-response-without-a-block"),
+        pytest.param(
+            E.BEFORE_MODEL,
+            DENY,
+            {"llm_request": {"model": "x"}, **RESPONSE},
+            {"response": {"text": "hi"}},
+            id="answered-instead",
+        ),
+        pytest.param(E.BEFORE_MODEL, STOP, {"llm_request": {"model": "x"}}, {}, id="stopped-without-response"),
+        pytest.param(E.AFTER_MODEL, {}, RESPONSE, {"response": {"text": "hi"}}, id="text-alone-replaces"),
+        pytest.param(E.AFTER_MODEL, STOP, RESPONSE, {"response": {"text": "hi"}}, id="replaced-and-stopped"),
+        pytest.param(E.AFTER_MODEL, {}, {"llm_response": {"text": "secret"}}, {}, id="the-same-response"),
+        pytest.param(E.AFTER_MODEL, {}, {"llm_response": "hi"}, {}, id="odd-response"),
+        pytest.param(
+            E.BEFORE_TOOL_SELECTION,
+            {},
+            {"toolConfig": {"mode": "ANY", "allowedFunctionNames": []}},
+            {"tools": ToolSelection(mode="ANY", names=())},
+            id="tools",
+        ),
+        pytest.param(
+            E.BEFORE_TOOL_SELECTION,
+            STOP,
+            {"toolConfig": {"mode": "ANY"}},
+            {"tools": ToolSelection(mode="ANY")},
+            id="tools-beside-a-stop",
+        ),
+        pytest.param(E.BEFORE_TOOL_SELECTION, {}, {"toolConfig": {"mode": "some"}}, {}, id="unknown-mode"),
+        pytest.param(E.BEFORE_TOOL_SELECTION, {}, {}, {}, id="no-tools"),
+        pytest.param(E.BEFORE_AGENT, {}, {"additionalContext": "c"}, {"prompt": "p\n\nc"}, id="prompt"),
+        pytest.param(E.AFTER_TOOL, {}, {"tool_input": {"path": "/b"}}, {}, id="none"),
+    ],
+)
+def test_what_the_caller_goes_on_with(
+    event: HookEventName, common: dict[str, Any], specific: dict[str, Any], effect: dict[str, Any]
+) -> None:
+    """The changed value, whole, or nothing where nothing changed or nothing goes on."""
+    told = {**TOOL, **MODEL, "prompt": "p"}
+    made = verdict(event, {**common, "hookSpecificOutput": specific}, told=told)
+    names = ("arguments", "request", "response", "tools", "prompt")
+    assert {name: value for name in names if (value := getattr(made, name)) is not None} == effect
+
+
+def test_notes_context_and_suppression() -> None:
+    """What is said beside a decision is in the verdict, read once."""
+    specific = {"hookSpecificOutput": {"additionalContext": "c"}}
+    made = verdict(E.AFTER_TOOL, {"systemMessage": " m ", "suppressOutput": True, **specific}, {"systemMessage": " "})
+    assert (made.note, made.context, made.suppress) == (" m ", "c", True)
+    made = verdict(E.AFTER_TOOL, {"suppressOutput": "yes", "hookSpecificOutput": {"additionalContext": " "}})
+    assert (made.note, made.context, made.suppress) == (None, None, False)
+
+
+def test_who_decided_what() -> None:
+    """For each field of the merged answer the verdict names the hooks whose value stands there."""
+    made = verdict(
+        E.BEFORE_TOOL,
+        {"decision": "deny", "hookSpecificOutput": {"tool_input": {"a": 1}}},
+        None,
+        {"decision": "deny", "reason": "no", "hookSpecificOutput": {"tool_input": {"a": 2, "b": 2}}},
+    )
+    assert made.decided_by == {
+        "decision": ("a", "c"),
+        "reason": ("c",),
+        "hookSpecificOutput.tool_input": ("a", "c"),
+        "hookSpecificOutput.tool_input.a": ("c",),
+        "hookSpecificOutput.tool_input.b": ("c",),
+    }
+    assert made.deciders == ("a", "c")
+    assert verdict(E.BEFORE_TOOL, {}).decided_by == {}
+
+
+@pytest.mark.req("HOOK-098")
+@pytest.mark.parametrize(
+    ("event", "given", "overridden"),
+    [
+        (E.BEFORE_MODEL, [DENY, {"decision": "allow"}], (Override("decision", "b", "a"),)),
+        (E.BEFORE_MODEL, [DENY, {"decision": None}], (Override("decision", "b", "a"),)),
+        (E.BEFORE_MODEL, [DENY, {}], ()),
+        (E.BEFORE_MODEL, [DENY, None], ()),
+        (E.BEFORE_MODEL, [{"decision": "allow"}, DENY], ()),
+        (E.BEFORE_MODEL, [DENY, {"decision": "block"}, {"decision": "allow"}], (Override("decision", "c", "b"),)),
+        (E.BEFORE_MODEL, [DENY, None, {"decision": "allow"}], (Override("decision", "c", "a"),)),
+        (E.AFTER_MODEL, [STOP, {"continue": True}], (Override("continue", "b", "a"),)),
+        (E.BEFORE_MODEL, [DENY, {"decision": "allow"}, {"decision": "allow"}], (Override("decision", "b", "a"),)),
+        (E.BEFORE_TOOL, [DENY, {"decision": "allow"}], ()),
+        (
+            E.BEFORE_TOOL,
+            [
+                {"hookSpecificOutput": {"permissionDecision": "deny"}},
+                {"hookSpecificOutput": {"permissionDecision": "allow"}},
+            ],
+            (),
+        ),
+    ],
+)
+def test_who_undid_whose_block(
+    event: HookEventName, given: list[dict[str, Any] | None], overridden: tuple[Override, ...]
+) -> None:
+    """A block or a stop that a later hook undid is told with both names."""
+    assert verdict(event, *given).overridden == overridden
+
+
+@pytest.mark.req("HOOK-098", "HOOK-110")
+def test_a_failed_hook_overrides_nobody() -> None:
+    """The engine's own `allow` for a failed hook is no override, and costs no earlier message."""
+    first = run({**DENY, "systemMessage": "a"}, event=E.BEFORE_MODEL)
+    made = decide(E.BEFORE_MODEL, {}, [first, crashed(event=E.BEFORE_MODEL, name="b")])
+    assert (made.blocked, made.overridden, made.note) == (True, (), "a\nWarning: boom")
+
+
+def test_a_less_trusted_hook_undoes_no_block() -> None:
+    """A project's hook can't undo the deny of a user's, on any event."""
+    for event in (E.BEFORE_MODEL, E.BEFORE_TOOL):
+        runs = [run(DENY, event=event, rank=2), run({"decision": "allow"}, event=event, rank=1)]
+        made = decide(event, {}, runs)
+        assert (made.blocked, made.overridden) == (True, ())

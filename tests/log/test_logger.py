@@ -1,0 +1,36 @@
+import pytest
+
+from hookline.contract.records import LogLevel, SkipRecord
+from hookline.log.logger import HookLogger, Loggable
+from hookline.log.memory import MemorySink
+
+RECORD = SkipRecord(level=LogLevel.INFO, message="still here")
+
+
+class BrokenSink:
+    """A sink that fails at everything."""
+
+    def write(self, entry: Loggable) -> None:
+        """Fail."""
+        raise OSError(str(entry))
+
+    def close(self) -> None:
+        """Fail."""
+        raise OSError("close")
+
+
+@pytest.mark.req("DELTA-HTEL-001")
+def test_every_sink_gets_every_record() -> None:
+    """One sink keeps nothing from the next."""
+    sinks = [MemorySink(), MemorySink()]
+    HookLogger(sinks).write(RECORD)
+    assert [sink.records for sink in sinks] == [[RECORD], [RECORD]]
+
+
+def test_a_broken_sink_breaks_nothing() -> None:
+    """Neither the caller nor the next sink notices a sink that fails."""
+    memory = MemorySink()
+    logger = HookLogger([BrokenSink(), memory])
+    logger.write(RECORD)
+    logger.close()
+    assert memory.records == [RECORD]
