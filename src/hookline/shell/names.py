@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
@@ -68,13 +69,14 @@ def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> Po
     paths, patterns = words.expanded(known, env)
     if _MODULE_OPTION.search(text):
         paths |= dict.fromkeys(_module_files(paths))
+    own_places = _own_places(os.environ.get("PATH", ""), project_dir)
     relative = tuple(path for path in paths if path and not path.startswith("/"))
     return PossiblePaths(
         command=command,
         absolute=tuple(path for path in paths if path.startswith("/")),
         relative=relative,
         patterns=tuple(patterns),
-        on_path=tuple(f"{place}/{name}" for place in _own_places(project_dir) for name in relative if "/" not in name),
+        on_path=tuple(f"{place}/{name}" for place in own_places for name in relative if "/" not in name),
         unresolved=words.unresolved(text, {**known, **env}),
     )
 
@@ -237,9 +239,10 @@ def _module_files(words: Iterable[str]) -> Iterator[str]:
                 yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
 
 
-def _own_places(project_dir: str) -> list[str]:
-    """The directories of PATH that are inside the project."""
-    places = (os.path.join(project_dir, place) for place in os.environ.get("PATH", "").split(os.pathsep))  # noqa: PTH118
+@lru_cache(maxsize=8)
+def _own_places(search_path: str, project_dir: str) -> list[str]:
+    """The directories of a PATH that are inside the project."""
+    places = (os.path.join(project_dir, place) for place in search_path.split(os.pathsep))  # noqa: PTH118 - as text
     return [place for place in places if is_inside(place, project_dir)]
 
 
