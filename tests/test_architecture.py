@@ -21,6 +21,7 @@ PACKAGE = Path(hookline.__file__).parent
 LAYERS = (
     ("errors",),
     ("contract",),
+    ("shell",),
     ("settings", "formats", "log", "bus", "child"),
     ("engine",),
     ("system",),

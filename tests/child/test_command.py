@@ -32,6 +32,8 @@ DIRECT = [
     './show "it\'s" a"b"c \'d\'"e"',
     "./show '' \"\"",
     r"./show a\ b \$HOME \\ \* \"",
+    r'./show "a\"b \$HOME \\ \x" "$"',
+    "./show a \\\n b",
     "./show $LLXPRT_PROJECT_DIR ${GEMINI_PROJECT_DIR}/x",
     "./show \"$CLAUDE_PROJECT_DIR/${LLXPRT_PROJECT_DIR}\" '$LLXPRT_PROJECT_DIR'",
     "$LLXPRT_PROJECT_DIR/show a",

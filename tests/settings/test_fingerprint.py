@@ -79,6 +79,12 @@ def test_the_script_is_covered(project: Path, script: Path) -> None:
     assert (taken.files, taken.hashes) == ((script,), {str(script): sha256(b"exit 0\n").hexdigest()})
 
 
+def test_words_that_cannot_be_resolved_are_reported(project: Path, script: Path) -> None:
+    """The fingerprint names the words that may lead to files which it does not cover."""
+    taken = fingerprint(make_hook("sh hooks/x.sh $(cat name)"), str(project))
+    assert (taken.files, taken.unresolved) == ((script,), ("$(cat name)",))
+
+
 def test_editing_vanishing_and_appearing_are_seen(project: Path, script: Path) -> None:
     """A script that is edited, removed or put back changes the fingerprint each time."""
     hook = make_hook()

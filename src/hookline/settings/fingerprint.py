@@ -10,7 +10,8 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import to_plain
-from hookline.settings._scripts import PossiblePaths, existing_files, possible_paths
+from hookline.shell.files import FoundFiles, existing_files
+from hookline.shell.names import PossiblePaths, possible_paths
 
 Signature = tuple[int, ...]
 
@@ -34,6 +35,8 @@ class Fingerprint:
     """The part of the configuration that decides what runs and when."""
     hashes: Mapping[str, str]
     """The files that the command names, by their resolved paths, with the SHA-256 of their content."""
+    unresolved: tuple[str, ...] = ()
+    """The words of the command that may lead to files which are not covered."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -66,12 +69,12 @@ class Fingerprinter:
     def fingerprint(self, hook: HookEntry, project: str) -> Fingerprint:
         """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
         prepared = self._prepare(hook, project)
-        found = dict(existing_files(prepared.paths, project))
-        state = tuple((name, signature(status)) for name, status in found.items())
+        found = existing_files(prepared.paths, project)
+        state = (found.unresolved, *((name, signature(status)) for name, status in found.files.items()))
         if prepared.latest is not None and prepared.latest[0] == state:
             return prepared.latest[1]
         taken = self._take(prepared, found, project)
-        if all(map(is_settled, found.values())):
+        if all(map(is_settled, found.files.values())):
             prepared.latest = (state, taken)
         return taken
 
@@ -88,13 +91,14 @@ class Fingerprinter:
             prepared = self._prepared[key] = _Prepared(hook, project)
         return prepared
 
-    def _take(self, prepared: "_Prepared", found: Mapping[str, os.stat_result], project: str) -> Fingerprint:
-        contents = [(name, self._content(name, status, project)) for name, status in sorted(found.items())]
+    def _take(self, prepared: "_Prepared", found: FoundFiles, project: str) -> Fingerprint:
+        contents = [(name, self._content(name, status, project)) for name, status in sorted(found.files.items())]
         text = prepared.text + json.dumps([(name, content.resolved, content.digest) for name, content in contents])
         return Fingerprint(
             digest=hashlib.sha256(text.encode()).hexdigest(),
             definition=prepared.definition,
             hashes={content.resolved: content.digest for _, content in contents if not content.is_foreign_binary},
+            unresolved=found.unresolved,
         )
 
     def _content(self, name: str, status: os.stat_result, project: str) -> "_Content":
@@ -116,7 +120,7 @@ class _Prepared:
         self.definition = _definition(hook)
         # ASCII, so that a lone surrogate in a command has a hash as well.
         self.text = json.dumps(self.definition, sort_keys=True, ensure_ascii=True)
-        self.latest: tuple[tuple[tuple[str, Signature], ...], Fingerprint] | None = None
+        self.latest: tuple[tuple[object, ...], Fingerprint] | None = None
 
     @cached_property
     def paths(self) -> PossiblePaths:

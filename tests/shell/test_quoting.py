@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from hookline.child._quoting import quote_project_variables
+from hookline.shell.quoting import quote_project_variables
 
 V = "$LLXPRT_PROJECT_DIR"
 Q = f'"{V}"'
@@ -51,6 +51,7 @@ Q = f'"{V}"'
         pytest.param(f"cat <<-'E'\n\t{V}\n\tE\na {V}", f"cat <<-'E'\n\t{V}\n\tE\na {Q}", id="heredoc with tabs"),
         pytest.param(f"cat <<A <<B\n{V}\nA\n{V}\nB\n{V}", f"cat <<A <<B\n{V}\nA\n{V}\nB\n{Q}", id="two heredocs"),
         pytest.param(f"cat <<E\n{V}", f"cat <<E\n{V}", id="heredoc without end"),
+        pytest.param(f"cat <<E\n$(a {V})\nE", f"cat <<E\n$(a {Q})\nE", id="command in a heredoc"),
         pytest.param(f"cat <<< {V}", f"cat <<< {Q}", id="here string"),
         pytest.param(f"a '{V}", f"a '{V}", id="quote without end"),
         pytest.param(f'a "{V}', f'a "{V}', id="double quote without end"),

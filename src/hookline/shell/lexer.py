@@ -1,0 +1,283 @@
+"""Reads the text of a shell command: its words, what each word is made of, and how that is quoted.
+
+Nothing is expanded and nothing is executed. Any text can be read, also one that the shell would refuse.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+# Plain characters, a single-quoted text or an escaped character.
+_LITERAL = re.compile(r"([^ \t\n;&|<>()'\"\\`${}#]+)|'([^']*)'|\\(.)", re.DOTALL)
+_LITERAL_IN_QUOTES = re.compile(r"([^\"\\`$}]+)|\\([$`\"\\\n])")
+_OPERATOR = re.compile(r"&>>|&>|>>|>\||>&|<>|<<<|<&|;;&|;;|;&|&&|\|\||\|&|[;&|<>()\n]")
+_HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
+_COMMENT, _COMMENT_IN_BACKQUOTES = re.compile(r"#[^\n]*"), re.compile(r"#[^\n`]*")
+_BACKQUOTED = re.compile(r"`(?:\\.|[^`\\])*`", re.DOTALL)
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_VARIABLE = re.compile(rf"\$(?:({_NAME})|\{{({_NAME})\}}|[?!#@*$0-9-])")
+_PARAMETER = re.compile(rf"\$\{{(?:({_NAME})|[!#]?\w*)(?::?[-=?+]|##?|%%?|//?|\^\^?|,,?|[:@\[])?")
+_ANSI = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
+
+# Where in a construct whose words are compared we are, and the keyword that leads on.
+_NEXT = {
+    ("", "case"): "subject",
+    ("subject", "in"): "patterns",
+    ("patterns", "esac"): "",
+    ("", "esac"): "",
+    ("", "[["): "test",
+    ("test", "]]"): "",
+}
+_BEFORE_A_COMMAND = frozenset(("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"))
+
+# More than anybody nests substitutions, and fewer than Python's own stack has room for.
+_DEEPEST = 50
+
+
+class Text(NamedTuple):
+    r"""Characters that stand for themselves; `quote` is how they are quoted: `'`, `"`, `\`, `$'` or not at all."""
+
+    text: str
+    quote: str = ""
+
+
+class Expansion(NamedTuple):
+    """A place where the shell puts a value: a variable, the output of a command, a number."""
+
+    source: str
+    start: int
+    quote: str = ""
+    name: str = ""
+    """The variable whose value it is, or is made from."""
+    is_plain: bool = False
+    """Whether it is that value unchanged: `$NAME` or `${NAME}`."""
+    items: tuple["Item", ...] = ()
+    """The commands or words inside it."""
+
+
+Piece = Text | Expansion
+
+
+class Word(NamedTuple):
+    """One word, or the body of a here-document."""
+
+    source: str
+    start: int
+    pieces: tuple[Piece, ...]
+    is_compared: bool = False
+    """Whether it is only compared with a text, as are words of `case … in`, of `[[ … ]]` and inside `${…}`."""
+
+
+# A word, or what separates words: `|`, `;`, `>`, a new line, a comment (as `#`).
+Item = Word | str
+
+
+def read_script(text: str) -> tuple[tuple[Item, ...], bool]:
+    """The words and operators of a shell command, and whether all its quotes and parentheses are closed."""
+    reader = _Reader(text)
+    return _Level(reader, "").read(), reader.is_complete
+
+
+def splice(text: str, replacements: Iterable[tuple[int, str, str]]) -> str:
+    """The text with the old parts that begin at these positions, in rising order, replaced by new ones."""
+    done, parts = 0, []
+    for start, old, new in replacements:
+        parts += [text[done:start], new]
+        done = start + len(old)
+    return "".join([*parts, text[done:]])
+
+
+class _Reader:
+    """A position in a text, and the pieces of words that can stand there."""
+
+    def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
+        self.text = text
+        self.at = at
+        self.depth = depth
+        self.is_complete = True
+        self.heredocs: list[re.Match[str]] = []
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        return found
+
+    def give_up(self) -> str:
+        """What remains of the text, which is then over."""
+        rest = self.text[self.at :]
+        self.is_complete, self.at = False, len(self.text)
+        return rest
+
+    def pieces(self) -> list[Piece]:
+        """What stands here outside quotes, and is neither a blank nor an operator."""
+        if found := self.take(_LITERAL):
+            text, quote = found[1] or found[2] or found[3] or "", "" if found[1] else found[0][0]
+            return [] if found[0] == "\\\n" else [Text(text, quote)]
+        char = self.text[self.at]
+        if char == "$":
+            return [self.expansion("")]
+        if char in "`<>":
+            return [self._inside("`", 1) if char == "`" else self._inside(")", 2)]
+        if char in "'\\":
+            return [Text(self.give_up()[1:], "'")]
+        self.at += 1
+        return (self.quoted('"') or [Text("", '"')]) if char == '"' else [Text(char)]
+
+    def quoted(self, end: str) -> list[Piece]:
+        """The pieces up to `end` of a text that is read as between double quotes."""
+        pieces: list[Piece] = []
+        while self.at < len(self.text):
+            start, char = self.at, self.text[self.at]
+            if char == "$":
+                pieces.append(self.expansion('"'))
+            elif found := self.take(_BACKQUOTED):
+                pieces.append(Expansion(found[0], start, '"'))
+            elif found := self.take(_LITERAL_IN_QUOTES):
+                pieces.append(Text(found[1] or found[2].strip("\n"), '"'))
+            else:
+                self.at += 1
+                if char == end:
+                    return pieces
+                pieces += self.quoted('"') if char == '"' and end == "}" else [Text(char, '"')]
+        self.is_complete = self.is_complete and not end
+        return pieces
+
+    def expansion(self, quote: str) -> Piece:
+        """What begins with the dollar sign here."""
+        start, text = self.at, self.text
+        if found := self.take(_VARIABLE):
+            name = found[1] or found[2] or ""
+            return Expansion(found[0], start, quote, name, is_plain=name != "")
+        if text.startswith("$((", start):
+            self.skip_arithmetic(3)
+            return Expansion(text[start : self.at], start, quote)
+        if text.startswith("$(", start):
+            return self._inside(")", 2, quote)
+        if found := _PARAMETER.match(text, start):
+            return self._inside("}", len(found[0]), quote, found[1] or "")
+        if not quote and (found := self.take(_ANSI)):
+            return Expansion(found[0], start, "$'") if "\\" in found[1] else Text(found[1], "$'")
+        self.at += 1
+        is_literal = text[self.at : self.at + 1] not in (("[",) if quote else ("[", "'", '"'))
+        return Text("$", quote) if is_literal else Expansion("$", start, quote)
+
+    def _inside(self, end: str, opening: int, quote: str = "", name: str = "") -> Expansion:
+        """An expansion with commands or words in it."""
+        start, self.at = self.at, self.at + opening
+        self.depth += 1
+        items: tuple[Item, ...] = ()
+        if self.depth > _DEEPEST:
+            self.give_up()
+        elif end == "}" and quote:
+            items = (Word("", self.at, tuple(self.quoted("}")), is_compared=True),)
+        else:
+            items = _Level(self, end).read()
+        self.depth -= 1
+        return Expansion(self.text[start : self.at], start, quote, name, items=items)
+
+    def skip_arithmetic(self, opening: int) -> None:
+        depth, self.at = 2, self.at + opening
+        while self.at < len(self.text) and depth:
+            depth += {"(": 1, ")": -1}.get(self.text[self.at], 0)
+            self.at += 1
+        self.is_complete = self.is_complete and not depth
+
+    def heredoc_bodies(self) -> list[Word]:
+        """The here-documents that were announced on the line before."""
+        found, self.heredocs = self.heredocs, []
+        return [self._heredoc_body(each) for each in found]
+
+    def _heredoc_body(self, found: re.Match[str]) -> Word:
+        delimiter = re.sub(r"\\(.)|['\"]", r"\1", found[2])
+        tabs = r"\t*" if found[1] else ""
+        last = re.compile(rf"^{tabs}{re.escape(delimiter)}$\n?", re.MULTILINE).search(self.text, self.at)
+        start, end = self.at, last.start() if last else len(self.text)
+        self.at = last.end() if last else end
+        body = self.text[start:end]
+        if delimiter != found[2]:
+            return Word(body, start, (Text(body, "'"),))
+        # A reader of its own, so that an open parenthesis in the body ends with the body.
+        inner = _Reader(self.text[:end], start, self.depth)
+        word = Word(body, start, tuple(inner.quoted("")))
+        self.is_complete = self.is_complete and inner.is_complete
+        return word
+
+
+class _Level:
+    """Reads text outside quotes up to the character that closes it, into words and operators."""
+
+    def __init__(self, reader: _Reader, end: str) -> None:
+        self._reader = reader
+        self._end = end
+        self._items: list[Item] = []
+        self._pieces: list[Piece] = []
+        self._start = 0
+        self._parentheses = 0
+        self._cases = 0
+        self._comparing = ""
+
+    def read(self) -> tuple[Item, ...]:
+        reader, text = self._reader, self._reader.text
+        while reader.at < len(text):
+            char = text[reader.at]
+            if char in (" ", "\t", self._end):
+                self._end_word()
+            if char == self._end and not (char == ")" and (self._parentheses or self._comparing == "patterns")):
+                reader.at += 1
+                return tuple(self._items)
+            if char in " \t":
+                reader.at += 1
+            elif char in "\n;&|<>()" and not text.startswith(("<(", ">("), reader.at):
+                self._read_operator()
+            elif char == "#" and not self._pieces and self._end != "}":
+                self._items.append("#")
+                reader.take(_COMMENT_IN_BACKQUOTES if self._end == "`" else _COMMENT)
+            else:
+                self._start = self._start if self._pieces else reader.at
+                self._pieces += reader.pieces()
+        self._end_word()
+        reader.is_complete = reader.is_complete and not (self._end or self._parentheses or self._cases)
+        return tuple(self._items)
+
+    def _read_operator(self) -> None:
+        reader, starts_word = self._reader, not self._pieces
+        self._end_word()
+        if starts_word and reader.text.startswith("((", reader.at):
+            self._items.append("((")
+            reader.skip_arithmetic(2)
+        elif heredoc := reader.take(_HEREDOC):
+            self._items.append("<<")
+            reader.heredocs.append(heredoc)
+        elif found := reader.take(_OPERATOR):
+            self._items.append(found[0])
+            if found[0] == "\n":
+                self._items += reader.heredoc_bodies()
+            elif found[0] in ("(", ")") and self._end != "}":
+                self._count_parenthesis(found[0])
+            elif found[0] in (";;", ";&", ";;&"):
+                self._comparing = "patterns" if self._cases else ""
+
+    def _count_parenthesis(self, char: str) -> None:
+        if self._comparing == "patterns":
+            self._comparing = "patterns" if char == "(" else ""
+        elif char == "(" or self._parentheses:
+            self._parentheses += 1 if char == "(" else -1
+        else:
+            self._reader.is_complete = False
+
+    def _end_word(self) -> None:
+        if not self._pieces:
+            return
+        source = self._reader.text[self._start : self._reader.at]
+        is_compared = self._comparing != "" or self._end == "}"
+        then = _NEXT.get((self._comparing, source))
+        if then is not None and self._end != "}" and (self._comparing or self._starts_command()):
+            self._comparing = then
+            self._cases = max(0, self._cases + {"case": 1, "esac": -1}.get(source, 0))
+        self._items.append(Word(source, self._start, tuple(self._pieces), is_compared))
+        self._pieces.clear()
+
+    def _starts_command(self) -> bool:
+        last = self._items[-1] if self._items else ""
+        return last.source in _BEFORE_A_COMMAND if isinstance(last, Word) else not {"<", ">"} & {*last}

@@ -1,0 +1,251 @@
+"""Finds everything in a command that could be the name of a file, and the words of which that cannot be told."""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.shell.lexer import Expansion, Item, Text, Word, read_script, splice
+
+# With a limit, or many open braces would take the square of their number.
+_VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
+_JOINTS = re.compile(r"[=:,@+]")
+_NEEDS_A_SHELL = re.compile(r"[\s\"'\\;&|<>()]")
+_MODULE_OPTION = re.compile(r"(?:^|\s)-[A-Za-z]*m")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+# Ways to split a text that is not a shell's, such as a program for awk.
+_SPLITTERS = [re.compile(rf"[{chars}]+") for chars in (r"\"'`", r"\s\"'`\\;&|<>()!", r"\s\"'`\\;&|<>()!${}")]
+
+# Constructs where `>` may be no redirection, or through which a file that is written can be read after all.
+_MAY_READ_OUTPUT = re.compile(r"\bcase\b|\(\(|/dev/fd|/proc/|`|<<")
+_OUTPUTS = frozenset((">", ">>", ">|", "&>", "&>>"))
+
+_SHELL = re.compile(r"(?:.*/)?(?:ba|da|k|z|a|c|tc|fi)?sh")
+_RUNS_TEXT = re.compile(rf"{_SHELL.pattern}|(?:.*/)?(?:eval|trap|env|su|flock|script|watch)")
+_BUILDS_COMMANDS = frozenset(("eval", "xargs", "parallel", "shopt", "-exec", "-execdir"))
+_NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
+# `${NAME:-…}` of a variable that has a value is that value, and so is `${NAME%/}` of a directory.
+_UNCHANGED = re.compile(r"\$\{\w+(?::?[-=?]|%/\})")
+
+# Files that a program reads without being given their names.
+_FILES_OF_PROGRAMS = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+}
+
+# How often a command inside a command is looked into, as in `bash -c 'sh -c "…"'`.
+_NESTING = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PossiblePaths:
+    """What in a command could be the name of a file, sorted by how it is looked up."""
+
+    command: str
+    absolute: tuple[str, ...]
+    relative: tuple[str, ...]
+    patterns: tuple[str, ...]
+    on_path: tuple[str, ...]
+    """Bare names in those directories of PATH that are inside the project."""
+    unresolved: tuple[str, ...]
+    """The words that may lead to files which are not among these."""
+
+
+def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> PossiblePaths:
+    """Everything in a hook's command and environment that could be the name of a file it runs or reads.
+
+    Rather too much than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a path and,
+    behind `-m`, as a Python module; variables are expanded where their value is known.
+    """
+    text = _without_outputs(command)
+    words = _Words(text, env)
+    known = dict.fromkeys((*PROJECT_DIR_VARIABLES, "PWD"), project_dir) | {"HOME": _home("~")}
+    paths, patterns = words.expanded(known, env)
+    if _MODULE_OPTION.search(text):
+        paths |= dict.fromkeys(_module_files(paths))
+    own_places = _own_places(os.environ.get("PATH", ""), project_dir)
+    relative = tuple(path for path in paths if path and not path.startswith("/"))
+    return PossiblePaths(
+        command=command,
+        absolute=tuple(path for path in paths if path.startswith("/")),
+        relative=relative,
+        patterns=tuple(patterns),
+        on_path=tuple(f"{place}/{name}" for place in own_places for name in relative if "/" not in name),
+        unresolved=words.unresolved(text, {**known, **env}),
+    )
+
+
+def _without_outputs(command: str) -> str:
+    """The command without the files that it only writes to, or a hook that keeps a log would change itself."""
+    if ">" not in command or _MAY_READ_OUTPUT.search(command):
+        return command
+    items, is_complete = read_script(command)
+    return splice(command, ((word.start, word.source, " ") for word in _outputs(items))) if is_complete else command
+
+
+def _outputs(items: tuple[Item, ...]) -> Iterator[Word]:
+    for before, item in pairwise(("", *items)):
+        if isinstance(item, Word):
+            expansions = [piece for piece in item.pieces if isinstance(piece, Expansion)]
+            # The name of an output may itself be printed by a command.
+            if before in _OUTPUTS and all(piece.is_plain for piece in expansions):
+                yield item
+            for piece in expansions:
+                yield from _outputs(piece.items)
+
+
+class _Words:
+    """The words of a command, of the commands inside it, and of its variables' values."""
+
+    def __init__(self, command: str, env: Mapping[str, str]) -> None:
+        self._texts: dict[str, None] = {}
+        self._globs: set[str] = set()
+        # Those words that a shell will read.
+        self._run: list[tuple[Word, str]] = []
+        self._doubts: dict[str, None] = {}
+        self._read(command, _NESTING, is_run=True)
+        runs_text = any(map(_RUNS_TEXT.fullmatch, self._texts))
+        for name, value in env.items():
+            # The shell itself reads BASH_ENV, ENV and exported functions.
+            self._read(value, _NESTING, is_run=runs_text or name.startswith(("BASH", "ENV")))
+
+    def _read(self, text: str, nesting: int, *, is_run: bool) -> None:
+        for splitter in _SPLITTERS:
+            self._texts |= dict.fromkeys(map(str.strip, splitter.split(text)))
+        items, is_complete = read_script(text)
+        if is_run and not is_complete:
+            self._doubts[text] = None
+        self._add(items, text, nesting, is_run=is_run)
+
+    def _add(self, items: tuple[Item, ...], whole: str, nesting: int, *, is_run: bool) -> None:
+        texts = [item if isinstance(item, str) else _text(item) for item in items]
+        globs = {text for item, text in zip(items, texts, strict=True) if is_glob(_unquoted(item))}
+        self._globs |= globs
+        if is_run and "((" in items:
+            self._doubts[whole] = None
+        runs_text = bool(globs) or any(map(_RUNS_TEXT.fullmatch, texts))
+        for before, text, item, after in zip(("", *items), texts, items, (*items[1:], ""), strict=False):
+            if isinstance(item, str):
+                continue
+            self._texts[text] = None
+            if is_run:
+                self._run.append((item, text))
+                if before in ("|", "|&") and _SHELL.fullmatch(text) and _text(after) in ("", "-", "-s"):
+                    self._doubts[item.source] = None
+            for piece in item.pieces:
+                if isinstance(piece, Expansion):
+                    self._add(piece.items, whole, nesting, is_run=is_run)
+            if nesting and text != whole and _NEEDS_A_SHELL.search(text):
+                self._read(text, nesting - 1, is_run=is_run and runs_text)
+
+    def expanded(self, known: Mapping[str, str], env: Mapping[str, str]) -> tuple[dict[str, None], dict[str, None]]:
+        """The paths that the words may be, and those of them that are patterns."""
+        assigned = {found[1]: found[2] for found in map(_ASSIGNMENT.fullmatch, self._texts) if found}
+        paths = dict.fromkeys(
+            file for word in self._texts for file in _FILES_OF_PROGRAMS.get(word.rpartition("/")[2], ())
+        )
+        patterns: dict[str, None] = {}
+        for variables in filter(None, (known, env and {**known, **env}, assigned and {**assigned, **known, **env})):
+            for word in self._texts:
+                readings = dict.fromkeys(_readings(word, variables))
+                paths |= readings
+                patterns |= {path: None for path in readings if is_glob(path) and ("/" in path or word in self._globs)}
+        return paths, patterns
+
+    def unresolved(self, command: str, known: Iterable[str]) -> tuple[str, ...]:
+        """The words whose files cannot be told, given the variables whose values are known."""
+        everything = "\n".join((command, *(text for _, text in self._run)))
+        fixed = {name for name in known if not _may_change(name, everything)}
+        doubtful = (word.source for word, text in self._run if _is_doubtful(word, text, fixed))
+        return tuple(self._doubts | dict.fromkeys(doubtful))
+
+
+def _text(item: Item) -> str:
+    """The word without its quotes; variables stay, and what only a shell can tell is left out."""
+    pieces = () if isinstance(item, str) else item.pieces
+    return "".join(
+        piece.text if isinstance(piece, Text) else f"${{{piece.name}}}" if piece.name else "" for piece in pieces
+    )
+
+
+def _unquoted(item: Item) -> str:
+    if isinstance(item, str) or item.is_compared:
+        return ""
+    return "".join(piece.text for piece in item.pieces if isinstance(piece, Text) and not piece.quote)
+
+
+def _may_change(name: str, command: str) -> bool:
+    names = "PWD|cd|pushd|popd" if name == "PWD" else re.escape(name)
+    return bool(re.search(rf"(?<![\w$])(?<!\$\{{)(?:{names})(?!\w)", command))
+
+
+def _is_doubtful(word: Word, text: str, fixed: set[str]) -> bool:
+    if word.is_compared or word.source.strip('"') in _NUMBERS:
+        return False
+    expansions = [piece for piece in word.pieces if isinstance(piece, Expansion)]
+    if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in expansions):
+        return True
+    is_somebody_unknown = word.source.startswith("~") and _home(text).startswith("~")
+    return is_somebody_unknown or text in _BUILDS_COMMANDS or _has_braces(_unquoted(word))
+
+
+def _has_braces(text: str) -> bool:
+    return "{" in text and "}" in text and ("," in text or ".." in text)
+
+
+def is_glob(text: str) -> bool:
+    """Whether the shell would replace a word like this by the names that it matches."""
+    return "*" in text or "?" in text or ("[" in text and "]" in text)
+
+
+def _home(path: str) -> str:
+    # A lone surrogate or NUL is no part of anybody's name.
+    with contextlib.suppress(ValueError):
+        return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    return path
+
+
+def _readings(word: str, variables: Mapping[str, str]) -> Iterator[str]:
+    for part in _parts(word):
+        path = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), part)
+        yield path
+        if path.startswith("~"):
+            yield _home(path)
+        leader = _VARIABLE.match(part)
+        if path.startswith("/") and not (leader and variables.get(leader[1] or leader[2])):
+            # What follows an expansion that we cannot know, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
+            yield path.lstrip("/")
+
+
+def _parts(word: str) -> Iterator[str]:
+    for part in (word, *_JOINTS.split(word)):
+        yield part
+        if part.startswith("-"):
+            yield part.lstrip("-")
+            yield part[2:]
+
+
+def _module_files(words: Iterable[str]) -> Iterator[str]:
+    for word in list(words):
+        for module in {word, word.removeprefix("m")}:
+            if _MODULE.fullmatch(module):
+                path = module.replace(".", "/")
+                yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
+
+
+@lru_cache(maxsize=8)
+def _own_places(search_path: str, project_dir: str) -> list[str]:
+    """The directories of a PATH that are inside the project."""
+    places = (os.path.join(project_dir, place) for place in search_path.split(os.pathsep))  # noqa: PTH118 - as text
+    return [place for place in places if is_inside(place, project_dir)]
+
+
+def is_inside(path: str, project_dir: str) -> bool:
+    """Whether a path leads into the project, links followed."""
+    return os.path.realpath(path).startswith(f"{project_dir}/")
