@@ -22,7 +22,7 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
-from hookline.formats.translator import default_hook_translator
+from hookline.formats.genai.translator import default_hook_translator
 from hookline.log import FileSink, HookLogger
 
 SHARES = {

@@ -23,7 +23,7 @@ from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
 from hookline.errors import HookSystemNotInitializedError
-from hookline.formats.translator import default_hook_translator
+from hookline.formats.genai.translator import default_hook_translator
 from hookline.log import FileSink, HookLogger, LogSink, Redactor, log_path
 from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer

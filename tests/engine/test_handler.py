@@ -22,7 +22,7 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.planner import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.runner import HookRunner
-from hookline.formats.translator import HookTranslatorGenAIv1
+from hookline.formats.genai.translator import HookTranslatorGenAIv1
 from hookline.log import HookLogger, LogLevel, MemorySink
 from hookline.settings.load import Layer
 

@@ -132,7 +132,7 @@ def test_a_chain_of_requests(project: Path) -> None:
     hooks = [hook(f"cat >&2; {says(answer)}", event=event), hook("cat >&2", event=event)]
     first, second = stdins(sequential(hooks, told(project, llm_request=request)))
     assert first["llm_request"] == request
-    assert second["llm_request"] == {**request, "config": {"topP": 0.5}}
+    assert second["llm_request"] == {**request, "config": {"temperature": 1, "topP": 0.5}}
 
 
 @pytest.mark.req("HOOK-211")

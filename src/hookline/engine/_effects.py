@@ -5,7 +5,7 @@ from typing import Any
 
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.engine._chaining import chain_llm_request, chain_tool_input
-from hookline.formats.response import hook_candidates
+from hookline.formats.hook_format import hook_candidates
 
 # The event's input as hooks were told it, and their merged answer → the changed field by its name, or None.
 Effect = Callable[[Mapping[str, Any], DefaultHookOutput], dict[str, Any] | None]

@@ -6,7 +6,7 @@ from typing import Any
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput, text_of
 from hookline.contract.wire import trim
-from hookline.formats.hook_format import overlay_llm_request
+from hookline.formats.hook_format import merge_llm_requests
 
 Outputs = Sequence[DefaultHookOutput]
 _LayOver = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
@@ -54,7 +54,7 @@ def merge_field_replacement(outputs: Outputs) -> dict[str, Any]:
             if name in merged and not (output.is_explicit and output.says(name)):
                 data.pop(name, None)
         merged |= data
-        _overlay(specific, output.hook_specific_output, {"llm_request": overlay_llm_request})
+        _overlay(specific, output.hook_specific_output, {"llm_request": merge_llm_requests})
     merged["hookSpecificOutput"] = specific
     return merged
 

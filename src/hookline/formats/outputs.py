@@ -1,4 +1,4 @@
-"""The three answers that speak the SDK's types."""
+"""The three output classes that use the SDK's types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.formats.request import from_hook_llm_request
-from hookline.formats.response import from_hook_llm_response, hook_candidates, stop_response
-from hookline.formats.tool_config import overlay_tool_config
+from hookline.formats.genai.request import from_hook_llm_request
+from hookline.formats.genai.response import from_hook_llm_response, stop_response
+from hookline.formats.genai.tool_config import overlay_tool_config
+from hookline.formats.hook_format import hook_candidates, settle_llm_response
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 
 class BeforeModelHookOutput(DefaultHookOutput):
@@ -39,9 +40,14 @@ class AfterModelHookOutput(DefaultHookOutput):
 
     __slots__ = ()
 
-    def get_modified_response(self) -> "GenerateContentResponse | None":
-        """The hook's response, or one that gives the reason for stopping, or None when the model's stands."""
+    def get_modified_response(self, told: Mapping[str, Any] | None = None) -> "GenerateContentResponse | None":
+        """The hook's response, or one that gives the reason for stopping, or None when the model's stands.
+
+        Given the response as the hook was told it, the hook's `text` counts as well (see `settle_llm_response`).
+        """
         given = self.hook_specific_output.get("llm_response")
+        if told is not None:
+            given = settle_llm_response(given, told)
         if isinstance(given, Mapping) and hook_candidates(given):
             return from_hook_llm_response(given)
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None

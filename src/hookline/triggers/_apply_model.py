@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.results import AggregatedHookResult, ProcessedHookResult
 from hookline.engine.interpret import process_common_hook_output_fields
+from hookline.formats.genai.request import append_system_note
+from hookline.formats.genai.response import replace_response_text
+from hookline.formats.genai.tool_config import to_hook_tool_config
+from hookline.formats.hook_format import read_tool_config
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
 )
-from hookline.formats.request import append_system_note
-from hookline.formats.response import replace_response_text
-from hookline.formats.tool_config import read_tool_config, to_hook_tool_config
 from hookline.triggers._fire import report
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 Made = TypeVar("Made")
 

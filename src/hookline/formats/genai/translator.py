@@ -2,10 +2,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import GenerateContentParameters, HookToolConfig, LLMRequest, LLMResponse
-from hookline.formats import request, response, tool_config
+from hookline.formats.genai import request, response, tool_config
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse, ToolConfig
+    from hookline.formats.genai.sdk import GenerateContentResponse, ToolConfig
 
 
 class HookTranslatorGenAIv1:
