@@ -498,8 +498,8 @@ async def main():
 
 asyncio.run(main())
 loaded = {{name.removeprefix("hookline.") for name in sys.modules if name.startswith("hookline.")}}
-print(*sorted(name for name in loaded if name.partition(".")[0] in ("engine", "translate", "bus", "system")))
+print(*sorted(name for name in loaded if name.partition(".")[0] in ("engine", "formats", "bus", "system")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["translate", "translate.sdk"]
+    assert done.stdout.split() == ["formats", "formats.genai", "formats.genai.sdk"]
     assert (project / "a.txt").read_text() == "hi"

@@ -82,6 +82,9 @@ def test_every_parameter_that_hooks_see_can_be_read() -> None:
             id="system-instruction-only-once",
         ),
         pytest.param(
+            {"messages": [system("S")]}, {**SHOWN, "messages": [system("S"), user("q")]}, id="system-messages-alone"
+        ),
+        pytest.param(
             {"toolConfig": {"mode": "any", "allowedFunctionNames": ["f", 5]}},
             {**SHOWN, "toolConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
             id="tool-config",

@@ -36,18 +36,14 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     """The request as it would be sent with a hook's changes, or with the merged changes of several hooks.
 
     A system instruction takes the place of the request's system messages, and comes before those of the same answer.
+    System messages alone are no conversation: the request's other messages follow them.
     """
     wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
     said = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
     if "model" in said:
         wanted["model"] = said["model"]
-    if "messages" in said:
-        wanted["messages"] = said["messages"]
-    if "systemInstruction" in said:
-        first: LLMMessage = {"role": "system", "content": said["systemInstruction"]}
-        told = read_messages(wanted.get("messages")) or []
-        others = said.get("messages") or [message for message in told if message["role"] != "system"]
-        wanted["messages"] = [first, *(message for message in others if message != first)]
+    if "messages" in said or "systemInstruction" in said:
+        wanted["messages"] = _conversation(said, read_messages(wanted.get("messages")) or [])
     if "config" in said:
         config = {**(wanted.get("config") or {}), **said["config"]}
         wanted["config"] = {name: value for name, value in config.items() if value is not None}
@@ -172,6 +168,16 @@ def listed(value: Any) -> list[Any]:
 def strings(value: Any) -> list[str] | None:
     """The strings of a list, or None for anything else."""
     return [whole_text(entry) for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
+
+
+def _conversation(said: Mapping[str, Any], told: Sequence[LLMMessage]) -> list[LLMMessage]:
+    messages: list[LLMMessage] = said.get("messages", [])
+    if all(message["role"] == "system" for message in messages):
+        messages = [*messages, *(message for message in told if message["role"] != "system")]
+    if "systemInstruction" not in said:
+        return messages
+    first: LLMMessage = {"role": "system", "content": said["systemInstruction"]}
+    return [first, *(message for message in messages if message != first)]
 
 
 def _usable(changes: Mapping[str, Any]) -> dict[str, Any]:

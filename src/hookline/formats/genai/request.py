@@ -101,7 +101,8 @@ def append_system_note(params: GenerateContentParameters, text: str) -> Generate
 
 def _overlay(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
     wanted: Any = overlay_llm_request(told, hook_request)
-    if read_messages(normalize_llm_request(hook_request).get("messages")) == []:
+    dropped = read_messages(normalize_llm_request(hook_request).get("messages")) == []
+    if dropped and wanted["messages"] == told["messages"]:
         # In hook form a request can't be without messages; here contents that hooks don't see may be left.
         wanted["messages"] = []
     request: LLMRequest = wanted
