@@ -63,15 +63,15 @@ def split_system(messages: Sequence[LLMMessage], told: Sequence[LLMMessage]) -> 
 def overlay_hook_tool_config(current: Mapping[str, Any], said: Any) -> HookToolConfig:
     """The tool configuration with a hook's own laid over it, key by key; null unsets a key."""
     given = read_tool_config(said)
-    unset = {name for name in current if isinstance(said, Mapping) and name in said and said[name] is None}
-    kept: Any = {name: value for name, value in current.items() if name not in unset}
-    wanted: HookToolConfig = {**kept, **given}
+    laid_over = {**current, **(_read_tools(said) or {})}
+    wanted: Any = {name: value for name, value in laid_over.items() if value is not None}
     # An empty list is no list on its way to the model, so only the mode can say that nothing is allowed.
     if given.get("allowedFunctionNames") == []:
         wanted["mode"] = "NONE"
     elif given.get("mode") == "NONE":
         wanted.pop("allowedFunctionNames", None)
-    return wanted
+    config: HookToolConfig = wanted
+    return config
 
 
 def read_tool_config(value: Any) -> HookToolConfig:
@@ -207,8 +207,7 @@ def _read_config(config: Any) -> dict[str, Any] | None:
 def _read_tools(config: Any) -> dict[str, Any] | None:
     if not isinstance(config, Mapping):
         return None
-    unset = {name: None for name in HookToolConfig.__annotations__ if name in config and config[name] is None}
-    return {**unset, **read_tool_config(config)}
+    return {**{name: None for name in config if config[name] is None}, **read_tool_config(config)}
 
 
 def _is_text_changed(text: str, candidates: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> bool:
