@@ -22,7 +22,7 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
-from hookline.formats.translator import default_hook_translator
+from hookline.formats.genai.translator import default_hook_translator
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger
 

@@ -88,7 +88,9 @@ INTERNAL_IMPORTS = [found for found in IMPORTS if found.imported.partition(".")[
 def test_the_imports_were_found() -> None:
     """The reading below sees imports at the top of a module and those inside a function or a condition."""
     assert any(found.importer == "hookline.contract.hooks" for found in INTERNAL_IMPORTS)
-    assert any(found.importer == "hookline.formats.sdk" and part_of(found.imported) == "genai" for found in IMPORTS)
+    assert any(
+        found.importer == "hookline.formats.genai.sdk" and part_of(found.imported) == "genai" for found in IMPORTS
+    )
 
 
 def test_every_part_has_a_layer() -> None:
@@ -124,9 +126,9 @@ def test_underscored_modules_serve_their_own_folder() -> None:
 
 
 def test_one_module_speaks_to_the_sdk() -> None:
-    """Only `formats/sdk.py` imports google-genai, which takes half a second to load."""
+    """Only `formats/genai/sdk.py` imports google-genai, which takes half a second to load."""
     assert {found.importer for found in IMPORTS if found.imported.partition(".")[0] == "google"} == {
-        "hookline.formats.sdk"
+        "hookline.formats.genai.sdk"
     }
 
 

@@ -13,10 +13,10 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.messages import MessageBusType
+from hookline.contract.records import LogLevel
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError, HookSystemNotInitializedError, NotInitializedError
-from hookline.contract.records import LogLevel
 from hookline.log.memory import MemorySink
 from hookline.settings.trust import TrustStore
 from hookline.system import HookSystemStatus
@@ -119,6 +119,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_log",
         "get_options",
         "get_registry",
+        "get_settings",
         "get_status",
         "initialize",
         "set_hook_enabled",
@@ -258,7 +259,7 @@ def test_a_failed_initialization_leaves_no_subscription(project: Path, monkeypat
     def fail(_layers: object) -> None:
         raise OSError("unreadable")
 
-    monkeypatch.setattr("hookline.engine.registry.decode_hooks", fail)
+    monkeypatch.setattr("hookline.system.HookRegistry.initialize", fail)
     bus = InProcessBus()
     system = Config(project, settings={"enableHooks": True}, message_bus=bus).get_hook_system()
     assert system is not None
@@ -350,8 +351,8 @@ def test_the_output_limit_is_an_option(project: Path) -> None:
     """What a hook prints beyond the limit is dropped, and the author is told how to raise it."""
     given = settings("echo 12345678", hooksConfig={"outputLimit": 4, "log": {"enabled": False}})
     (result,) = fire(system_of(Config(project, settings=given))).results
-    assert (result.stdout, result.truncated, result.output) == ("1234", True, None)
-    assert result.complaints == (
+    assert (result.stdout, result.truncated, result.answer) == ("1234", True, None)
+    assert result.advice == (
         "stdout was cut after 4 bytes, so nothing was read from it; print less, or raise hooksConfig.outputLimit",
     )
 

@@ -5,6 +5,7 @@
     │   ├── HookSystemNotInitializedError     a HookSystem was used before `await system.initialize()`
     │   └── HookRegistryNotInitializedError   the same for a HookRegistry used on its own
     ├── MissingExtraError                     an optional dependency is needed and not installed
+    ├── UnknownFormatError                    a model request or response has a shape that its format does not know
     ├── ModelError                            the model could not be asked, or its answer broke off
     ├── TurnLimitError                        the agent did not come to an end within its turns
     └── UsageError                            the command line was given something it cannot work with
@@ -44,6 +45,16 @@ class MissingExtraError(HooklineError):
         )
         self.package = package
         self.extra = extra
+
+
+class UnknownFormatError(HooklineError):
+    """A model request or response has a shape that its format does not know, so hooks would miss something in it."""
+
+    def __init__(self, where: str, found: str, expected: str) -> None:
+        super().__init__(f"{where} is {found}; expected {expected}")
+        self.where = where
+        self.found = found
+        self.expected = expected
 
 
 class ModelError(HooklineError):

@@ -8,7 +8,7 @@ from hookline.agent.model import GEMINI_CONTEXT_LIMIT
 from hookline.contract.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 Chunk = Mapping[str, Any]
 Answer = Sequence[Chunk | Exception]

@@ -9,8 +9,9 @@ import pytest
 from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.config import Config
+from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
-from hookline.engine.handler import build_failure_envelope
+from hookline.contract.results import failure_verdict
 from hookline.triggers.model import fire_before_tool_selection_hook
 from hookline.triggers.tools import fire_before_tool_hook
 
@@ -80,7 +81,7 @@ def test_a_fault_of_the_engine_has_an_end_too() -> None:
     """Where the engine failed, the watcher still hears that the event is over."""
     events: list[AgentEvent] = []
     HookWatch(events.append).hooks_finished(
-        build_failure_envelope(ValueError("x"), "execution", {"event": "AfterModel"}), None
+        failure_verdict(HookEventName.AFTER_MODEL, None, ValueError("x"), "execution")
     )
     assert events == [
         HooksFinished(event="AfterModel", subject=None, blocked=False, should_stop=False, reason=None, decided_by=())

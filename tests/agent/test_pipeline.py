@@ -11,7 +11,7 @@ from hookline.agent.pipeline import ModelAnswer, call_model
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 from hookline.testing import ScriptedModel, calls, says
 
 HookScript = Callable[..., Path]

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import pytest
 from google.genai import types
+from hookline.formats.genai.translator import HookTranslatorGenAIv1
 
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import ConfigSource, HookEntry
@@ -26,7 +27,6 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
-from hookline.formats.translator import HookTranslatorGenAIv1
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
 from hookline.settings.load import Layer
@@ -352,7 +352,7 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
     assert fire(handler, before_model) == AggregatedHookResult(success=False, errors=(error,), verdict=verdict)
     (record,) = memory.records
     assert (record.level, record.fields["kind"], record.fields["stage"]) == (LogLevel.WARN, "fault", stage)
-    assert record.fields["session"] == (None if part == "facts" else "s1")
+    assert record.fields.get("session") == (None if part == "facts" else "s1")
     assert record.fields["traceback"].rstrip().endswith(f"RuntimeError: {said}")
 
 
@@ -725,23 +725,28 @@ async def _longest_pause(event: Coroutine[Any, Any, Verdict]) -> tuple[Verdict, 
     heart = asyncio.create_task(beat())
     verdict = await event
     heart.cancel()
-    assert len(pauses) > 10, "the search was too quick to prove anything"
     return verdict, max(pauses)
 
 
 @pytest.mark.req("HOOK-012", "HOOK-021")
-@pytest.mark.parametrize(
-    ("pattern", "name", "runs"),
-    [
-        pytest.param("^(a+)+$", "a" * 70 + "!", True, id="cannot be decided, so the guard runs"),
-        pytest.param("^([a-w]+_)+$", "read_" * 10 + "!", False, id="does not match"),
-    ],
-)
-def test_a_slow_matcher_does_not_block_the_loop(project: Path, pattern: str, name: str, runs: bool) -> None:
-    """Other tasks go on while a matcher is compared in a process of its own."""
-    handler = make_handler(project, {"BeforeTool": [group("exit 2", matcher=pattern), group("true")]})
-    fields = {"tool_name": name, "tool_input": {}}
+def test_a_slow_matcher_does_not_block_the_loop(project: Path) -> None:
+    """Other tasks go on while a matcher is compared in a process of its own; undecided, the guard runs."""
+    handler = make_handler(project, {"BeforeTool": [group("exit 2", matcher="^(a+)+$"), group("true")]})
+    fields = {"tool_name": "a" * 70 + "!", "tool_input": {}}
+    started = time.perf_counter()
     verdict, pause = asyncio.run(_longest_pause(handler.fire(HookEventName.BEFORE_TOOL, fields)))
-    assert [run.hook.command for run in verdict.runs] == (["exit 2", "true"] if runs else ["true"])
-    assert verdict.blocked is runs
+    assert [run.hook.command for run in verdict.runs] == ["exit 2", "true"]
+    assert verdict.blocked
+    assert time.perf_counter() - started > 0.4, "the search was too quick to prove anything"
     assert pause < 0.25
+
+
+def test_a_slow_matcher_decides_all_the_same(project: Path) -> None:
+    """Compared elsewhere, a matcher that does not match keeps its hook from running, and the next event knows."""
+    handler = make_handler(project, {"BeforeTool": [group("exit 2", matcher="^([a-w]+_)+$"), group("true")]})
+    fields = {"tool_name": "read_" * 10 + "!", "tool_input": {}}
+    for _ in range(2):
+        verdict = asyncio.run(handler.fire(HookEventName.BEFORE_TOOL, fields))
+        assert [run.hook.command for run in verdict.runs] == ["true"]
+        assert verdict.plan is not None
+        assert [skip.kind for skip in verdict.plan.skipped] == [SkipKind.UNMATCHED]

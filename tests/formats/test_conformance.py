@@ -11,14 +11,14 @@ from google.genai import types
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.formats.genai.translator import default_hook_translator
+from hookline.engine.event_table import create_hook_output
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
-    create_hook_output,
 )
-from hookline.formats.translator import default_hook_translator
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "golden" / "conformance.json").read_text())
 

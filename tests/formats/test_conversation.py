@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.formats.request import from_hook_llm_request, to_hook_llm_request
+from hookline.formats.genai.request import from_hook_llm_request, retell_llm_request, to_hook_llm_request
+from hookline.formats.hook_format import GENERATION, merge_llm_requests
 
 Content, Part = types.Content, types.Part
 
@@ -124,11 +125,8 @@ def test_hooks_see_the_texts_of_a_history_and_nothing_else() -> None:
             id="drop-all",
         ),
         pytest.param([LOOK, WILL, SAYS, WRITE, DONE, ("user", "be brief")], [*HISTORY, user("be brief")], id="append"),
-        pytest.param(
-            [("system", "be brief"), LOOK, WILL, SAYS, WRITE, DONE],
-            [Content(role="system", parts=[text("be brief")]), *HISTORY],
-            id="prepend",
-        ),
+        pytest.param([("user", "be brief"), LOOK, WILL, SAYS, WRITE, DONE], [user("be brief"), *HISTORY], id="prepend"),
+        pytest.param([("system", "be brief"), LOOK, WILL, SAYS, WRITE, DONE], HISTORY, id="system-is-no-message"),
         pytest.param(
             [LOOK, WILL, ("user", "careful"), SAYS, WRITE, DONE],
             [*HISTORY[:3], user("careful"), *HISTORY[3:]],
@@ -385,7 +383,7 @@ def test_the_rewritten_request_says_what_the_hook_said(
     contents = rewritten(history, *answer)
     shown = to_hook_llm_request(GenerateContentParameters(model="m", contents=contents))["messages"]
     seen = [(message["role"], message["content"]) for message in shown]
-    said = [(role, content) for role, content in answer if content]
+    said = [(role, content) for role, content in answer if content and role != "system"]
     if contents is history:
         return
     assert Counter(seen) == Counter(said)
@@ -394,6 +392,58 @@ def test_the_rewritten_request_says_what_the_hook_said(
     ]
     if not responses:
         assert seen == said
+
+
+generation = st.dictionaries(
+    st.sampled_from([*GENERATION, "seed"]),
+    st.none() | st.integers(-5, 5) | st.floats() | st.lists(words, max_size=2) | st.booleans() | words,
+)
+tools = st.dictionaries(
+    st.sampled_from(["mode", "allowedFunctionNames", "other"]),
+    st.none() | st.sampled_from(["ANY", "none", "AUTO", "odd"]) | st.lists(words, max_size=2),
+)
+sdk_tools = st.builds(
+    lambda mode, names: types.ToolConfig(
+        function_calling_config=types.FunctionCallingConfig(mode=mode, allowed_function_names=names)
+    ),
+    st.sampled_from([None, *(types.FunctionCallingConfigMode(mode) for mode in ("AUTO", "ANY", "NONE", "VALIDATED"))]),
+    st.none() | st.lists(words, max_size=2),
+)
+sdk_configs = st.none() | st.builds(
+    types.GenerateContentConfig,
+    temperature=st.none() | st.floats(0, 2),
+    top_k=st.none() | st.integers(1, 40),
+    max_output_tokens=st.none() | st.integers(1, 100),
+    stop_sequences=st.none() | st.lists(words, max_size=2),
+    system_instruction=st.none() | words,
+    tool_config=st.none() | sdk_tools,
+)
+changed_requests = st.fixed_dictionaries(
+    {},
+    optional={
+        "model": st.none() | words | st.integers(),
+        "config": st.none() | generation,
+        "toolConfig": st.none() | tools,
+        "systemInstruction": st.none() | words,
+    },
+)
+
+
+@given(conversations(), sdk_configs, changed_requests, changed_requests, st.booleans())
+def test_the_next_hook_is_told_what_would_be_sent(
+    conversation: tuple[list[types.Content], list[tuple[str, str]]],
+    config: Any,
+    first: dict[str, Any],
+    second: dict[str, Any],
+    has_messages: bool,
+) -> None:
+    """Telling a request with changes again gives exactly what the request that would be sent is told as."""
+    history, answer = conversation
+    base = GenerateContentParameters(model="m", contents=history, config=config)
+    if has_messages:
+        first = {**first, "messages": [{"role": role, "content": content} for role, content in answer]}
+    merged = merge_llm_requests(first, second)
+    assert retell_llm_request(base, merged) == to_hook_llm_request(from_hook_llm_request(merged, base))
 
 
 @given(histories)

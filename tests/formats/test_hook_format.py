@@ -2,7 +2,14 @@ from typing import Any
 
 import pytest
 
-from hookline.formats.hook_format import is_sdk_request, is_sdk_response, overlay_llm_request, read_messages
+from hookline.contract.llm import LLMConfig
+from hookline.formats.hook_format import (
+    GENERATION,
+    merge_llm_requests,
+    overlay_llm_request,
+    read_messages,
+    settle_llm_response,
+)
 
 SHOWN = {
     "model": "m",
@@ -11,49 +18,206 @@ SHOWN = {
 }
 
 
+def system(text: str) -> dict[str, str]:
+    return {"role": "system", "content": text}
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def test_every_parameter_that_hooks_see_can_be_read() -> None:
+    """The readers and the type of a request's parameters have the same names."""
+    assert GENERATION.keys() == LLMConfig.__annotations__.keys()
+
+
 @pytest.mark.req("HOOK-105")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         pytest.param({}, SHOWN, id="nothing"),
         pytest.param({"model": "n"}, {**SHOWN, "model": "n"}, id="model"),
-        pytest.param({"config": {"topK": 1}}, {**SHOWN, "config": {"topK": 1}}, id="config-replaced-whole"),
-        pytest.param({"config": None}, {**SHOWN, "config": None}, id="an-explicit-null-replaces"),
-        pytest.param({"custom": 1}, {**SHOWN, "custom": 1}, id="unknown-keys-pass"),
         pytest.param(
-            {"contents": [{"role": "model", "parts": ["a", {"text": "b"}]}], "generationConfig": {"topP": 1}},
-            {"model": "m", "messages": [{"role": "model", "content": "ab"}], "config": {"topP": 1}},
+            {"config": {"topK": 1}},
+            {**SHOWN, "config": {"temperature": 0.5, "maxOutputTokens": 100, "topK": 1}},
+            id="config-by-key",
+        ),
+        pytest.param(
+            {"config": {"temperature": None}},
+            {**SHOWN, "config": {"maxOutputTokens": 100}},
+            id="null-unsets-a-parameter",
+        ),
+        pytest.param({"config": None, "model": None, "messages": None, "toolConfig": None}, SHOWN, id="nulls"),
+        pytest.param(
+            {"config": {"temperature": "hot", "seed": 1}, "model": 5, "messages": "odd", "systemInstruction": 5},
+            SHOWN,
+            id="wrong-types-change-nothing",
+        ),
+        pytest.param({"custom": 1}, SHOWN, id="unknown-keys-are-not-sent"),
+        pytest.param(
+            {"contents": [{"role": "model", "parts": ["a", {"text": "b"}]}], "generationConfig": {"temperature": 1}},
+            {
+                "model": "m",
+                "messages": [{"role": "model", "content": "ab"}],
+                "config": {"temperature": 1, "maxOutputTokens": 100},
+            },
             id="api-reference-form",
         ),
         pytest.param(
             {"contents": "a", "messages": [], "generationConfig": {"topP": 1}, "config": {}},
-            {**SHOWN, "config": {}},
+            SHOWN,
             id="the-hook-format-wins",
         ),
-        pytest.param({"contents": 5, "generationConfig": "x"}, SHOWN, id="nonsense-says-nothing"),
+        pytest.param({"contents": 5, "generationConfig": "x"}, SHOWN, id="nonsense"),
         pytest.param({"contents": []}, SHOWN, id="an-empty-conversation-is-not-sent"),
-        pytest.param({"messages": [{"role": "user", "content": ""}]}, SHOWN, id="nor-one-without-text"),
-        pytest.param({"messages": "odd"}, SHOWN, id="nor-nonsense"),
+        pytest.param({"messages": [user("")]}, SHOWN, id="nor-one-without-text"),
         pytest.param(
             {"systemInstruction": {"role": "system", "parts": [{"text": "S"}]}},
-            {**SHOWN, "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "q"}]},
+            {**SHOWN, "messages": [system("S"), user("q")]},
             id="system-instruction",
         ),
         pytest.param(
-            {"systemInstruction": "S", "messages": [{"role": "system", "content": "S"}]},
-            {**SHOWN, "messages": [{"role": "system", "content": "S"}]},
+            {"systemInstruction": "S", "messages": [system("S"), user("x")]},
+            {**SHOWN, "messages": [system("S"), user("x")]},
             id="system-instruction-only-once",
         ),
+        pytest.param(
+            {"messages": [system("S")]}, {**SHOWN, "messages": [system("S"), user("q")]}, id="system-messages-alone"
+        ),
+        pytest.param(
+            {"toolConfig": {"mode": "any", "allowedFunctionNames": ["f", 5]}},
+            {**SHOWN, "toolConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            id="tool-config",
+        ),
+        pytest.param({"toolConfig": {"mode": "SOMETIMES"}}, SHOWN, id="unreadable-tool-config"),
     ],
 )
-def test_a_partial_answer_is_laid_over_the_request(changes: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Later keys win, whole; the older spelling is read as the one that hooks are sent."""
+def test_a_hooks_changes_are_laid_over_the_request(changes: dict[str, Any], expected: dict[str, Any]) -> None:
+    """The result is the request as it would be sent; whatever the hook left out stays."""
     assert overlay_llm_request(SHOWN, changes) == expected
 
 
-def test_a_system_instruction_alone_does_not_pretend_to_be_the_conversation() -> None:
-    """Where there are no messages to join, it stays a key of its own."""
-    assert overlay_llm_request({"model": "a"}, {"systemInstruction": "S"}) == {"model": "a", "systemInstruction": "S"}
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({"mode": "AUTO"}, {"mode": "AUTO", "allowedFunctionNames": ["f"]}, id="names-stay"),
+        pytest.param({"allowedFunctionNames": ["g"]}, {"mode": "ANY", "allowedFunctionNames": ["g"]}, id="mode-stays"),
+        pytest.param({"allowedFunctionNames": None}, {"mode": "ANY"}, id="null-unsets"),
+        pytest.param({"mode": None, "allowedFunctionNames": None}, None, id="null-unsets-all"),
+        pytest.param({"allowedFunctionNames": []}, {"mode": "NONE", "allowedFunctionNames": []}, id="empty-is-none"),
+        pytest.param({"mode": "NONE"}, {"mode": "NONE"}, id="none-needs-no-names"),
+    ],
+)
+def test_a_tool_configuration_is_laid_over_by_key(changes: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    """Mode and names are two keys, and null unsets one."""
+    request = {**SHOWN, "toolConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
+    assert overlay_llm_request(request, {"toolConfig": changes}).get("toolConfig") == expected
+
+
+def test_a_system_instruction_replaces_the_requests_system_messages() -> None:
+    """A request in hook form has its instruction among the messages."""
+    request = {"model": "m", "messages": [system("old"), user("q")]}
+    assert overlay_llm_request(request, {"systemInstruction": "new"})["messages"] == [system("new"), user("q")]
+
+
+@pytest.mark.req("HOOK-098", "HOOK-105")
+@pytest.mark.parametrize(
+    ("earlier", "later", "merged"),
+    [
+        pytest.param(
+            {"config": {"temperature": 1, "topP": 0.5}},
+            {"config": {"temperature": 0}},
+            {"config": {"temperature": 0, "topP": 0.5}},
+            id="config-by-key",
+        ),
+        pytest.param(
+            {"config": {"topP": 0.5}}, {"config": {"topP": None}}, {"config": {"topP": None}}, id="null-still-unsets"
+        ),
+        pytest.param({"config": {"topP": 0.5}}, {"config": None}, {"config": None}, id="null-takes-all-back"),
+        pytest.param(
+            {"config": {"topP": 0.5}}, {"config": {"topP": "high"}}, {"config": {"topP": 0.5}}, id="wrong-parameter"
+        ),
+        pytest.param(
+            {"model": "a", "messages": [user("x")], "config": {"topP": 0.5}, "toolConfig": {"mode": "NONE"}},
+            {"model": 5, "messages": "odd", "config": "odd", "toolConfig": ["odd"]},
+            {"model": "a", "messages": [user("x")], "config": {"topP": 0.5}, "toolConfig": {"mode": "NONE"}},
+            id="wrong-types-replace-nothing",
+        ),
+        pytest.param(
+            {"messages": [user("x")]}, {"messages": []}, {"messages": [user("x")]}, id="nor-does-an-empty-list"
+        ),
+        pytest.param(
+            {"toolConfig": {"mode": "ANY"}},
+            {"toolConfig": {"allowedFunctionNames": ["f"], "mode": "odd"}},
+            {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            id="tool-config-by-key",
+        ),
+        pytest.param(
+            {"messages": [system("A"), user("q")]},
+            {"messages": [system("B"), user("Q")]},
+            {"messages": [system("A"), system("B"), user("Q")]},
+            id="system-messages-add-up",
+        ),
+        pytest.param(
+            {"systemInstruction": "S"},
+            {"messages": [user("Q")]},
+            {"systemInstruction": "S", "messages": [user("Q")]},
+            id="an-instruction-beside-messages",
+        ),
+        pytest.param({"custom": 1}, {"model": "m"}, {"custom": 1, "model": "m"}, id="unknown-keys-pass"),
+    ],
+)
+def test_the_changes_of_two_hooks_become_one(
+    earlier: dict[str, Any], later: dict[str, Any], merged: dict[str, Any]
+) -> None:
+    """A later hook's values win, key by key, and one hook's change never costs another's."""
+    assert merge_llm_requests(earlier, later) == merged
+
+
+def candidates(*texts: str) -> list[dict[str, Any]]:
+    return [{"content": {"role": "model", "parts": list(texts)}, "finishReason": "STOP"}]
+
+
+TOLD = {"text": "key", "candidates": candidates("hmm", "key")}
+
+
+@pytest.mark.req("HOOK-046", "HOOK-047")
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        pytest.param({"text": "X"}, ["X"], id="text-alone"),
+        pytest.param({"text": "", "candidates": []}, [""], id="empty-text-alone"),
+        pytest.param({**TOLD, "text": "X"}, ["X"], id="text-beside-unchanged-candidates"),
+        pytest.param(
+            {"text": "X", "candidates": [{"content": {"parts": [{"text": "hmm"}, {"text": "key"}]}}]},
+            ["X"],
+            id="unchanged-in-another-form",
+        ),
+        pytest.param({"text": "X", "candidates": candidates("hmm", "Y")}, ["hmm", "Y"], id="both-changed"),
+        pytest.param({"text": "key", "candidates": candidates("Y")}, ["Y"], id="candidates-changed"),
+        pytest.param({"candidates": candidates("Y")}, ["Y"], id="candidates-alone"),
+        pytest.param(TOLD, ["hmm", "key"], id="unchanged"),
+        pytest.param({"text": 5, "candidates": candidates("Y")}, ["Y"], id="text-of-another-type"),
+    ],
+)
+def test_the_texts_that_count_are_the_candidates(given: dict[str, Any], parts: list[str]) -> None:
+    """Whichever way a hook changes the response, the candidates have the changed text afterwards."""
+    settled = settle_llm_response(given, TOLD)
+    assert settled is not None
+    assert [candidate["content"]["parts"] for candidate in settled["candidates"]] in (
+        [parts],
+        [[{"text": p} for p in parts]],
+    )
+    if "key" not in parts:
+        assert settled["text"] != "key"
+
+
+@pytest.mark.parametrize(
+    "given", [None, 5, "x", {}, {"text": 5}, {"text": None, "candidates": [{}, 5, {"content": None}]}]
+)
+def test_a_response_without_any_text_says_nothing(given: Any) -> None:
+    """The model's response stands."""
+    assert settle_llm_response(given, TOLD) is None
 
 
 def test_an_overlay_leaves_both_sides_as_they_were() -> None:
@@ -95,35 +259,5 @@ def test_an_overlay_leaves_both_sides_as_they_were() -> None:
 )
 def test_messages_are_read_tolerantly(messages: Any, expected: list[tuple[str, str]] | None) -> None:
     """What can be read is kept, what cannot is left out, and nonsense alone says nothing."""
-    read = read_messages({"messages": messages})
+    read = read_messages(messages)
     assert (None if read is None else [(message["role"], message["content"]) for message in read]) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        pytest.param({"model": "m", "contents": "x"}, True, id="contents"),
-        pytest.param({"model": "m", "messages": []}, False, id="messages"),
-        pytest.param(None, False, id="null"),
-        pytest.param("contents", False, id="string"),
-    ],
-)
-def test_a_request_with_contents_is_the_sdks(value: Any, expected: bool) -> None:
-    """`contents` tells the SDK's form from the hook format."""
-    assert is_sdk_request(value) is expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        pytest.param({"candidates": [{"content": {"parts": [{"text": "x"}]}}]}, True, id="objects"),
-        pytest.param({"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]}, True, id="call"),
-        pytest.param({"candidates": [{"content": {"parts": ["x"]}}]}, False, id="strings"),
-        pytest.param({"candidates": []}, False, id="none"),
-        pytest.param({"candidates": [5, {"content": 5}]}, False, id="nonsense"),
-        pytest.param(5, False, id="number"),
-    ],
-)
-def test_a_response_with_objects_for_parts_is_the_sdks(value: Any, expected: bool) -> None:
-    """Parts that are objects tell the SDK's form from the hook format."""
-    assert is_sdk_response(value) is expected

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
+from hookline.formats.genai.response import replace_response_text, to_hook_llm_response
+from hookline.engine.event_table import create_hook_output
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
-    create_hook_output,
 )
-from hookline.formats.response import replace_response_text
 
 CALL = types.Part(function_call=types.FunctionCall(name="f", args={}))
 TARGET = GenerateContentParameters(
@@ -135,11 +135,30 @@ def test_a_stop_after_the_model_makes_a_response_that_says_why(data: dict[str, A
 
 @pytest.mark.req("HOOK-046")
 @pytest.mark.parametrize(
-    "said", [None, 5, "x", {}, {"text": "only text"}, {"candidates": []}, {"candidates": [{}, {"content": None}]}]
+    "said", [None, 5, "x", {}, {"text": 5}, {"candidates": []}, {"candidates": [{}, {"content": None}]}]
 )
 def test_a_response_without_content_is_no_modification(said: Any) -> None:
     """The model's response stands."""
-    assert AfterModelHookOutput({"hookSpecificOutput": {"llm_response": said}}).get_modified_response() is None
+    output = AfterModelHookOutput({"hookSpecificOutput": {"llm_response": said}})
+    assert output.get_modified_response() is None
+    assert output.get_modified_response({"text": "a", "candidates": []}) is None
+
+
+@pytest.mark.req("HOOK-046", "HOOK-047")
+@pytest.mark.parametrize("beside", [pytest.param(False, id="alone"), pytest.param(True, id="beside-candidates")])
+def test_a_changed_text_replaces_the_models_text(beside: bool) -> None:
+    """`text` alone, or changed beside unchanged candidates, replaces all text of the response, and no call."""
+    parts = [types.Part(text="hmm", thought=True), types.Part(text="the key"), types.Part(text=" is 42"), CALL]
+    original = types.GenerateContentResponse(
+        candidates=[types.Candidate(content=types.Content(role="model", parts=parts), index=0)]
+    )
+    told = to_hook_llm_response(original)
+    said = {**told, "text": "REDACTED"} if beside else {"text": "REDACTED"}
+    modified = AfterModelHookOutput({"hookSpecificOutput": {"llm_response": said}}).get_modified_response(told)
+    assert modified is not None
+    replaced = replace_response_text(original, modified)
+    assert to_hook_llm_response(replaced)["candidates"][0]["content"]["parts"] == ["REDACTED"]
+    assert replaced.function_calls == [CALL.function_call]
 
 
 @pytest.mark.req("HOOK-167", "HOOK-168")

@@ -10,18 +10,25 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
-from hookline.child.job import ChildOutcome
 from hookline.config import Config
+from hookline.contract.answers import (
+    Answer,
+    ToolSelection,
+    deny_from_stderr,
+    read_stdout,
+    warning_from_stderr,
+)
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.contract.outputs import DefaultHookOutput, decode_stdout
-from hookline.contract.verdict import HookExecutionResult
-from hookline.contract.wire import stringify_json
-from hookline.engine.decide import HookAggregator, overridden
-from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.exit_codes import read_outcome
 from hookline.contract.results import process_common_hook_output_fields
+from hookline.contract.verdict import HookExecutionResult, Verdict
+from hookline.contract.wire import stringify_json, trim
+from hookline.engine.advice import advise
+from hookline.engine.decide import HookAggregator, decide
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.merge import merge_last_wins
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["deny", "\ud800"]),
@@ -77,23 +84,34 @@ TOLD: Mapping[str, Any] = {
 }
 
 
-def hook(event: HookEventName) -> HookEntry:
-    return HookEntry(event=event, source=ConfigSource.USER, origin="o", location="l", command="c")
+def hook(event: HookEventName, rank: int = 0) -> HookEntry:
+    return HookEntry(event=event, source=ConfigSource.USER, origin="o", location="l", command="c", rank=rank)
 
 
-def ran(event: HookEventName, stdout: bytes, *, exit_code: int | None = 0, stderr: bytes = b"") -> HookExecutionResult:
-    outcome = ChildOutcome(
-        exit_code=exit_code,
+def ran(
+    event: HookEventName, stdout: bytes, *, exit_code: int | None = 0, stderr: bytes = b"", rank: int = 0
+) -> HookExecutionResult:
+    """What becomes of a hook that wrote this and ended so; tests/engine/test_run.py shows the same of real processes."""
+    text, error = stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
+    answer: Answer | None
+    match exit_code:
+        case 0:
+            answer = read_stdout(text, EVENT_TABLE[event].reads, rank=rank)
+        case 2:
+            answer = deny_from_stderr(error, rank=rank)
+        case _:
+            answer = warning_from_stderr(error, rank=rank)
+    return HookExecutionResult(
+        hook=hook(event, rank),
+        event=event,
+        success=exit_code == 0,
+        exit_code=exit_code or 0,
         signal=9 if exit_code is None else None,
-        timed_out=False,
-        stdout=stdout,
-        stderr=stderr,
-        stdout_truncated=False,
-        stderr_truncated=False,
-        duration_ms=0.0,
-        error=None,
+        stdout=text,
+        stderr=error,
+        answer=answer,
+        advice=() if answer is None else advise(event, answer),
     )
-    return read_outcome(hook(event), outcome, b"", can_block=EVENT_TABLE[event].can_block)
 
 
 RUN = st.tuples(
@@ -101,14 +119,30 @@ RUN = st.tuples(
 )
 
 
+def assert_typed(answer: Answer) -> None:
+    """Past the reader nobody has to ask what type a field has, and no text is blank."""
+    for text in (answer.reason, answer.stop_reason, answer.note, answer.permission_reason, answer.context):
+        assert text is UNSET or text is None or (isinstance(text, str) and trim(text))
+    for decision in (answer.decision, answer.permission):
+        assert decision is UNSET or decision is None or decision in ("block", "deny", "allow", "approve", "ask")
+    for flag in (answer.proceed, answer.suppress, answer.clear_context):
+        assert flag in (UNSET, None, True, False)
+        assert not isinstance(flag, int | float) or isinstance(flag, bool)
+    for value in (answer.tool_input, answer.llm_request, answer.llm_response):
+        assert value is UNSET or value is None or isinstance(value, dict)
+    assert answer.tools is UNSET or answer.tools is None or isinstance(answer.tools, ToolSelection)
+    assert all(isinstance(complaint, str) for complaint in answer.complaints)
+    assert answer.doubt is None or answer.complaints
+
+
 @given(st.binary() | JSON.map(stringify_json) | ANSWER.map(stringify_json))
 def test_any_output_is_read(stdout: bytes) -> None:
     """Any bytes on stdout make an answer or none, and every question to it has an answer of the right type."""
-    decoded = decode_stdout(stdout.decode("utf-8", "replace"))
-    assert all(isinstance(complaint, str) for complaint in decoded.complaints)
-    output = decoded.output or DefaultHookOutput()
+    answer = read_stdout(stdout.decode("utf-8", "replace")) or Answer()
+    assert_typed(answer)
     for kind in {row.output for row in EVENT_TABLE.values()}:
-        asked = kind(output.to_dict())
+        asked = kind(answer.to_dict())
+        assert_typed(asked.answer)
         assert isinstance(asked.is_blocking_decision(), bool)
         assert isinstance(asked.should_stop_execution(), bool)
         assert isinstance(asked.suppress_output, bool)
@@ -117,7 +151,7 @@ def test_any_output_is_read(stdout: bytes) -> None:
         assert isinstance(asked.hook_specific_output, dict)
         for text in (asked.reason, asked.stop_reason, asked.system_message, asked.get_additional_context()):
             assert text is None or isinstance(text, str)
-        assert hash(asked) == hash(kind(output.to_dict()))
+        assert hash(asked) == hash(kind(answer.to_dict()))
         json.dumps(stringify_json(asked.to_dict()).decode())
 
 
@@ -128,15 +162,72 @@ def test_any_runs_of_any_hooks_are_merged(event: HookEventName, runs: list[tuple
     merged = HookAggregator().aggregate_results(results, event, TOLD)
     assert merged.results == tuple(results)
     assert merged.success is all(result.success for result in results)
-    assert (merged.final_output is None) is all(result.output is None for result in results)
+    assert (merged.final_output is None) is all(result.answer is None for result in results)
     processed = process_common_hook_output_fields(merged)
     assert (processed.stop_reason is not None) is processed.should_stop
     assert processed.stop_reason != ""
-    overridden(results)
     stringify_json({**merged.to_dict(), "effect": merged.effect, **processed.to_dict()})
-    if (chain := EVENT_TABLE[event].chain) is not None:
-        for output in merged.all_outputs:
-            assert chain(TOLD, output, TOLD).keys() == TOLD.keys()
+    row = EVENT_TABLE[event]
+    answers = [result.answer for result in results if result.answer is not None]
+    assert row.change(TOLD, row.merge(answers).answer, answers).keys() <= TOLD.keys()
+
+
+RANKED = st.tuples(RUN, st.integers(0, 3))
+
+
+@given(st.sampled_from(HookEventName), st.lists(RANKED, max_size=6))
+def test_a_verdict_says_one_thing(
+    event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]]
+) -> None:
+    """Whatever was answered, the verdict's fields agree with each other, with the result and with who said what."""
+    results = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
+    verdict = decide(event, TOLD, results)
+    row = EVENT_TABLE[event]
+    answers = [result.answer for result in results if result.answer is not None]
+    assert verdict.blocked is (
+        not row.only_watches and ((row.can_block and verdict.denied) or (row.comes_before and verdict.stop))
+    )
+    assert (verdict.stop_reason is not None) is verdict.stop
+    if verdict.denied:
+        assert verdict.reason is not None
+        for answer in answers:
+            assert not answer.blocks or answer.why is None or answer.why in verdict.reason
+        assert not verdict.ask
+    if verdict.denied or verdict.stop:
+        assert verdict.deciders
+    if verdict.blocked:
+        assert (verdict.arguments, verdict.request, verdict.prompt) == (None, None, None)
+    for path, holders in verdict.decided_by.items():
+        assert holders, path
+    assert verdict.overridden == () or row.replaces_fields
+
+
+@given(st.sampled_from(HookEventName), st.lists(RANKED, max_size=6))
+def test_a_verdict_goes_through_json_unchanged(
+    event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]]
+) -> None:
+    """`from_dict` makes of the JSON the verdict that was written; only what JSON can't hold is told otherwise."""
+    results = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
+    verdict = decide(event, TOLD, results)
+    written = json.dumps(verdict.to_dict(), allow_nan=False)
+    again = Verdict.from_dict(json.loads(written))
+    assert json.dumps(again.to_dict(), allow_nan=False) == written
+    assert again == verdict
+
+
+@pytest.mark.req("HOOK-098")
+@given(st.sampled_from(HookEventName), st.lists(RANKED, max_size=5), st.booleans())
+def test_no_less_trusted_hook_undoes_a_block_or_a_stop(
+    event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]], stops: bool
+) -> None:
+    """Before or after a guard of the system, hooks of other layers change nothing of what it forbids."""
+    assume(EVENT_TABLE[event].merge is not merge_last_wins)
+    assume(stops or event is not HookEventName.BEFORE_TOOL_SELECTION)
+    guard = ran(event, b'{"continue":false}' if stops else b'{"decision":"deny"}', rank=4)
+    others = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
+    for results in ([guard, *others], [*others, guard]):
+        verdict = decide(event, TOLD, results)
+        assert verdict.stop if stops else verdict.denied
 
 
 DENIALS = st.builds(
@@ -211,7 +302,7 @@ def test_only_an_explicit_answer_undoes_a_block_of_a_model_call(runs: list[tuple
     """Hooks that crash or print plain text after a deny leave the model call blocked."""
     event = HookEventName.BEFORE_MODEL
     later = [ran(event, stdout, exit_code=code, stderr=stderr) for stdout, code, stderr in runs]
-    assume(not any(r.output and r.output.is_explicit and "decision" in r.output.to_dict() for r in later))
+    assume(not any(r.answer and r.answer.is_explicit and "decision" in r.answer.to_dict() for r in later))
     final = HookAggregator().aggregate_results([ran(event, b'{"decision":"deny"}'), *later], event).final_output
     assert final is not None
     assert final.is_blocking_decision()
@@ -227,7 +318,8 @@ def test_tool_selections_are_united(configs: list[dict[str, Any]]) -> None:
     assert final is not None
     merged = final.hook_specific_output.get("toolConfig")
     read = [json.loads(answer)["hookSpecificOutput"]["toolConfig"] for answer in answers]
-    modes = [str(config["mode"]).upper() for config in read if config.get("mode") is not None]
+    modes = [trim(config["mode"]).upper() for config in read if isinstance(config.get("mode"), str)]
+    modes = [mode for mode in modes if mode in ("AUTO", "ANY", "NONE")]
     given_lists = [config.get("allowedFunctionNames") for config in read]
     lists = [[one] if isinstance(one, str) else one for one in given_lists if isinstance(one, str | list)]
     names = sorted({name for given_names in lists for name in given_names if isinstance(name, str)})

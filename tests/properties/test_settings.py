@@ -17,6 +17,7 @@ from hookline.settings.jsonc import parse, plain_json
 from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.schema import SettingsFile
+from hookline.settings.settings import decode_settings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -66,12 +67,15 @@ def test_any_settings_are_read(one: dict[str, Any], other: dict[str, Any]) -> No
     assert all(isinstance(str(problem), str) for problem in (*decoded.problems, *hooks_enabled(layers)[1]))
     assert all(entry.timeout_ms >= 0 for entry in decoded.entries)
     assert decode_options(layers).output_limit >= 1
-    registry = HookRegistry(lambda: layers, HookLogger())
+    settings = decode_settings(layers)
+    assert (settings.hooks, settings.problems) == (decoded.entries, decoded.problems)
+    registry = HookRegistry(lambda: settings, HookLogger())
     registry.initialize()
-    planner = HookPlanner(registry, distrust=lambda _hook: None, on_plan=lambda _plan: None)
+    planner = HookPlanner(registry.get_hooks_for_event)
     for event in HookEventName:
-        plan = planner.explain(event, "subject")
-        assert len(plan.hooks) + len(plan.skipped) == len(registry.get_hooks_for_event(event))
+        made = planner.explain(event, "subject")
+        assert len(made.hooks) + len(made.skipped) == len(registry.get_hooks_for_event(event))
+        assert {hook.event for hook in made.hooks} <= {event}
 
 
 @given(st.lists(GROUP, max_size=4), st.data())

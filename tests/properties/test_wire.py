@@ -3,8 +3,12 @@
 import datetime as dt
 import json
 import math
+import shutil
+import subprocess
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,6 +115,41 @@ def test_numbers_are_javascripts(number: float) -> None:
         assert not written.endswith(".0]")
     else:
         assert written == "[null]"
+
+
+# Beyond these JavaScript rounds integers, and spells the exponents of floats in its own way.
+COMMON_NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e15, 1e15).filter(lambda x: x == 0 or abs(x) >= 1e-4)
+# JavaScript puts keys that are numbers first.
+NAMES = TEXT.map(lambda name: f"k{name}")
+COMMON_JSON = st.recursive(
+    st.none() | st.booleans() | COMMON_NUMBERS | TEXT | st.sampled_from(["1.0,2.0]", "x" * 5000]),
+    lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner),
+    max_leaves=20,
+)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[subprocess.Popen[bytes]]:
+    """JavaScript itself: answers a line of JSON with what `JSON.stringify` makes of it."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("needs node")
+    script = """require("readline").createInterface({input: process.stdin, crlfDelay: Infinity})
+        .on("line", line => process.stdout.write(JSON.stringify(JSON.parse(line)) + "\\n"))"""
+    with subprocess.Popen([program, "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@given(value=COMMON_JSON)
+def test_what_is_written_is_what_javascript_writes(node: subprocess.Popen[bytes], value: Any) -> None:
+    """The bytes are those of JavaScript's own `JSON.stringify`."""
+    assert node.stdin is not None
+    assert node.stdout is not None
+    node.stdin.write(json.dumps(value).encode() + b"\n")
+    node.stdin.flush()
+    assert stringify_json(value) + b"\n" == node.stdout.readline()
 
 
 def _refuse(name: str) -> None:

@@ -534,7 +534,7 @@ def test_a_block_needs_no_sdk(
     def missing() -> NoReturn:
         raise MissingExtraError("google-genai", "genai")
 
-    monkeypatch.setattr("hookline.formats.sdk.types", missing)
+    monkeypatch.setattr("hookline.formats.genai.sdk.types", missing)
     answer = {"decision": "block", "reason": "secret", "hookSpecificOutput": {"llm_response": SYNTHETIC}}
     request = GenerateContentParameters(model="m", contents=[{"role": "user", "parts": [{"text": "hi"}]}])
     config = config_of(project, "BeforeModel", f"printf %s {shlex.quote(json.dumps(answer))}")

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse, Part
+    from hookline.formats.genai.sdk import GenerateContentResponse, Part
 
 
 def collect(chunks: "Sequence[GenerateContentResponse]") -> "GenerateContentResponse":

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from hookline.agent.contents import has_responses, user_content
 from hookline.contract.llm import GenerateContentParameters
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import Content
+    from hookline.formats.genai.sdk import Content
 
 NEARLY_FULL = 0.8
 """The share of the context limit at which a history is compressed."""

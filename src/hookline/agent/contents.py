@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import Content, GenerateContentResponse, Part
+    from hookline.formats.genai.sdk import Content, GenerateContentResponse, Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

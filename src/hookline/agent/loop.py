@@ -35,7 +35,7 @@ from hookline.agent.transcript import Transcript
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import TurnLimitError
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 from hookline.triggers.session import (
     fire_after_agent_hook,
     fire_before_agent_hook,
@@ -46,7 +46,7 @@ from hookline.triggers.session import (
 
 if TYPE_CHECKING:
     from hookline.config import Config
-    from hookline.formats.sdk import Content
+    from hookline.formats.genai.sdk import Content
 
 DEFAULT_MAX_TURNS = 100
 

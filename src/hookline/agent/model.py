@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import HooklineError, ModelError
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 DEFAULT_GEMINI = "gemini-flash-latest"
 GEMINI_CONTEXT_LIMIT = 1_048_576

@@ -16,7 +16,7 @@ from hookline.triggers.results import BeforeModelHookResult, BeforeToolSelection
 
 if TYPE_CHECKING:
     from hookline.config import Config
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 Show = Callable[[str], None]
 
@@ -86,14 +86,14 @@ def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHo
         config = request.config.model_copy(update={"tool_config": selection.tool_config})
         request = replace(request, config=config)
     if selection.system_message:
-        from hookline.formats.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
+        from hookline.formats.genai.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
 
         request = append_system_note(request, selection.system_message)
     return request
 
 
 def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
-    from hookline.formats.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
+    from hookline.formats.genai.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
 
     response = before.synthetic_response or empty_response()
     return ModelAnswer(

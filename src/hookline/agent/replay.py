@@ -14,7 +14,7 @@ from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 _METHODS = ("generateContentStream", "generateContent")
 _PLACE = "{{CWD}}"

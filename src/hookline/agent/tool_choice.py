@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 
 def allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:

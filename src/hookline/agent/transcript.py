@@ -16,7 +16,7 @@ from hookline.errors import UsageError
 from hookline.settings.files import make_private_directory
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import Content
+    from hookline.formats.genai.sdk import Content
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MESSAGES = ("user", "model", "tool_results")

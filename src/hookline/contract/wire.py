@@ -1,16 +1,21 @@
-"""JSON and text as JavaScript reads and writes them: the dialect that hook scripts already speak."""
+"""JSON and text as JavaScript reads and writes them, because that is what hook scripts expect."""
 
 import json
+import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections import UserString
+from collections.abc import Callable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from functools import lru_cache
+from numbers import Integral, Real
+from types import NoneType, SimpleNamespace
 from typing import Any, NoReturn
 
 import msgspec
 
-# What String.prototype.trim() removes. Python's strip() also takes U+001C to U+001F and U+0085, and leaves the BOM.
+# String.prototype.trim() removes these. Python's strip() also removes U+001C to U+001F and U+0085, and leaves the BOM.
 JS_WHITESPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -19,16 +24,23 @@ JS_WHITESPACE = (
 # Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
 MAX_DEPTH = 100
 
-# A string is never tried twice, closed or not: on a broken text that would take time by the square of its length.
+# Possessive quantifiers: backtracking on a string without end would take quadratic time.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_INTEGRAL_DIGITS = 21
-_INTEGRAL_FLOAT_LIMIT = 10.0**_INTEGRAL_DIGITS
-# A number that Python writes as 1.0 and JavaScript as 1, or text that looks like it.
-_INTEGRAL_FLOAT = re.compile(rb"\.0(?:[,\]}]|\Z)")
-_TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\d+(?:\.\d+)?(?:e-?\d+)?', re.DOTALL)
+# From here on JavaScript, too, writes an exponent.
+_INTEGRAL_FLOAT_LIMIT = 1e21
 _NUMBER_BITS = 1024
-# Of what makes its items when it is asked for them, as `range` does.
+# A limit for values that make their items on demand, such as `range`.
 _MOST_ITEMS = 1_000_000
+# Searching a longer text takes more time than walking through the value, unless that has very many items.
+_SHORT_TEXT = 4096
+_MOST_VISITED = 2000
+# A number that msgspec writes as 1.0 and JavaScript as 1, or text that looks like it. For a literal start, searching by
+# an expression is three times as fast as `in`.
+_find_whole_float = re.compile(rb'\.0(?:[,\]}]|":|\Z)').search
+_find_nan = re.compile(rb"NaN").search
+_find_infinity = re.compile(rb"Infinity").search
+_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+_FLOATLESS = frozenset({str, int, bool, NoneType, bytes})
 
 
 def trim(text: str) -> str:
@@ -37,12 +49,12 @@ def trim(text: str) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """The value that `JSON.parse` gives for this text, or ValueError; what lies deeper than MAX_DEPTH becomes null."""
+    """The value that `JSON.parse` gives for this text, or ValueError; values deeper than MAX_DEPTH become null."""
     text = cut_depth(text)
     try:
         return _decode(text)
     except ValueError:
-        # JavaScript takes a lone surrogate, 1e999 and endless digits; msgspec does not, and the slower decoder does.
+        # JavaScript accepts a lone surrogate, 1e999 and any number of digits; of the two decoders only the slower does.
         return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
 
 
@@ -76,12 +88,9 @@ def stringify_json(value: Any) -> bytes:
     """
     try:
         encoded = _encode(value)
+        return _encode(_respelled(value)) if _needs_respelling(value, encoded) else encoded
     except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
-        encoded = _stringify_slowly(value)
-    # The timestamp of every tenth event has the two characters, too.
-    if b".0" in encoded and _INTEGRAL_FLOAT.search(encoded):
-        encoded = _TEXT_OR_NUMBER.sub(_as_javascript_writes, encoded)
-    return encoded
+        return _stringify_slowly(value)
 
 
 def to_plain(value: Any) -> Any:
@@ -101,16 +110,39 @@ def _utc_second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
-def _as_javascript_writes(token: re.Match[bytes]) -> bytes:
-    text = token[0]
-    if text.endswith(b".0"):
-        return b"0" if text == b"-0.0" else text[:-2]
-    mantissa, mark, exponent = text.partition(b"e")
-    if text.startswith(b'"') or not mark or exponent.startswith(b"-"):
-        return text
-    if int(exponent) >= _INTEGRAL_DIGITS:
-        return mantissa + b"e+" + exponent
-    return str(int(float(text))).encode()
+def _needs_respelling(value: Any, encoded: bytes) -> bool:
+    """Whether msgspec may have spelled a number otherwise than JavaScript: 1.0, or a decimal that is not finite."""
+    if len(encoded) > _SHORT_TEXT and (found := _may_have_whole_float(value)) is not None:
+        return found
+    return bool(_find_whole_float(encoded) or _find_nan(encoded) or _find_infinity(encoded))
+
+
+def _may_have_whole_float(value: Any) -> bool | None:
+    """Whether there is a float without a fraction, or an object that may hold one; None if there is too much to see."""
+    pending = [value]
+    seen = 0
+    while pending and seen < _MOST_VISITED:
+        item = pending.pop()
+        seen += 1
+        kind = type(item)
+        if kind in _CONTAINERS:
+            seen += len(item)
+            pending += (*item, *item.values()) if kind is dict else item
+        elif item.is_integer() if kind is float else kind not in _FLOATLESS:
+            return True
+    return None if pending else False
+
+
+def _respelled(value: Any) -> Any:
+    """A copy in which floats without a fraction are integers; msgspec has already seen that it is not endless."""
+    kind = type(value)
+    if kind is float:
+        return _plain_float(value)
+    if kind is dict:
+        return {key if type(key) is str else _key(key): _respelled(item) for key, item in value.items()}
+    if kind in _CONTAINERS:
+        return [_respelled(item) for item in value]
+    return value if kind in _FLOATLESS else to_plain(value)
 
 
 def _stringify_slowly(value: Any) -> bytes:
@@ -120,55 +152,67 @@ def _stringify_slowly(value: Any) -> bytes:
 
 
 def _plain(value: Any, above: frozenset[int]) -> Any:
-    """The value in plain types, given the identities of what it lies in: what lies too deep, or in itself, is null."""
+    """The value in plain types, given the identities of its containers: null if it is one of them, or too deep."""
     try:
         return _taken_apart(value, above)
-    except Exception:  # noqa: BLE001 - the same: what can't be taken apart is told by its name
+    except Exception:  # noqa: BLE001 - foreign code, again: a value that can't be taken apart is written as text
         return _text(value)
 
 
 def _taken_apart(value: Any, above: frozenset[int]) -> Any:
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return _plain_int(value)
-        case str():
-            return str(value)
-        case float():
-            return _plain_float(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str | Real | Decimal):
+        return _plain_scalar(_stand_in(value))
     if len(above) == MAX_DEPTH or id(value) in above:
         return None
     inner = above | {id(value)}
     match value:
         case Mapping():
-            return {_text(key): _plain(item, inner) for key, item in value.items()}
+            return {_key(key): _plain(item, inner) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_plain(item, inner) for item in value]
         case _:
-            return _plain(msgspec.to_builtins(value, enc_hook=_stand_in), inner)
+            return _plain(msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_stand_in), inner)
 
 
-def _plain_int(value: int) -> int | None:
-    # To JavaScript a longer one is Infinity, which it writes as null; Python may refuse to write it at all.
-    return int(value) if value.bit_length() <= _NUMBER_BITS else None
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        return _plain_float(value)
+    # To JavaScript a longer integer is Infinity, which it writes as null; Python may refuse to write it at all.
+    return None if isinstance(value, int) and value.bit_length() > _NUMBER_BITS else value
 
 
 def _plain_float(value: float) -> float | int | None:
-    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is what differs from itself
+    if not math.isfinite(value):
         return None
     return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
 
 
+def _key(key: Any) -> str:
+    """A key as JavaScript writes it: null, true and 1 for None, True and 1.0."""
+    plain = _plain(key, frozenset())
+    if isinstance(plain, str):
+        return plain
+    return _text(key) if isinstance(plain, list | dict) else json.dumps(plain)
+
+
+def _items(value: Any) -> Any:
+    return list(value) if len(value) <= _MOST_ITEMS else _text(value)
+
+
+def _json_of_library(value: Any) -> Any:
+    """The JSON of a pydantic model (the SDK's parts are some) and of numpy's numbers and arrays; else text."""
+    if isinstance(value, type):
+        return _text(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+    return value.tolist() if hasattr(value, "tolist") else _text(value)
+
+
 def _stand_in(value: Any) -> Any:
-    """What is written in place of a value that JSON has no form for."""
-    match value:
-        case Mapping():
-            return dict(value)
-        case Sequence() | AbstractSet() if len(value) <= _MOST_ITEMS:
-            return list(value)
-        case _:
-            return _text(value)
+    """A value of a type that msgspec writes, in place of one that it does not know."""
+    return next(convert for kinds, convert in _STAND_INS if isinstance(value, kinds))(value)
 
 
 def _text(value: object) -> str:
@@ -189,5 +233,20 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+# The base's own methods give what the tool will use, whatever a subclass shows of itself.
+_STAND_INS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (NoneType | bool, _key),  # msgspec itself writes these, except as keys
+    (int, int.__index__),
+    (float, float.__float__),
+    (Integral, int),
+    (Real | Decimal, float),
+    (bytes, lambda value: bytes(memoryview(value))),
+    (Mapping, dict),
+    (SimpleNamespace, vars),
+    (UserString, str),
+    (Sequence | AbstractSet | ValuesView, _items),
+    (object, _json_of_library),
+)
 _decode = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder(enc_hook=_stand_in).encode
+_encode = msgspec.json.Encoder(enc_hook=_stand_in, decimal_format="number").encode

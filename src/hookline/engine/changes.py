@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookline.contract.answers import Answer, said
-from hookline.formats.hook_format import overlay_llm_request
+from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
 
 Told = Mapping[str, Any]
 # What the first hook was told, the merged answer and the answers it was made of → the fields that changed.
@@ -34,9 +34,8 @@ def change_request(told: Told, merged: Answer, _answers: Sequence[Answer]) -> di
 
 def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The response whose text takes the place of the model's."""
-    if not isinstance(merged.llm_response, Mapping):
-        return {}
-    return _changed("llm_response", told, dict(merged.llm_response))
+    response = settle_llm_response(merged.llm_response, _object(told.get("llm_response")))
+    return {} if response is None else _changed("llm_response", told, response)
 
 
 def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from hookline.contract import inputs
 from hookline.contract.events import (
@@ -172,3 +173,9 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         only_watches=True,
     ),
 }
+
+
+def create_hook_output(event: str, data: Mapping[str, Any] | None = None) -> DefaultHookOutput:
+    """An answer in the class of its event; BeforeTool's compatibility fields are read by the aggregator alone."""
+    kind = EVENT_TABLE[HookEventName(event)].output if event in set(HookEventName) else DefaultHookOutput
+    return (DefaultHookOutput if kind is BeforeToolHookOutput else kind)(data)

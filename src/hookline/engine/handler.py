@@ -30,8 +30,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, chain_skips
-from hookline.formats.hook_format import is_sdk_request, is_sdk_response
-from hookline.formats.translator import HookTranslatorGenAIv1
+from hookline.formats.genai.request import is_sdk_request
+from hookline.formats.genai.response import is_sdk_response
+from hookline.formats.genai.translator import HookTranslatorGenAIv1
 
 
 class HookEventHandler:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from hookline.contract.answers import TOOL_MODES, Answer, ToolSelection, read_object, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
-from hookline.formats.hook_format import normalize_llm_request, overlay_llm_request
+from hookline.formats.hook_format import merge_llm_requests, normalize_llm_request
 
 Answers = Sequence[Answer]
 
@@ -213,7 +213,7 @@ def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
     if name == "llm_request":
         changes = normalize_llm_request(changes)
     own = {key: value for key, value in changes.items() if draft.may_replace(f"{name}.{key}", answer.rank)}
-    laid_over = overlay_llm_request(before, own) if name == "llm_request" else {**before, **own}
+    laid_over = merge_llm_requests(before, own) if name == "llm_request" else {**before, **own}
     draft.set(name, laid_over, [*draft.holders.get(name, ()), index])
     draft.holders |= {f"{_PATHS[name]}.{key}": [index] for key in own}
 

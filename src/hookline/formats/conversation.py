@@ -1,18 +1,17 @@
-"""Bringing a hook's messages back into the conversation that they were taken from."""
+"""Putting a hook's messages back into the conversation they were taken from, without losing what hooks can't see."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice, takewhile
 from operator import eq
-from typing import Any
+from typing import Any, Protocol
 
 from hookline.contract.llm import LLMMessage
-from hookline.formats._parts import remove_text, replace_text
-from hookline.formats._reading import Role, has_call, has_response, parts_of, role_of, texts_of, with_parts
+from hookline.formats.hook_format import Role
 
-# Beyond this much work (a hook must not keep the agent waiting) only the beginning and the end are compared.
+# Beyond this much work only the beginning and the end are compared: a hook must not keep the agent waiting.
 _MAX_MATCHES = 3_000_000
 # Beyond this many comparisons messages are paired by position alone.
 _MAX_COMPARISONS = 2_500
@@ -24,11 +23,13 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One content of the conversation with what hooks see of it; no text means that they do not see it."""
+    """One content of the conversation with what hooks see of it; hooks do not see a content without text."""
 
     content: Any
     role: Role
     text: str
+    has_call: bool = False
+    has_response: bool = False
 
     @property
     def key(self) -> Key:
@@ -38,17 +39,37 @@ class Turn:
     @property
     def is_movable(self) -> bool:
         """False for calls and responses, which must stay in order and side by side."""
-        return not has_call(self.content) and not has_response(self.content)
+        return not self.has_call and not self.has_response
+
+    @property
+    def awaits_response(self) -> bool:
+        """True for a call; the next content must be its response."""
+        return self.has_call and not self.has_response
 
 
-def read_turns(contents: Sequence[Any]) -> list[Turn]:
-    """The conversation as turns, hidden ones included."""
-    return [Turn(content, role_of(content), "".join(texts_of(content))) for content in contents]
+class ContentFormat(Protocol):
+    """How one model API writes a content; all functions return copies and leave the caller's objects alone."""
+
+    def read(self, content: Any) -> Turn:
+        """The content as a turn."""
+
+    def make(self, role: Role, text: str) -> Any:
+        """A new content with this text alone."""
+
+    def with_text(self, content: Any, text: str) -> Any:
+        """The content with another text; every part that is not text stays."""
+
+    def without_text(self, content: Any) -> Any | None:
+        """The content without its text, or None if nothing is left of it."""
 
 
-def rewrite_contents(
-    contents: Sequence[Any], messages: Sequence[LLMMessage], make_content: Callable[[str, str], Any]
-) -> list[Any]:
+def read_messages_of(contents: Sequence[Any], form: ContentFormat) -> list[LLMMessage]:
+    """The conversation as hooks see it."""
+    turns = map(form.read, contents)
+    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
+
+
+def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], form: ContentFormat) -> list[Any]:
     """The conversation with its visible messages as the hook wants them, and everything hidden still there.
 
     A message the hook left alone keeps its content, wherever the hook put it. A changed message keeps every part that
@@ -57,26 +78,27 @@ def rewrite_contents(
     and responses never change their order, and nothing comes between a call and its response: a message that the hook
     put there comes after the response, and the text of a call's content that the hook moved elsewhere moves alone.
     """
-    turns = read_turns(contents)
+    turns = [form.read(content) for content in contents]
     places = _match(turns, [(message["role"], message["content"]) for message in messages])
     gone = set(places.moved.values())
-    rewritten: list[Any] = []
-    waiting: list[Any] = []
+    rewritten: list[Turn] = []
+    waiting: list[Turn] = []
     done = 0
     for number, turn in enumerate(turns):
         if number in gone:
             continue
         place = places.kept.get(number)
         if place is None:
-            rewritten += _without_text(turn)
+            rewritten += _without_text(turn, form)
             continue
-        waiting += _arrivals(messages, range(done, place), turns, places.moved, make_content)
+        waiting += _arrivals(messages, range(done, place), turns, places.moved, form)
         done = place + 1
-        if not (rewritten and _awaits_response(rewritten[-1]) and has_response(turn.content)):
+        if not (rewritten and rewritten[-1].awaits_response and turn.has_response):
             rewritten += waiting
             waiting = []
-        rewritten += _with_text(turn, messages[place]["content"])
-    return [*rewritten, *waiting, *_arrivals(messages, range(done, len(messages)), turns, places.moved, make_content)]
+        rewritten.append(_with_text(turn, messages[place]["content"], form))
+    rest = _arrivals(messages, range(done, len(messages)), turns, places.moved, form)
+    return [turn.content for turn in (*rewritten, *waiting, *rest)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,33 +201,27 @@ def _ends(text: str) -> str:
     return text if len(text) <= 2 * _COMPARED_CHARS else text[:_COMPARED_CHARS] + text[-_COMPARED_CHARS:]
 
 
-def _awaits_response(content: Any) -> bool:
-    return has_call(content) and not has_response(content)
-
-
 def _arrivals(
     messages: Sequence[LLMMessage],
     places: range,
     turns: Sequence[Turn],
     moved: Mapping[int, int],
-    make_content: Callable[[str, str], Any],
-) -> list[Any]:
+    form: ContentFormat,
+) -> list[Turn]:
     return [
-        turns[moved[place]].content
+        turns[moved[place]]
         if place in moved
-        else make_content(messages[place]["role"], messages[place]["content"])
+        else form.read(form.make(messages[place]["role"], messages[place]["content"]))
         for place in places
     ]
 
 
-def _with_text(turn: Turn, text: str) -> list[Any]:
-    if text == turn.text:
-        return [turn.content]
-    return [with_parts(turn.content, replace_text(parts_of(turn.content), text))]
+def _with_text(turn: Turn, text: str, form: ContentFormat) -> Turn:
+    return turn if text == turn.text else replace(turn, content=form.with_text(turn.content, text), text=text)
 
 
-def _without_text(turn: Turn) -> list[Any]:
+def _without_text(turn: Turn, form: ContentFormat) -> list[Turn]:
     if not turn.text:
-        return [turn.content]
-    left = remove_text(parts_of(turn.content))
-    return [with_parts(turn.content, left)] if left else []
+        return [turn]
+    left = form.without_text(turn.content)
+    return [] if left is None else [replace(turn, content=left, text="")]

@@ -1,29 +1,127 @@
-"""The hook format as hooks write it: foreign JSON, read tolerantly and without the SDK."""
+"""Model requests and responses in hook form: foreign JSON, read tolerantly and without any SDK."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from hookline.contract.llm import LLMMessage
-from hookline.formats._reading import Role, field, listed, whole_text
+from hookline.contract.llm import HookToolConfig, LLMMessage, ToolMode
+from hookline.contract.wire import trim
+
+Role = Literal["user", "model", "system"]
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
+_MODES: Mapping[str, ToolMode] = {"AUTO": "AUTO", "ANY": "ANY", "NONE": "NONE"}
+# Model APIs hold these numbers in 32 bits.
+_LIMIT = 2**31 - 1
 
 
-def overlay_llm_request(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with a hook's partial answer laid over it, key by key; nested objects are replaced whole."""
-    changes = normalize_llm_request(changes)
-    if "messages" in changes and not read_messages(changes):
-        # A conversation without any text is not sent (see request.py), so nobody is told of it either.
-        del changes["messages"]
-    merged = {**normalize_llm_request(base), **changes}
-    instruction = message_text(merged.get("systemInstruction"))
-    messages = merged.get("messages")
-    # Without messages the instruction stays as it is: a list with nothing but it would drop the conversation.
-    if instruction is not None and isinstance(messages, list):
-        del merged["systemInstruction"]
-        message = {"role": "system", "content": instruction}
-        merged["messages"] = messages if message in messages else [message, *messages]
+def merge_llm_requests(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Two hooks' changes of a request as one: later values win, in `config` and `toolConfig` key by key.
+
+    A value of a wrong type replaces nothing. System messages of the earlier hook stay: the later one never saw them.
+    """
+    before, after = _usable(earlier), _usable(later)
+    merged = {**before, **after}
+    for name in ("config", "toolConfig"):
+        if isinstance(before.get(name), dict) and isinstance(after.get(name), dict):
+            merged[name] = {**before[name], **after[name]}
+    if before.get("messages"):
+        messages = after.get("messages") or before["messages"]
+        said = read_messages(messages) or []
+        unseen = [one for one in read_messages(before["messages"]) or [] if one["role"] == "system" and one not in said]
+        merged["messages"] = [*unseen, *messages]
     return merged
+
+
+def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it would be sent with a hook's changes, or with the merged changes of several hooks.
+
+    A system instruction takes the place of the request's system messages, and comes before those of the same answer.
+    System messages alone are no conversation: the request's other messages follow them.
+    """
+    wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
+    said = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
+    if "model" in said:
+        wanted["model"] = said["model"]
+    if "messages" in said or "systemInstruction" in said:
+        wanted["messages"] = _conversation(said, read_messages(wanted.get("messages")) or [])
+    if "config" in said:
+        config = {**(wanted.get("config") or {}), **said["config"]}
+        wanted["config"] = {name: value for name, value in config.items() if value is not None}
+    if "toolConfig" in said:
+        wanted["toolConfig"] = overlay_hook_tool_config(wanted.get("toolConfig") or {}, said["toolConfig"])
+        if not wanted["toolConfig"]:
+            del wanted["toolConfig"]
+    return wanted
+
+
+def split_system(messages: Sequence[LLMMessage], told: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
+    """The messages of the conversation, and the texts of those system messages that the hooks were not told."""
+    new = [message["content"] for message in messages if message["role"] == "system" and message not in told]
+    return [message for message in messages if message["role"] != "system" or message in told], new
+
+
+def overlay_hook_tool_config(current: Mapping[str, Any], said: Any) -> HookToolConfig:
+    """The tool configuration with a hook's own laid over it, key by key; null unsets a key."""
+    given = read_tool_config(said)
+    laid_over = {**current, **(_read_tools(said) or {})}
+    wanted: Any = {name: value for name, value in laid_over.items() if value is not None}
+    # An empty list is no list on its way to the model, so only the mode can say that nothing is allowed.
+    if given.get("allowedFunctionNames") == []:
+        wanted["mode"] = "NONE"
+    elif given.get("mode") == "NONE":
+        wanted.pop("allowedFunctionNames", None)
+    config: HookToolConfig = wanted
+    return config
+
+
+def read_tool_config(value: Any) -> HookToolConfig:
+    """The usable part of a hook's tool configuration: a known mode, and those names that are strings."""
+    read: HookToolConfig = {}
+    if not isinstance(value, Mapping):
+        return read
+    mode = value.get("mode")
+    if isinstance(mode, str) and (known := trim(mode).upper()) in _MODES:
+        read["mode"] = _MODES[known]
+    names = strings(value.get("allowedFunctionNames"))
+    if names is not None:
+        read["allowedFunctionNames"] = names
+    return read
+
+
+def settle_llm_response(given: Any, told: Mapping[str, Any]) -> dict[str, Any] | None:
+    """An AfterModel hook's response with the texts that count in its candidates, or None if it has none.
+
+    `text` counts when there are no candidates, or when the hook changed it and left the candidates as it was told
+    them; otherwise the parts of the candidates count.
+    """
+    if not isinstance(given, Mapping):
+        return None
+    candidates, text = hook_candidates(given), given.get("text")
+    if isinstance(text, str) and (not candidates or _is_text_changed(text, candidates, told)):
+        only = {**(candidates[0] if candidates else {}), "content": {"role": "model", "parts": [text]}}
+        return {**given, "candidates": [only]}
+    if not candidates:
+        return None
+    return {**given, "text": "".join(candidate_texts(candidates[0])), "candidates": candidates}
+
+
+def hook_candidates(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The candidates of a hook's response that have a content."""
+    candidates = response.get("candidates")
+    if not isinstance(candidates, list):
+        return []
+    return [
+        candidate
+        for candidate in candidates
+        if isinstance(candidate, Mapping) and isinstance(candidate.get("content"), Mapping | str | list)
+    ]
+
+
+def candidate_texts(candidate: Mapping[str, Any]) -> list[str]:
+    """The texts of a candidate's parts, which hooks write as strings or as objects with `text`."""
+    content = candidate["content"]
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    return [text for part in listed(parts) if (text := _piece_text(part)) is not None]
 
 
 def normalize_llm_request(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,9 +137,8 @@ def normalize_llm_request(request: Mapping[str, Any]) -> dict[str, Any]:
     return normal
 
 
-def read_messages(request: Mapping[str, Any]) -> list[LLMMessage] | None:
-    """The usable messages of a hook's request; None when it has none to say, or nothing but nonsense."""
-    given = request.get("messages")
+def read_messages(given: Any) -> list[LLMMessage] | None:
+    """The usable messages of a list; None for anything else, and for a list of nothing but nonsense."""
     if not isinstance(given, list):
         return None
     messages = [message for entry in given if (message := _message(entry))]
@@ -56,16 +153,66 @@ def message_text(content: Any) -> str | None:
     return "".join(piece for piece in pieces if piece is not None) or None
 
 
-def is_sdk_request(value: Any) -> bool:
-    """True for a request in the SDK's form, which has `contents` where the hook format has `messages`."""
-    return field(value, "contents") is not None
+def whole_text(text: str) -> str:
+    """The text without lone surrogates, which JSON can hold and SDKs refuse."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def is_sdk_response(value: Any) -> bool:
-    """True for a response in the SDK's form, whose parts are objects where the hook format has strings."""
-    candidates = listed(field(value, "candidates"))
-    parts = [part for candidate in candidates for part in listed(field(field(candidate, "content"), "parts"))]
-    return any(not isinstance(part, str) for part in parts)
+def listed(value: Any) -> list[Any]:
+    """A list of one, many or no values."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def strings(value: Any) -> list[str] | None:
+    """The strings of a list, or None for anything else."""
+    return [whole_text(entry) for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
+
+
+def _conversation(said: Mapping[str, Any], told: Sequence[LLMMessage]) -> list[LLMMessage]:
+    messages: list[LLMMessage] = said.get("messages", [])
+    if all(message["role"] == "system" for message in messages):
+        messages = [*messages, *(message for message in told if message["role"] != "system")]
+    if "systemInstruction" not in said:
+        return messages
+    first: LLMMessage = {"role": "system", "content": said["systemInstruction"]}
+    return [first, *(message for message in messages if message != first)]
+
+
+def _usable(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A hook's changes without values of a wrong type; null stays, because it replaces an earlier hook's value."""
+    usable = normalize_llm_request(changes)
+    for name, read in _READERS.items():
+        value = usable.get(name)
+        if value is not None and (readable := read(value)) is None:
+            del usable[name]
+        elif isinstance(value, Mapping) and isinstance(readable, dict):
+            usable[name] = {key: value[key] for key in readable}
+    return usable
+
+
+def _read_model(model: Any) -> str | None:
+    return model if isinstance(model, str) and model else None
+
+
+def _read_config(config: Any) -> dict[str, Any] | None:
+    """The parameters with a usable value, or with null, which unsets one."""
+    if not isinstance(config, Mapping):
+        return None
+    known = {name: read(config[name]) for name, read in GENERATION.items() if name in config}
+    return {name: value for name, value in known.items() if value is not None or config[name] is None}
+
+
+def _read_tools(config: Any) -> dict[str, Any] | None:
+    if not isinstance(config, Mapping):
+        return None
+    return {**{name: None for name in config if config[name] is None}, **read_tool_config(config)}
+
+
+def _is_text_changed(text: str, candidates: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> bool:
+    is_new = text != told.get("text", "")
+    return is_new and [*map(candidate_texts, candidates)] == [*map(candidate_texts, hook_candidates(told))]
 
 
 def _message(entry: Any) -> LLMMessage | None:
@@ -78,3 +225,34 @@ def _message(entry: Any) -> LLMMessage | None:
 def _piece_text(piece: Any) -> str | None:
     text = piece.get("text") if isinstance(piece, Mapping) else piece
     return whole_text(text) if isinstance(text, str) else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= _LIMIT else None
+
+
+def _integer(value: Any) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "model": _read_model,
+    "messages": read_messages,
+    "systemInstruction": message_text,
+    "config": _read_config,
+    "toolConfig": _read_tools,
+}
+# The generation parameters that hooks can change, each with a function that reads a usable value or returns None.
+GENERATION: Mapping[str, Callable[[Any], Any]] = {
+    "temperature": _number,
+    "maxOutputTokens": _integer,
+    "topP": _number,
+    "topK": _number,
+    "stopSequences": strings,
+    "candidateCount": _integer,
+    "presencePenalty": _number,
+    "frequencyPenalty": _number,
+}

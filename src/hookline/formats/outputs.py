@@ -1,18 +1,18 @@
-"""The three answers that speak the SDK's types."""
+"""The three output classes that use the SDK's types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.formats.request import from_hook_llm_request
-from hookline.formats.response import from_hook_llm_response, hook_candidates, stop_response
-from hookline.formats.tool_config import overlay_tool_config
+from hookline.formats.genai.request import from_hook_llm_request
+from hookline.formats.genai.response import from_hook_llm_response, stop_response
+from hookline.formats.genai.tool_config import overlay_tool_config
+from hookline.formats.hook_format import hook_candidates, settle_llm_response
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 
 class BeforeModelHookOutput(DefaultHookOutput):
@@ -39,9 +39,14 @@ class AfterModelHookOutput(DefaultHookOutput):
 
     __slots__ = ()
 
-    def get_modified_response(self) -> "GenerateContentResponse | None":
-        """The hook's response, or one that gives the reason for stopping, or None when the model's stands."""
+    def get_modified_response(self, told: Mapping[str, Any] | None = None) -> "GenerateContentResponse | None":
+        """The hook's response, or one that gives the reason for stopping, or None when the model's stands.
+
+        Given the response as the hook was told it, the hook's `text` counts as well (see `settle_llm_response`).
+        """
         given = self.hook_specific_output.get("llm_response")
+        if told is not None:
+            given = settle_llm_response(given, told)
         if isinstance(given, Mapping) and hook_candidates(given):
             return from_hook_llm_response(given)
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
@@ -65,15 +70,3 @@ class BeforeToolSelectionHookOutput(DefaultHookOutput):
         """The target with the hook's mode and names; the tools themselves are never touched."""
         tool_config = overlay_tool_config(target.tool_config, self.hook_specific_output.get("toolConfig"))
         return target if tool_config is target.tool_config else replace(target, tool_config=tool_config)
-
-
-_OUTPUTS: Mapping[str, type[DefaultHookOutput]] = {
-    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
-    HookEventName.AFTER_MODEL: AfterModelHookOutput,
-    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
-}
-
-
-def create_hook_output(event: str, data: Mapping[str, Any] | None = None) -> DefaultHookOutput:
-    """An answer of the class that its event speaks; BeforeTool's compatibility fields are the aggregator's business."""
-    return _OUTPUTS.get(event, DefaultHookOutput)(data)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.verdict import Verdict
-from hookline.formats.request import append_system_note, from_hook_llm_request
-from hookline.formats.response import from_hook_llm_response, replace_response_text, stop_response
-from hookline.formats.tool_config import overlay_tool_config, to_hook_tool_config
+from hookline.formats.genai.request import append_system_note, from_hook_llm_request
+from hookline.formats.genai.response import from_hook_llm_response, replace_response_text, stop_response
+from hookline.formats.genai.tool_config import overlay_tool_config, to_hook_tool_config
 from hookline.triggers._door import attempt
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 
 def before_model(verdict: Verdict, request: GenerateContentParameters) -> BeforeModelHookResult:

@@ -10,7 +10,7 @@ from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResul
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.verdict import Verdict
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 __all__ = [
     "AfterModelHookResult",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.contract.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse, ToolConfig
+    from hookline.formats.genai.sdk import GenerateContentResponse, ToolConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

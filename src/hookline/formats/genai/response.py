@@ -1,37 +1,63 @@
+"""Model responses: the SDK's, and what hooks see and change of them."""
+
 from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating
-from hookline.formats import sdk
-from hookline.formats._parts import remove_text, replace_text, replace_texts
-from hookline.formats._reading import (
+from hookline.errors import UnknownFormatError
+from hookline.formats.genai import sdk
+from hookline.formats.genai.parts import (
     field,
     is_thought,
-    listed,
     parts_of,
+    remove_text,
+    replace_text,
+    replace_texts,
     text_of_part,
     texts_of,
-    whole_text,
     with_fields,
     word,
 )
+from hookline.formats.hook_format import candidate_texts, hook_candidates, listed, whole_text
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import GenerateContentResponse
+    from hookline.formats.genai.sdk import GenerateContentResponse
 
 _COUNTS = {
     "promptTokenCount": "prompt_token_count",
     "candidatesTokenCount": "candidates_token_count",
     "totalTokenCount": "total_token_count",
 }
+_FIELDS = ("text", "candidates", "usage_metadata", "prompt_feedback", "model_version", "response_id", "create_time")
+_EXPECTED = (
+    """a GenerateContentResponse, or its JSON, such as {"candidates": [{"content": {"parts": [{"text": "hi"}]}}]}"""
+)
+
+
+def is_sdk_response(value: Any) -> bool:
+    """True for a response that is not in hook form, which means: one that translating it would change.
+
+    So a response without text is recognised by anything that the hook format lacks: a candidate without parts, a part
+    that is no string, a field such as `modelVersion` or `thoughtsTokenCount`.
+    """
+    if not isinstance(value, Mapping):
+        return hasattr(value, "candidates")
+    told = to_hook_llm_response(value)
+    return any(name not in told or told[name] != given for name, given in value.items())  # type: ignore[literal-required]
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a model response: the texts of its candidates, why they ended, and what the call cost."""
+    """What hooks see of a model response: the texts of its candidates, why they ended, and what the call cost.
+
+    Raises UnknownFormatError for a response of another API.
+    """
+    _check(response)
     candidates = listed(field(response, "candidates"))
     seen: LLMResponse = {"candidates": [_to_hook_candidate(candidate) for candidate in candidates]}
-    text = _spoken_text(candidates[0]) if candidates else ""
+    # The SDK's own `text` is no field of its JSON, and warns about calls.
+    given = response.get("text") if isinstance(response, Mapping) else None
+    text = given if isinstance(given, str) else _spoken_text(candidates[0]) if candidates else ""
     if text:
         seen = {"text": text, **seen}
     usage = field(response, "usage_metadata")
@@ -54,18 +80,6 @@ def from_hook_llm_response(hook_response: Mapping[str, Any]) -> "GenerateContent
     return response
 
 
-def hook_candidates(hook_response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The candidates of a hook's response that have a content."""
-    candidates = hook_response.get("candidates")
-    if not isinstance(candidates, list):
-        return []
-    return [
-        candidate
-        for candidate in candidates
-        if isinstance(candidate, Mapping) and isinstance(candidate.get("content"), Mapping | str | list)
-    ]
-
-
 def replace_response_text(original: Any, modified: Any) -> "GenerateContentResponse":
     """The original response with the texts of the modified one; every part that is not text is kept.
 
@@ -73,7 +87,7 @@ def replace_response_text(original: Any, modified: Any) -> "GenerateContentRespo
     """
     before = listed(field(original, "candidates"))
     pairs = zip_longest(before, listed(field(modified, "candidates")))
-    after = [told for old, new in pairs if (told := _retell(old, new)) is not None]
+    after = [candidate for old, new in pairs if (candidate := _replace(old, new)) is not None]
     response: GenerateContentResponse = original
     if len(after) != len(before) or any(old is not new for old, new in zip(before, after, strict=True)):
         # What the SDK parsed from the old text would let it through.
@@ -98,6 +112,14 @@ def _single_candidate(parts: list[Any]) -> "GenerateContentResponse":
     )
     response: GenerateContentResponse = types.GenerateContentResponse(candidates=[candidate])
     return response
+
+
+def _check(response: Any) -> None:
+    if isinstance(response, Mapping):
+        if response and not any(field(response, name) is not None for name in _FIELDS):
+            raise UnknownFormatError("the response", f"an object with {', '.join(map(str, response))}", _EXPECTED)
+    elif not hasattr(response, "candidates"):
+        raise UnknownFormatError("the response", f"of the type {type(response).__name__}", _EXPECTED)
 
 
 def _spoken_text(candidate: Any) -> str:
@@ -126,9 +148,7 @@ def _to_hook_rating(rating: Any) -> LLMSafetyRating:
 
 def _from_hook_candidate(candidate: Mapping[str, Any]) -> Any:
     types = sdk.types()
-    content = candidate["content"]
-    given = content.get("parts") if isinstance(content, Mapping) else content
-    parts = [types.Part(text=whole_text(text)) for part in listed(given) if (text := text_of_part(part)) is not None]
+    parts = [types.Part(text=text) for text in candidate_texts(candidate)]
     return types.Candidate(
         content=types.Content(role="model", parts=parts),
         finish_reason=_member(types.FinishReason, candidate.get("finishReason")),
@@ -167,7 +187,7 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-def _retell(old: Any, new: Any) -> Any:
+def _replace(old: Any, new: Any) -> Any:
     if old is None:
         return new
     content = field(old, "content")
@@ -175,7 +195,7 @@ def _retell(old: Any, new: Any) -> Any:
     if new is None:
         told = remove_text(parts)
         return _with_content(old, content, told) if told else None
-    told = _retell_parts(parts, texts_of(field(new, "content")))
+    told = _replace_parts(parts, texts_of(field(new, "content")))
     finish_reason = field(new, "finish_reason")
     if finish_reason is not None and finish_reason != field(old, "finish_reason"):
         old = with_fields(old, finish_reason=finish_reason)
@@ -188,7 +208,7 @@ def _with_content(candidate: Any, content: Any, parts: list[Any]) -> Any:
     return with_fields(candidate, content=with_fields(content, parts=parts), logprobs_result=None)
 
 
-def _retell_parts(parts: list[Any], texts: list[str]) -> list[Any]:
+def _replace_parts(parts: list[Any], texts: list[str]) -> list[Any]:
     spoken = [part for part in parts if text_of_part(part) is not None]
     if len(spoken) == len(texts):
         return replace_texts(parts, texts)

@@ -1,17 +1,18 @@
 import subprocess
 import sys
 
-from hookline.formats import sdk
+from hookline.formats.genai import sdk
 
 TO_HOOK = """
 import sys
-import hookline.formats._parts, hookline.formats._reading, hookline.formats.conversation
-import hookline.formats.hook_format, hookline.formats.outputs, hookline.formats.request
-import hookline.formats.response, hookline.formats.sdk, hookline.formats.tool_config
+import hookline.formats.genai.contents, hookline.formats.genai.parts, hookline.formats.conversation
+import hookline.formats.hook_format, hookline.formats.outputs, hookline.formats.genai.request
+import hookline.formats.genai.response, hookline.formats.genai.sdk, hookline.formats.genai.tool_config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.formats.hook_format import overlay_llm_request
-from hookline.formats.outputs import ToolConfigTarget, create_hook_output
-from hookline.formats.translator import default_hook_translator as translator
+from hookline.engine.event_table import create_hook_output
+from hookline.formats.outputs import ToolConfigTarget
+from hookline.formats.genai.translator import default_hook_translator as translator
 
 request = {
     "model": "m",
@@ -37,7 +38,7 @@ WITHOUT_SDK = """
 import sys
 sys.modules["google.genai"] = None
 from hookline.errors import MissingExtraError
-from hookline.formats.sdk import types
+from hookline.formats.genai.sdk import types
 try:
     types()
 except MissingExtraError as error:

@@ -1,14 +1,16 @@
-"""Reading and copying what the SDK takes: its objects, their JSON in either spelling, bare strings and bare parts."""
+"""Parts and contents in every form that the SDK accepts: objects, their JSON in either spelling, strings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
-Role = Literal["user", "model", "system"]
+from hookline.formats.hook_format import listed
 
 _CALLS = ("function_call", "tool_call", "executable_code")
 _RESPONSES = ("function_response", "tool_response", "code_execution_result")
 _PAYLOADS = (*_CALLS, *_RESPONSES, "inline_data", "file_data")
+_MARKS = ("thought", "thought_signature", "video_metadata", "media_resolution", "part_metadata", "uri", "mime_type")
+_FIELDS = ("text", *_PAYLOADS, *_MARKS)
 
 
 def field(value: Any, name: str) -> Any:
@@ -29,21 +31,9 @@ def with_fields(value: Any, **changes: Any) -> Any:
     return changed
 
 
-def whole_text(text: str) -> str:
-    """The text without lone surrogates, which JSON can hold and the SDK refuses."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def word(value: Any) -> Any:
     """An enumeration's value, and anything else as it is."""
     return value.value if isinstance(value, Enum) else value
-
-
-def listed(value: Any) -> list[Any]:
-    """A list of what may be one, many or nothing."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def parts_of(content: Any) -> list[Any]:
@@ -67,19 +57,6 @@ def is_content(value: Any) -> bool:
     return hasattr(value, "parts")
 
 
-def role_of(content: Any) -> Role:
-    """The role as hooks know it: what is neither the model's nor the system's is the user's."""
-    if is_content(content):
-        match field(content, "role"):
-            case "model":
-                return "model"
-            case "system":
-                return "system"
-            case _:
-                return "user"
-    return "model" if has_call(content) else "user"
-
-
 def text_of_part(part: Any) -> str | None:
     """The text of a part, or None for a part of another kind."""
     text = part if isinstance(part, str) else field(part, "text")
@@ -89,6 +66,11 @@ def text_of_part(part: Any) -> str | None:
 def texts_of(content: Any) -> list[str]:
     """The texts of a content's text parts, thoughts included."""
     return [text for part in parts_of(content) if (text := text_of_part(part)) is not None]
+
+
+def has_field(part: Mapping[str, Any]) -> bool:
+    """True when the JSON of a part has any field that the SDK's parts or files have."""
+    return any(name in part or _camel(name) in part for name in _FIELDS)
 
 
 def is_thought(part: Any) -> bool:
@@ -116,6 +98,30 @@ def has_response(content: Any) -> bool:
     return any(_has_any(part, _RESPONSES) for part in parts_of(content))
 
 
+def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
+    """The parts with another text: text parts that agree with it stay, one takes the difference, the others go.
+
+    A part that loses its text but carries a signature stays. There must be a text part among them.
+    """
+    slots = [number for number, part in enumerate(parts) if text_of_part(part) is not None]
+    texts = _spread(text, [parts[slot] for slot in slots])
+    return replace_texts(parts, texts)
+
+
+def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
+    """The parts with one text for each text part, in order."""
+    remaining = iter(texts)
+    replaced = [part if text_of_part(part) is None else _with_text(part, next(remaining)) for part in parts]
+    return [part for part in replaced if part is not None]
+
+
+def remove_text(parts: Sequence[Any]) -> list[Any]:
+    """The parts without their text; signatures stay only beside something that is not text."""
+    if not any(text_of_part(part) is None or has_payload(part) for part in parts):
+        return []
+    return replace_texts(parts, [""] * len(parts))
+
+
 def _has_any(part: Any, names: tuple[str, ...]) -> bool:
     return any(field(part, name) is not None for name in names)
 
@@ -123,3 +129,29 @@ def _has_any(part: Any, names: tuple[str, ...]) -> bool:
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(other.capitalize() for other in others)
+
+
+def _spread(text: str, parts: Sequence[Any]) -> list[str]:
+    """The text divided among these text parts, so that as many as possible keep what they have."""
+    texts = [text_of_part(part) or "" for part in parts]
+    head, tail = 0, len(texts)
+    while head < tail - 1 and text.startswith(texts[head]):
+        text = text[len(texts[head]) :]
+        head += 1
+    while head < tail - 1 and text.endswith(texts[tail - 1]):
+        text = text[: len(text) - len(texts[tail - 1])]
+        tail -= 1
+    # An answer must not turn into a thought.
+    taker = next((slot for slot in range(head, tail) if not is_thought(parts[slot])), head)
+    return [old if not head <= slot < tail else text if slot == taker else "" for slot, old in enumerate(texts)]
+
+
+def _with_text(part: Any, text: str) -> Any:
+    """The part with this text, or None when nothing is left of it."""
+    if text == text_of_part(part):
+        return part
+    if isinstance(part, str):
+        return text or None
+    if text or (is_signed(part) and not has_payload(part)):
+        return with_fields(part, text=text)
+    return with_fields(part, text=None) if has_payload(part) else None

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from hookline.formats.tool_config import from_hook_tool_config, overlay_tool_config, to_hook_tool_config
+from hookline.formats.genai.tool_config import from_hook_tool_config, overlay_tool_config, to_hook_tool_config
 
 
 def tool_config(mode: str | None = None, names: list[str] | None = None, **fields: Any) -> types.ToolConfig:

@@ -3,9 +3,11 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from hookline.formats.response import (
+from hookline.errors import UnknownFormatError
+from hookline.formats.genai.response import (
     empty_response,
     from_hook_llm_response,
+    is_sdk_response,
     replace_response_text,
     stop_response,
     to_hook_llm_response,
@@ -91,6 +93,62 @@ def response(*candidates: types.Candidate, **fields: Any) -> types.GenerateConte
 def test_hooks_see_texts_reasons_ratings_and_counts(given: Any, expected: dict[str, Any]) -> None:
     """Only text parts are shown, thoughts among them, and ratings without their blocked flag."""
     assert to_hook_llm_response(given) == expected
+
+
+HOOK_CONTENT = {"role": "model", "parts": ["x"]}
+
+
+@pytest.mark.req("HOOK-045")
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param({"candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}}]}, True, id="objects"),
+        pytest.param(
+            {"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {}}]}}]}, True, id="call"
+        ),
+        pytest.param(
+            {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}, True, id="no-parts"
+        ),
+        pytest.param({"candidates": [{"finishReason": "SAFETY"}]}, True, id="no-content"),
+        pytest.param({"candidates": [], "usageMetadata": {"thoughtsTokenCount": 1}}, True, id="usage"),
+        pytest.param({"candidates": [], "usage_metadata": {"total_token_count": 1}}, True, id="snake-case"),
+        pytest.param({"promptFeedback": {"blockReason": "SAFETY"}}, True, id="no-candidates"),
+        pytest.param(
+            {"candidates": [{"content": HOOK_CONTENT, "finish_reason": "STOP"}]}, True, id="snake-case-inside"
+        ),
+        pytest.param({"text": "x", "candidates": [{"content": {"parts": [{"text": "x"}]}}]}, True, id="with-text"),
+        pytest.param(types.GenerateContentResponse(), True, id="object"),
+        pytest.param({"candidates": [5, {"content": 5}]}, True, id="nonsense"),
+        pytest.param({"candidates": [{"content": HOOK_CONTENT}]}, False, id="strings"),
+        pytest.param(
+            {
+                "text": "x",
+                "candidates": [
+                    {"content": {"role": "model", "parts": ["hmm", "x"]}, "finishReason": "STOP", "index": 0}
+                ],
+                "usageMetadata": {"totalTokenCount": 3},
+            },
+            False,
+            id="hook-form",
+        ),
+        pytest.param({"text": "x"}, False, id="text-alone"),
+        pytest.param({"candidates": []}, False, id="none"),
+        pytest.param({}, False, id="empty"),
+        pytest.param(5, False, id="number"),
+    ],
+)
+def test_the_sdks_form_of_a_response_is_recognised(value: Any, expected: bool) -> None:
+    """A response is the SDK's when it has anything that the hook format lacks; what remains is in hook form."""
+    assert is_sdk_response(value) is expected
+    if expected:
+        assert not is_sdk_response(to_hook_llm_response(value))
+
+
+@pytest.mark.parametrize("value", [{"choices": []}, {"content": [{"type": "text", "text": "x"}]}, 5, None, "x"])
+def test_a_response_of_an_unknown_shape_is_an_error(value: Any) -> None:
+    """It is never told to hooks as an empty response."""
+    with pytest.raises(UnknownFormatError, match=r"^the response is .*; expected a GenerateContentResponse"):
+        to_hook_llm_response(value)
 
 
 @pytest.mark.req("HOOK-079")

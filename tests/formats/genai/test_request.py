@@ -1,10 +1,17 @@
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from google.genai import types
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.formats.request import append_system_note, from_hook_llm_request, to_hook_llm_request
+from hookline.errors import UnknownFormatError
+from hookline.formats.genai.request import (
+    append_system_note,
+    from_hook_llm_request,
+    is_sdk_request,
+    to_hook_llm_request,
+)
 
 CONFIG = types.GenerateContentConfig(
     temperature=0.5,
@@ -18,6 +25,14 @@ CONFIG = types.GenerateContentConfig(
 BASE = GenerateContentParameters(
     model="m", contents=[types.Content(role="user", parts=[types.Part(text="q")])], config=CONFIG
 )
+
+
+def S(text: str) -> dict[str, str]:  # noqa: N802 - short in tables
+    return {"role": "system", "content": text}
+
+
+def U(text: str) -> dict[str, str]:  # noqa: N802 - short in tables
+    return {"role": "user", "content": text}
 
 
 def user(*parts: Any) -> types.Content:
@@ -91,9 +106,16 @@ def config_of(params: GenerateContentParameters) -> types.GenerateContentConfig:
         ),
         pytest.param({}, {"model": "", "messages": [], "config": {}}, id="empty"),
         pytest.param(
-            {"model": "m", "contents": [5, None, {"parts": 5}, {"role": "user", "parts": [{"text": 5}]}]},
-            {"model": "m", "messages": [], "config": {}},
-            id="nonsense",
+            {
+                "contents": [
+                    {"role": "user"},
+                    {"parts": [{}, {"inlineData": {}}]},
+                    {"fileData": {}},
+                    types.File(name="f"),
+                ]
+            },
+            {"model": "", "messages": [], "config": {}},
+            id="no-text",
         ),
     ],
 )
@@ -176,6 +198,85 @@ def test_the_older_spelling_is_understood() -> None:
         contents=[user(types.Part(text="ab"))],
         config=CONFIG.model_copy(update={"temperature": 1.0, "system_instruction": "be brief"}),
     )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param({"role": "user", "content": "hi"}, id="openai"),
+        pytest.param({"role": "user", "content": [{"type": "text", "text": "hi"}]}, id="anthropic"),
+        pytest.param({"type": "message", "content": "hi"}, id="no-role"),
+        pytest.param({"messages": [{"role": "user", "content": "hi"}]}, id="a-request"),
+        pytest.param({"parts": [{"type": "input_text", "content": "hi"}]}, id="part"),
+        pytest.param({"parts": [{"text": 5}]}, id="text-that-is-none"),
+        pytest.param({"parts": 5}, id="parts-that-are-none"),
+        pytest.param(SimpleNamespace(role="user", content="hi"), id="object"),
+        pytest.param(5, id="number"),
+        pytest.param(None, id="nothing"),
+    ],
+)
+def test_contents_of_an_unknown_shape_are_an_error(content: Any) -> None:
+    """They are never told to hooks as an empty conversation."""
+    params = GenerateContentParameters(model="m", contents=["first", content])
+    with pytest.raises(UnknownFormatError, match=r"^contents\[1\] is .*; expected a string, a Content, a Part"):
+        to_hook_llm_request(params)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param({"model": "m", "contents": "x"}, True, id="contents"),
+        pytest.param({"model": "m", "contents": []}, True, id="no-contents"),
+        pytest.param({"model": "m", "generationConfig": {}}, True, id="json-of-the-api"),
+        pytest.param(BASE, True, id="object"),
+        pytest.param({"model": "m", "messages": []}, False, id="messages"),
+        pytest.param({"messages": [], "custom": 1}, False, id="messages-and-more"),
+        pytest.param({"model": "m"}, False, id="part-of-a-request"),
+        pytest.param(None, False, id="null"),
+        pytest.param("contents", False, id="string"),
+    ],
+)
+def test_the_sdks_form_of_a_request_is_recognised(value: Any, expected: bool) -> None:
+    """`contents`, or any field that a request in hook form does not have, tells them apart."""
+    assert is_sdk_request(value) is expected
+
+
+KIND = types.Content(parts=[types.Part(text="be kind")])
+
+
+@pytest.mark.req("HOOK-038", "HOOK-078")
+@pytest.mark.parametrize(
+    ("instruction", "said", "expected"),
+    [
+        pytest.param("be kind", {"messages": [S("be brief"), U("q")]}, "be kind\n\nbe brief", id="system-message"),
+        pytest.param(None, {"messages": [S("a"), U("q"), S("b")]}, "a\n\nb", id="two-and-none-before"),
+        pytest.param("be kind", {"systemInstruction": "be brief", "messages": [U("q")]}, "be brief", id="instruction"),
+        pytest.param("be kind", {"systemInstruction": "a", "messages": [S("b"), U("q")]}, "a\n\nb", id="both"),
+        pytest.param(
+            KIND,
+            {"messages": [S("be brief"), U("q")]},
+            types.Content(parts=[types.Part(text="be kind"), types.Part(text="\n\nbe brief")]),
+            id="added-to-a-content",
+        ),
+        pytest.param(["be kind"], {"messages": [S("b"), U("q")]}, ["be kind", "\n\nb"], id="added-to-a-list"),
+        pytest.param(
+            types.Part(text="k"), {"messages": [S("b")]}, [types.Part(text="k"), "\n\nb"], id="added-to-a-part"
+        ),
+        pytest.param(
+            {"parts": [{"text": "k"}]}, {"messages": [S("b")]}, {"parts": [{"text": "k"}, {"text": "\n\nb"}]}, id="json"
+        ),
+        pytest.param(KIND, {"systemInstruction": "be kind"}, KIND, id="unchanged-keeps-its-form"),
+        pytest.param(KIND, {"messages": [U("Q")]}, KIND, id="untouched"),
+    ],
+)
+def test_system_texts_become_the_system_instruction(instruction: Any, said: dict[str, Any], expected: Any) -> None:
+    """The API refuses a content with the role `system`, so a hook's system text never becomes one."""
+    base = GenerateContentParameters(model="m", contents="q", config={"systemInstruction": instruction})
+    request = from_hook_llm_request(said, base)
+    assert request.config["systemInstruction"] == expected
+    assert "system" not in [getattr(content, "role", None) for content in request.contents]
+    if expected is KIND:
+        assert request.config["systemInstruction"] is KIND
 
 
 def test_a_system_instruction_is_not_also_a_message() -> None:

@@ -2,12 +2,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import HookToolConfig, ToolMode
-from hookline.contract.wire import trim
-from hookline.formats import sdk
-from hookline.formats._reading import field, listed, whole_text, with_fields, word
+from hookline.formats.genai import sdk
+from hookline.formats.genai.parts import field, with_fields, word
+from hookline.formats.hook_format import listed, overlay_hook_tool_config, read_tool_config
 
 if TYPE_CHECKING:
-    from hookline.formats.sdk import ToolConfig
+    from hookline.formats.genai.sdk import ToolConfig
 
 # VALIDATED leaves the model the choice, as AUTO does; hooks know three modes.
 _MODES: Mapping[str, ToolMode] = {"AUTO": "AUTO", "ANY": "ANY", "NONE": "NONE", "VALIDATED": "AUTO"}
@@ -27,34 +27,18 @@ def to_hook_tool_config(tool_config: Any) -> HookToolConfig:
 
 
 def from_hook_tool_config(hook_config: Mapping[str, Any]) -> "ToolConfig":
-    """A hook's tool configuration in the SDK's types, word for word."""
+    """A hook's tool configuration in the SDK's types."""
     return _build(read_tool_config(hook_config))
 
 
-def read_tool_config(value: Any) -> HookToolConfig:
-    """The usable part of what a hook said about tools: a known mode, and those names that are strings."""
-    said: HookToolConfig = {}
-    if not isinstance(value, Mapping):
-        return said
-    mode = value.get("mode")
-    if isinstance(mode, str) and (known := trim(mode).upper()) in ("AUTO", "ANY", "NONE"):
-        said["mode"] = _MODES[known]
-    names = value.get("allowedFunctionNames")
-    if isinstance(names, list):
-        said["allowedFunctionNames"] = [whole_text(name) for name in names if isinstance(name, str)]
-    return said
-
-
 def overlay_tool_config(tool_config: Any, hook_config: Any) -> Any:
-    """The SDK's tool configuration with what a hook said laid over it; the same object when nothing changes."""
-    said = read_tool_config(hook_config)
+    """The SDK's tool configuration with a hook's own laid over it; the same object when nothing changes."""
     current = to_hook_tool_config(tool_config)
-    wanted: HookToolConfig = {**current, **said}
-    # An empty list is no list on its way to the model, so only the mode can say that nothing is allowed.
-    if said.get("allowedFunctionNames") == []:
-        wanted["mode"] = "NONE"
-    elif said.get("mode") == "NONE":
-        wanted.pop("allowedFunctionNames", None)
+    return apply_tool_config(tool_config, current, overlay_hook_tool_config(current, hook_config))
+
+
+def apply_tool_config(tool_config: Any, current: HookToolConfig, wanted: HookToolConfig) -> Any:
+    """The SDK's tool configuration, told as `current`, changed to `wanted`; the same object when they are equal."""
     return tool_config if wanted == current else _change(tool_config, current, wanted)
 
 
@@ -67,17 +51,18 @@ def _change(tool_config: Any, current: HookToolConfig, wanted: HookToolConfig) -
         # Only a mode that the hook changed: the SDK has modes that hooks see as another one.
         if wanted.get("mode") != current.get("mode"):
             mode = wanted.get("mode")
-            changes["mode"] = mode if isinstance(calling, Mapping) else sdk.types().FunctionCallingConfigMode(mode)
+            is_object = mode is not None and not isinstance(calling, Mapping)
+            changes["mode"] = sdk.types().FunctionCallingConfigMode(mode) if is_object else mode
         calling = with_fields(calling, **changes)
     if tool_config is None:
         return sdk.types().ToolConfig(function_calling_config=calling)
     return with_fields(tool_config, function_calling_config=calling)
 
 
-def _build(said: HookToolConfig) -> "ToolConfig":
+def _build(wanted: HookToolConfig) -> "ToolConfig":
     types = sdk.types()
     calling = types.FunctionCallingConfig(
-        mode=said.get("mode"), allowed_function_names=said.get("allowedFunctionNames")
+        mode=wanted.get("mode"), allowed_function_names=wanted.get("allowedFunctionNames")
     )
     config: ToolConfig = types.ToolConfig(function_calling_config=calling)
     return config

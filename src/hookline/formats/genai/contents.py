@@ -1,0 +1,90 @@
+"""The conversation as google-genai writes it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.errors import UnknownFormatError
+from hookline.formats.conversation import Turn
+from hookline.formats.genai import sdk
+from hookline.formats.genai.parts import (
+    field,
+    has_call,
+    has_field,
+    has_response,
+    is_content,
+    parts_of,
+    remove_text,
+    replace_text,
+    texts_of,
+    with_parts,
+)
+from hookline.formats.hook_format import Role, listed
+
+_EXPECTED = """a string, a Content, a Part, or their JSON, such as {"role": "user", "parts": [{"text": "hi"}]}"""
+
+
+class JsonContents:
+    """Contents of every form; new ones are made as JSON, which needs no SDK."""
+
+    def read(self, content: Any) -> Turn:
+        """The content as a turn."""
+        text = "".join(texts_of(content))
+        return Turn(content, _role_of(content), text, has_call(content), has_response(content))
+
+    def make(self, role: Role, text: str) -> Any:
+        """A new content with this text alone."""
+        return {"role": role, "parts": [{"text": text}]}
+
+    def with_text(self, content: Any, text: str) -> Any:
+        """The content with another text."""
+        return with_parts(content, replace_text(parts_of(content), text))
+
+    def without_text(self, content: Any) -> Any | None:
+        """The content without its text, or None if nothing is left of it."""
+        left = remove_text(parts_of(content))
+        return with_parts(content, left) if left else None
+
+
+class SdkContents(JsonContents):
+    """Contents of every form; new ones are made in the SDK's types."""
+
+    def make(self, role: Role, text: str) -> Any:
+        """A new content with this text alone."""
+        types = sdk.types()
+        return types.Content(role=role, parts=[types.Part(text=text)])
+
+
+def list_contents(contents: Any) -> list[Any]:
+    """The contents as a list, or UnknownFormatError for a shape in which hooks would miss a text."""
+    found = listed(contents)
+    for number, content in enumerate(found):
+        if not _is_known(content):
+            raise UnknownFormatError(f"contents[{number}]", _shape(content), _EXPECTED)
+    return found
+
+
+def _role_of(content: Any) -> Role:
+    """The role as hooks know it: a role that is neither the model's nor the system's is the user's."""
+    if not is_content(content):
+        return "model" if has_call(content) else "user"
+    role = field(content, "role")
+    return role if role in ("model", "system") else "user"
+
+
+def _is_known(content: Any) -> bool:
+    if isinstance(content, Mapping) and "role" in content and "parts" not in content:
+        return content.keys() <= {"role"}
+    return all(map(_is_part, parts_of(content)))
+
+
+def _is_part(part: Any) -> bool:
+    if isinstance(part, Mapping):
+        return isinstance(part.get("text", ""), str | None) and (not part or has_field(part))
+    # The SDK also accepts its uploaded files, and images.
+    return isinstance(part, str) or hasattr(part, "text") or type(part).__module__.startswith(("google.", "PIL."))
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
+    return f"of the type {type(value).__name__}"

@@ -1,0 +1,170 @@
+"""Model requests: the SDK's, and what hooks see and change of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
+from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
+from hookline.formats.genai import sdk
+from hookline.formats.genai.contents import JsonContents, SdkContents, list_contents
+from hookline.formats.genai.parts import field, has_call, is_content, parts_of, texts_of, with_fields, with_parts
+from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
+from hookline.formats.hook_format import (
+    listed,
+    message_text,
+    normalize_llm_request,
+    overlay_llm_request,
+    read_messages,
+    split_system,
+    whole_text,
+)
+
+_ATTRIBUTES = {
+    "temperature": "temperature",
+    "maxOutputTokens": "max_output_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop_sequences",
+    "candidateCount": "candidate_count",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+}
+_JSON, _SDK = JsonContents(), SdkContents()
+
+
+def is_sdk_request(value: Any) -> bool:
+    """True for a request in the SDK's form: it has `contents`, or no `messages` but a field that hooks don't know."""
+    if field(value, "contents") is not None:
+        return True
+    return (
+        isinstance(value, Mapping) and "messages" not in value and not value.keys() <= LLMRequest.__annotations__.keys()
+    )
+
+
+def to_hook_llm_request(params: Any) -> LLMRequest:
+    """What hooks see of a model request: its texts, its generation parameters and its tool configuration.
+
+    Raises UnknownFormatError for contents in which a text could be missed, such as those of another API.
+    """
+    config = field(params, "config") or field(params, "generation_config")
+    request: LLMRequest = {
+        "model": field(params, "model") or "",
+        "messages": read_messages_of(list_contents(field(params, "contents")), _JSON),
+        "config": _to_hook_config(config),
+    }
+    tool_config = to_hook_tool_config(field(config, "tool_config"))
+    if tool_config:
+        request["toolConfig"] = tool_config
+    return request
+
+
+def from_hook_llm_request(
+    hook_request: Mapping[str, Any], base: GenerateContentParameters | None = None
+) -> GenerateContentParameters:
+    """The SDK request that a hook asks for; whatever the hook left out, or could not see, is the base's.
+
+    Returns the base itself when the hook changes nothing. System messages become part of the base's system instruction.
+    """
+    given = base or GenerateContentParameters(model="", contents=[])
+    told = to_hook_llm_request(given)
+    wanted = _overlay(told, hook_request)
+    messages, instructions = wanted["messages"], list[str]()
+    if base is not None:
+        messages, instructions = split_system(messages, told["messages"])
+    is_replaced = message_text(hook_request.get("systemInstruction")) is not None
+    instruction = _instruct(field(given.config, "system_instruction"), instructions, is_replaced=is_replaced)
+    request = replace(
+        given,
+        model=wanted["model"],
+        contents=_rewrite(given.contents, told["messages"], messages, _SDK),
+        config=_apply_config(given.config, told, wanted, instruction),
+    )
+    unchanged = request.model == given.model and request.contents is given.contents and request.config is given.config
+    return given if unchanged else request
+
+
+def retell_llm_request(params: Any, hook_request: Mapping[str, Any]) -> LLMRequest:
+    """What the next hook of a chain is told: the request as `from_hook_llm_request` would send it; needs no SDK."""
+    told = to_hook_llm_request(params)
+    wanted = _overlay(told, hook_request)
+    messages, _ = split_system(wanted["messages"], told["messages"])
+    contents = _rewrite(field(params, "contents"), told["messages"], messages, _JSON)
+    return {**wanted, "messages": read_messages_of(listed(contents), _JSON)}
+
+
+def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
+    """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
+    *earlier, last = listed(params.contents) or [[]]
+    return replace(params, contents=[*earlier, *_with_note(last, whole_text(f"[System] {text}"))])
+
+
+def _overlay(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
+    wanted: Any = overlay_llm_request(told, hook_request)
+    dropped = read_messages(normalize_llm_request(hook_request).get("messages")) == []
+    if dropped and wanted["messages"] == told["messages"]:
+        # In hook form a request can't be without messages; here contents that hooks don't see may be left.
+        wanted["messages"] = []
+    request: LLMRequest = wanted
+    return request
+
+
+def _rewrite(contents: Any, told: list[LLMMessage], messages: list[LLMMessage], form: ContentFormat) -> Any:
+    if messages == told:
+        return contents
+    # A request without any content cannot be sent, so a hook that drops everything changes nothing.
+    return rewrite_contents(listed(contents), messages, form) or contents
+
+
+def _with_note(content: Any, note: str) -> list[Any]:
+    if isinstance(content, list | tuple):
+        return [[*content, note]]
+    if not is_content(content):
+        # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
+        return [content, _SDK.make("user", note) if has_call(content) else note]
+    if field(content, "role") not in ("user", None):
+        return [content, _SDK.make("user", note)]
+    return [_with_part(content, note)]
+
+
+def _with_part(content: Any, text: str) -> Any:
+    part = {"text": text} if isinstance(content, Mapping) else sdk.types().Part(text=text)
+    return with_parts(content, [*parts_of(content), part])
+
+
+def _apply_config(config: Any, told: LLMRequest, wanted: LLMRequest, instruction: Any) -> Any:
+    before, after = told["config"], wanted["config"]
+    changes: dict[str, Any] = {
+        attribute: after.get(name) for name, attribute in _ATTRIBUTES.items() if after.get(name) != before.get(name)
+    }
+    tools = field(config, "tool_config")
+    wanted_tools = apply_tool_config(tools, told.get("toolConfig", {}), wanted.get("toolConfig", {}))
+    if wanted_tools is not tools:
+        changes["tool_config"] = wanted_tools
+    if instruction is not field(config, "system_instruction"):
+        changes["system_instruction"] = instruction
+    if not changes:
+        return config
+    return sdk.types().GenerateContentConfig(**changes) if config is None else with_fields(config, **changes)
+
+
+def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
+    """The system instruction with these texts after it, or in its place; the same object when nothing changes."""
+    text = "\n\n".join(texts)
+    if not text:
+        return current
+    if current is None or is_replaced:
+        return current if current is not None and "".join(texts_of(current)) == text else text
+    if isinstance(current, str):
+        return f"{current}\n\n{text}"
+    return _with_part(current, f"\n\n{text}") if is_content(current) else [*listed(current), f"\n\n{text}"]
+
+
+def _to_hook_config(config: Any) -> LLMConfig:
+    seen: Any = {}
+    for name, attribute in _ATTRIBUTES.items():
+        value = field(config, attribute)
+        if value is not None:
+            seen[name] = list(value) if isinstance(value, list | tuple) else value
+    shown: LLMConfig = seen
+    return shown
