@@ -79,13 +79,17 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded:
-    """The agent has answered, or was stopped."""
+    """The agent has answered, or hooks ended the turn."""
 
     response: str
     stopped: bool
     stop_reason: str | None
     turns: int
     calls: tuple[ToolCall, ...]
+    blocked: bool = False
+    """True when a hook kept the model from being called; the turn ended there."""
+    reason: str | None = None
+    """Why the call was blocked."""
 
 
 AgentEvent = (

@@ -34,7 +34,11 @@ class ModelAnswer:
     allowed: frozenset[str] | None = None
     """The tools that the model may call; None when any."""
     note: str | None = None
-    """What a hook wants the model to be told with its next message."""
+    """A hook's message to the model, to be sent with the next message."""
+    blocked: bool = False
+    """True when a hook kept the model from being called."""
+    reason: str | None = None
+    """Why the call was blocked."""
     should_stop: bool = False
     stop_reason: str | None = None
 
@@ -49,7 +53,9 @@ async def call_model(
     if _has_tools(request):
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
-            return ModelAnswer(should_stop=True, stop_reason=selection.stop_reason)
+            reason = selection.stop_reason
+            note = selection.system_message
+            return ModelAnswer(blocked=True, reason=reason, note=note, should_stop=True, stop_reason=reason)
         request = _select(request, selection)
     before = await fire_before_model_hook(config, request)
     if before.blocked:
@@ -99,6 +105,9 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
     return ModelAnswer(
         response=response,
         shown="" if before.suppress_output else spoken_text(response),
+        note=before.system_message,
+        blocked=True,
+        reason=before.reason,
         should_stop=before.should_stop,
         stop_reason=before.stop_reason,
     )

@@ -35,6 +35,7 @@ def before_model(result: AggregatedHookResult, request: GenerateContentParameter
             blocked=True,
             reason=output.get_effective_reason(),
             synthetic_response=_try(output.get_synthetic_response, None, "a hook's response is not used"),
+            system_message=common.system_message,
             **_shared(common),
         )
     modified = _try(lambda: _modified_request(output, common, request), request, "a hook's changes are not used")

@@ -49,6 +49,8 @@ class BeforeModelHookResult:
     """What to use in place of the model's response, when blocked."""
     modified_request: GenerateContentParameters | None = None
     """The request to send in place of the original, or None to send that."""
+    system_message: str | None = None
+    """When blocked: to be passed on with the next message to the model."""
     should_stop: bool = False
     stop_reason: str | None = None
     suppress_output: bool = False

@@ -191,7 +191,7 @@ def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
     desk.hook("AfterTool", """echo '{"suppressOutput": true}'""", name="hide")
     here = desk.sit_down([calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")], words=("--yes",))
     here.say("run it")
-    here.expect("(a hook keeps the result from being shown)")
+    here.expect("(a hook hides this result)")
     here.expect("Done.")
     assert "token" not in here.shown
 

@@ -25,13 +25,12 @@ from hookline.agent.events import (
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.plain import plain
 from hookline.cli.report.text import one_line
-from hookline.cli.terminal.activity import AWAITED_EVENTS, Activity
+from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import shown_display
+from hookline.cli.terminal.decisions import Decisions, names, not_called, stopped
+from hookline.cli.terminal.output import display_lines, ending
 from hookline.contract.events import HookEventName
 from hookline.contract.text import visible
-
-MAX_LINES = 20
 
 _TICK_S = 0.1
 _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
@@ -53,25 +52,26 @@ class Terminal:
         self._live: Live | None = None
         self._is_paused = False
         self._streamed = ""
-        self._stopped_by: tuple[str, ...] = ()
+        self._decisions = Decisions()
 
     def listen(self, event: AgentEvent) -> None:
-        """Takes what the agent tells."""
+        """Takes an event of the agent."""
         self._activity.listen(event)
+        self._decisions.listen(event)
         match event:
             case ModelText():
                 self._show_model(event)
             case ToolCallChanged() if event.call.status in _SIGNS:
                 self._show_call(event.call)
-            case HooksFinished() if event.event in AWAITED_EVENTS:
+            case HooksFinished() if not event.should_stop:
                 self._show_decision(event)
             case HistoryCompressed():
                 before, after = event.before_tokens, event.after_tokens
                 self.say(f"The history was compressed from about {before} to about {after} tokens.", "dim")
             case Note():
                 self.say(event.text, "red" if event.is_error else "yellow")
-            case TurnEnded() if event.stopped and event.response != event.stop_reason:
-                self.show_stop(event.stop_reason)
+            case TurnEnded() if event.stopped and (line := ending(event, self._decisions)) is not None:
+                self.say(line, "bold yellow")
             case _:
                 pass
 
@@ -80,15 +80,14 @@ class Terminal:
         self.console.print(Text(visible(text), style=style))
 
     def show_stop(self, reason: str | None) -> None:
-        """Tells that a hook stopped the agent."""
-        who = _names(self._stopped_by)
-        self.say(f"Stopped by {who}: {reason}" if reason else f"Stopped by {who}.", "bold yellow")
+        """Says that hooks stopped the agent."""
+        self.say(stopped(reason, self._decisions.stopped_by), "bold yellow")
 
     @asynccontextmanager
     async def busy(self, default: str = "thinking") -> AsyncIterator[None]:
         """Shows what is waited for, until the work inside is done."""
         self._activity.begin(default)
-        self._stopped_by = ()
+        self._decisions = Decisions()
         ticker = asyncio.create_task(self._tick())
         try:
             yield
@@ -152,38 +151,23 @@ class Terminal:
         head = Text.assemble((sign if self._is_unicode else ascii_sign, style), " ", (visible(call.name), "bold"))
         subject = one_line(_subject(call.arguments))
         head.append(f" {subject}" if subject else "")
-        if call.status is CallStatus.IDLE:
-            # Why is said already, by the hook that blocked it.
-            head.append(" was not run", style="dim")
+        # The line before this one says which hook blocked the call, and why.
+        is_blocked = call.status is CallStatus.IDLE
+        head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
-        if call.status is CallStatus.IDLE:
-            return
-        if call.result is not None and call.result.suppress_display:
-            self._print_indented("(a hook keeps the result from being shown)")
-            return
-        lines = plain(shown_display(call)).splitlines()
-        if len(lines) > MAX_LINES:
-            lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]
-        if lines:
-            self._print_indented("\n".join(lines))
-
-    def _print_indented(self, text: str) -> None:
-        self.console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False))
+        if not is_blocked and (lines := display_lines(call)):
+            self.console.print(Padding(Text("\n".join(lines), style="dim"), (0, 0, 0, 2), expand=False))
 
     def _show_decision(self, event: HooksFinished) -> None:
-        who, about = _names(event.decided_by), event.subject or "the model call"
-        if event.should_stop:
-            self._stopped_by = event.decided_by
-        elif event.blocked and event.event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
-            self.say(f"{who} blocked {about}: {event.reason}", "dim")
-        elif event.blocked and event.event == HookEventName.AFTER_TOOL:
-            self.say(f"{who} objected to what {about} did: {event.reason}", "dim")
-        elif event.effect is not None and event.event == HookEventName.BEFORE_TOOL:
-            self.say(f"hooks changed what {about} is called with", "dim")
-
-
-def _names(hooks: tuple[str, ...]) -> str:
-    return " and ".join(hooks) or "a hook"
+        match event.event:
+            case HookEventName.BEFORE_MODEL if event.blocked:
+                self.say(not_called(event.reason, event.decided_by), "yellow")
+            case HookEventName.BEFORE_TOOL if event.blocked:
+                self.say(f"{names(event.decided_by)} blocked {event.subject}: {event.reason}", "dim")
+            case HookEventName.BEFORE_TOOL if event.effect is not None:
+                self.say(f"hooks changed the arguments of {event.subject}", "dim")
+            case _:
+                pass
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:

@@ -83,6 +83,7 @@ def make_session(
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past is not None else (),
+        notes=past.notes if past is not None else (),
     )
     return Session(agent=agent, config=config)
 
