@@ -424,7 +424,7 @@ def test_a_full_history_is_compressed(stage: Callable[..., Stage]) -> None:
     assert [len(request.contents) for request in here.model.requests] == [1, 3, 3]
     assert here.model.requests[1].config.tools is None
     opening = user("This is a summary of our conversation so far:\n\nWe talked.")
-    assert here.sent(2) == [opening, said("I have read the summary and go on from there."), user("second")]
+    assert here.sent(2) == [opening, said("I have read the summary and will continue from there."), user("second")]
     (told,) = [event for event in here.events if isinstance(event, HistoryCompressed)]
     assert (told.trigger, told.before_tokens >= 900, told.after_tokens < 200) == ("auto", True, True)
 

@@ -165,13 +165,13 @@ def recorded(tmp_path: Path, event: str) -> list[dict[str, Any]]:
         pytest.param(
             call("spy"),
             ["other"],
-            "spy was not run: it may not be called now. What may be called: other.",
+            "spy was not run: it may not be called now. Allowed tools: other.",
             id="not-allowed",
         ),
         pytest.param(
             call("spy"),
             [],
-            "spy was not run: it may not be called now. What may be called: no tool.",
+            "spy was not run: it may not be called now. Allowed tools: none.",
             id="none-allowed",
         ),
         pytest.param(
@@ -223,7 +223,7 @@ async def _gives_up(_arguments: Mapping[str, Any]) -> ToolResult:
     ("behaviour", "said"),
     [
         pytest.param(_fails, "spy failed: RuntimeError: out of order", id="exception"),
-        pytest.param(_gives_up, "spy was given up by itself.", id="cancels-itself"),
+        pytest.param(_gives_up, "spy cancelled itself.", id="cancels-itself"),
     ],
 )
 def test_a_tool_that_breaks(project: Path, tmp_path: Path, behaviour: Behaviour, said: str) -> None:

@@ -249,8 +249,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. What may be called: no tool.",
-            "display": "write_file was not run: it may not be called now. What may be called: no tool.",
+            "llmContent": "write_file was not run: it may not be called now. Allowed tools: none.",
+            "display": "write_file was not run: it may not be called now. Allowed tools: none.",
         },
     ),
     case(
@@ -264,8 +264,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. What may be called: read_file.",
-            "display": "write_file was not run: it may not be called now. What may be called: read_file.",
+            "llmContent": "write_file was not run: it may not be called now. Allowed tools: read_file.",
+            "display": "write_file was not run: it may not be called now. Allowed tools: read_file.",
         },
     ),
 ]

@@ -23,16 +23,16 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What came of one model call, with everything that hooks answered applied."""
+    """The result of one model call, with all hooks' answers applied."""
 
     response: "GenerateContentResponse | None" = None
-    """What to go on with; None when a hook ended it before there was anything."""
+    """The response to continue with; None when a BeforeToolSelection hook stopped the agent."""
     shown: str = ""
-    """The text that a person was shown, or is to be shown now."""
+    """The text that the user was shown, or has to be shown now."""
     was_streamed: bool = False
-    """True when the text was shown while it came."""
+    """True when the text was shown while it arrived."""
     allowed: frozenset[str] | None = None
-    """The tools that the model may call; None when any."""
+    """The tools that the model may call; None when it may call any."""
     note: str | None = None
     """A hook's message to the model, to be sent with the next message."""
     blocked: bool = False
@@ -46,9 +46,10 @@ class ModelAnswer:
 async def call_model(
     config: "Config", model: Model, request: GenerateContentParameters, *, show: Show = lambda _: None
 ) -> ModelAnswer:
-    """Makes one call, unless a hook blocks it; `show` gets the text as it comes, where no hook is to see it first.
+    """Makes one call, unless a hook blocks it.
 
-    ModelError when the model fails: AfterModel hooks are then not asked, because there is no complete response.
+    `show` gets the text as it arrives, unless an AfterModel hook must see it first.
+    Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
     """
     if _has_tools(request):
         selection = await fire_before_tool_selection_hook(config, request)
@@ -70,7 +71,7 @@ async def call_model(
                 show(text)
     response = collect(chunks)
     after = await fire_after_model_hook(config, request, response)
-    # What was shown cannot be taken back.
+    # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
     return ModelAnswer(
         response=after.response,
@@ -114,7 +115,7 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
 
 
 def _is_held(config: "Config") -> bool:
-    """True when the answer is shown only after AfterModel hooks have spoken."""
+    """True when the answer is shown only after AfterModel hooks have answered."""
     system = config.get_hook_system()
     if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
         return False

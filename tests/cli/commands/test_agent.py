@@ -332,7 +332,7 @@ def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch:
         pytest.param(["--prompt", " "], "the prompt is empty", id="empty-prompt"),
         pytest.param(["--prompt", "x", "--model", "gpt"], "--model gpt is not known", id="unknown-model"),
         pytest.param(["--prompt", "x", "--model", "replay:"], "--model replay: is not known", id="no-file"),
-        pytest.param(["--prompt", "x", "--model", "replay:/none"], "cannot read /none", id="missing-replay"),
+        pytest.param(["--prompt", "x", "--model", "replay:/none"], "can't read /none", id="missing-replay"),
         pytest.param(["--prompt", "x", "--session-id", "a/b"], "can't be a session id", id="bad-session-id"),
         pytest.param(["--prompt", "x", "--resume"], "there is no session of ", id="nothing-to-resume"),
         pytest.param(["--prompt", "x", "--resume", "s1", "--session-id", "s2"], "leave --session-id out", id="two-ids"),
@@ -359,7 +359,7 @@ def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
     assert done.returncode == 1
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["type"] == "error"
-    assert re.search(r"has 1 lines, and this is model call 2", last["message"])
+    assert re.search(r"has 1 line, but this is model call 2", last["message"])
     assert last["message"] in done.stderr
     assert [one["reason"] for one in bench.told()] == ["other"]
 

@@ -1,4 +1,4 @@
-"""What a person at a terminal is shown of the agent's work."""
+"""The terminal's view of the agent at work."""
 
 import asyncio
 import json
@@ -39,11 +39,11 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.CANCELLED: ("-", "-", "yellow"),
     CallStatus.IDLE: ("⊘", "/", "yellow"),
 }
-_TELLING_ARGUMENTS = ("file_path", "command", "pattern", "path")
+_MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
 class Terminal:
-    """Listens to the agent and prints what a person wants to see; while it works, a line says what is waited for."""
+    """Prints the agent's events; while the agent works, a status line says what it is waiting for."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, markup=False, emoji=False)
@@ -76,7 +76,7 @@ class Terminal:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """Prints a line of our own, or of a hook's."""
+        """Prints a line of hookline or of a hook."""
         self.console.print(Text(visible(text), style=style))
 
     def show_stop(self, reason: str | None) -> None:
@@ -85,7 +85,7 @@ class Terminal:
 
     @asynccontextmanager
     async def busy(self, default: str = "thinking") -> AsyncIterator[None]:
-        """Shows what is waited for, until the work inside is done."""
+        """Shows the status line until the work inside is done."""
         self._activity.begin(default)
         self._decisions = Decisions()
         ticker = asyncio.create_task(self._tick())
@@ -94,21 +94,21 @@ class Terminal:
         finally:
             ticker.cancel()
             self._hide()
-            # What came before a stream broke off is worth reading.
+            # If the stream was cut off, the text so far is still worth reading.
             self._print_streamed(self._streamed)
             self._streamed = ""
 
     def wait_for(self, what: str) -> None:
-        """Says this from now on, whatever else is running."""
+        """Shows this text in the status line from now on."""
         self._activity.begin(what)
 
     def pause(self) -> None:
-        """Leaves the line to somebody else, who asks the person something."""
+        """Hides the status line, for a question to the user."""
         self._is_paused = True
         self._hide()
 
     def resume(self) -> None:
-        """Takes the line back."""
+        """Shows the status line again."""
         self._is_paused = False
 
     async def _tick(self) -> None:
@@ -121,7 +121,7 @@ class Terminal:
             await asyncio.sleep(_TICK_S)
 
     def _show(self, text: str) -> None:
-        # Cut, not wrapped: what is drawn again must stay on one line.
+        # Cut, not wrapped: a status line that is redrawn must stay on one line.
         width = max(1, self.console.width - 3)
         line = Text(text if len(text) <= width else f"{text[: width - 1]}…", style="dim")
         if self._live is None:
@@ -171,8 +171,8 @@ class Terminal:
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about, as short as can be."""
-    for name in _TELLING_ARGUMENTS:
+    """The argument that tells most about a call, or all of them."""
+    for name in _MAIN_ARGUMENTS:
         if isinstance(value := arguments.get(name), str):
             return value
     return json.dumps(dict(arguments), ensure_ascii=False, default=str) if arguments else ""
