@@ -36,10 +36,10 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
         return failure(f"{shown(path, context)} {error}; it can't be read as text.")
     name, last = shown(path, context), skipped + excerpt.count
     if not excerpt.count:
-        said = (
+        message = (
             f"{name} is empty." if not skipped else f"{name} has no line {skipped + 1}: it has {excerpt.skipped} lines."
         )
-        return ToolResult(llm_content=said, return_display=said)
+        return ToolResult(llm_content=message, return_display=message)
     notes = []
     if skipped or excerpt.has_more:
         rest = f"; more follow: continue with offset {last}" if excerpt.has_more else ", the end of the file"
@@ -58,8 +58,8 @@ def _write_file(arguments: Arguments, context: ToolContext, _stop: threading.Eve
     except NotTextError as error:
         return failure(f"{shown(path, context)} {error}; nothing was written.")
     what = "Created" if is_new else "Overwrote"
-    said = f"{what} {shown(path, context)} with {_lines(_count_lines(content))}."
-    return ToolResult(llm_content=said, return_display=said)
+    message = f"{what} {shown(path, context)} with {_lines(_count_lines(content))}."
+    return ToolResult(llm_content=message, return_display=message)
 
 
 def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -81,8 +81,8 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     if old == new:
         return failure("old_string and new_string are the same, so nothing would change.")
     write_text(path, text.replace(old, new))
-    said = f"Replaced {found} occurrence{'s' if found > 1 else ''} in {name}."
-    return ToolResult(llm_content=said, return_display=said)
+    message = f"Replaced {found} occurrence{'s' if found > 1 else ''} in {name}."
+    return ToolResult(llm_content=message, return_display=message)
 
 
 def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:

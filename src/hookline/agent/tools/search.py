@@ -38,8 +38,8 @@ async def _glob(arguments: Arguments, context: ToolContext, *, seconds: float = 
         return answer
     root = locate(arguments.get("path") or ".", context)
     names = [shown(root / one["path"], context) for one in answer["found"]]
-    said = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
-    return ToolResult(llm_content="\n".join([said, *names]), return_display=said)
+    message = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
+    return ToolResult(llm_content="\n".join([message, *names]), return_display=message)
 
 
 async def _search(arguments: Arguments, context: ToolContext, *, seconds: float) -> ToolResult:
@@ -54,10 +54,10 @@ async def _search(arguments: Arguments, context: ToolContext, *, seconds: float)
             last = one["path"]
             lines.append(f"{shown(root / last, context)}:")
         lines.append(f"  {one['line']}: {printable(one['text'])}")
-    said = (
+    message = (
         f"Found {_count(len(answer['found']), 'line')} for {arguments['pattern']}{_stopped(answer, 'path or include')}."
     )
-    return ToolResult(llm_content="\n".join([said, *lines]), return_display=said)
+    return ToolResult(llm_content="\n".join([message, *lines]), return_display=message)
 
 
 async def _seek(

@@ -1,4 +1,4 @@
-"""Approval of tool calls outside the interactive mode: refuse, or ask on the terminal."""
+"""Approval of tool calls: how an answer is read, and who answers outside the interactive mode."""
 
 import asyncio
 import sys
@@ -12,6 +12,11 @@ _ANSWERS = {
     "a": Approval.ALLOW_ALWAYS,
     "always": Approval.ALLOW_ALWAYS,
 }
+
+
+def read_answer(text: str) -> Approval:
+    """The user's answer; anything but a clear yes refuses."""
+    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
 
 
 async def refuse(call: ToolCall, question: str) -> Approval:  # noqa: ARG001 - the answer does not depend on them
@@ -28,6 +33,6 @@ async def ask(call: ToolCall, question: str) -> Approval:
     # Not in a thread: reading in a thread can't be interrupted.
     loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
     try:
-        return _ANSWERS.get((await answer).strip().lower(), Approval.REFUSE)
+        return read_answer(await answer)
     finally:
         loop.remove_reader(sys.stdin)

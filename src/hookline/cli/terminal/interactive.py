@@ -17,9 +17,10 @@ from hookline.agent.model import Model
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
+from hookline.cli.terminal.approval import read_answer
 from hookline.cli.terminal.hook_tally import HookTally, hook_lines
 from hookline.cli.terminal.keyboard import Keyboard
-from hookline.cli.terminal.permission import question, read_answer, show_call
+from hookline.cli.terminal.permission import question, show_call
 from hookline.cli.terminal.screen import Terminal
 from hookline.cli.terminal.session import Session, make_session, open_model, past_session
 from hookline.cli.terminal.slash import COMMANDS, command_in, show_help, show_hooks, unknown

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
 from hookline.contract.text import visible
@@ -16,12 +15,6 @@ from hookline.contract.text import visible
 MAX_LINES = 40
 MAX_BYTES = 1024 * 1024
 
-_ANSWERS: Mapping[str, Approval] = {
-    "y": Approval.ALLOW_ONCE,
-    "yes": Approval.ALLOW_ONCE,
-    "a": Approval.ALLOW_ALWAYS,
-    "always": Approval.ALLOW_ALWAYS,
-}
 # Our own tools that need no preview: the question says everything.
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
@@ -30,11 +23,6 @@ _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
 def question(call: ToolCall) -> str:
     """The question; it repeats the tool's name, because other calls may have ended since the preview."""
     return f"Allow {visible(call.name)}? [y]es, [a]lways, [N]o: "
-
-
-def read_answer(text: str) -> Approval:
-    """The user's answer; anything but a clear yes refuses."""
-    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
 
 
 def show_call(console: Console, call: ToolCall, what: str, context: ToolContext) -> None:
