@@ -14,9 +14,9 @@ from typing import Any
 
 from hookline import Config
 from hookline.child.process import ChildJob, run_children
+from hookline.contract.answers import read_object
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator
@@ -104,7 +104,7 @@ def merging() -> float:
     )
     answer = {"decision": "allow", "systemMessage": "fine", "hookSpecificOutput": {"tool_input": {"a": 1}}}
     results = [
-        HookExecutionResult(hook=entry, event=entry.event, success=True, exit_code=0, output=DefaultHookOutput(answer))
+        HookExecutionResult(hook=entry, event=entry.event, success=True, exit_code=0, answer=read_object(answer))
         for _ in range(100)
     ]
     aggregator = HookAggregator()

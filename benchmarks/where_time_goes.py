@@ -16,15 +16,15 @@ from hookline.child.process import ChildJob, run_children
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
-from hookline.engine.decide import HookAggregator
-from hookline.engine.exit_codes import read_outcome
+from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.engine.run import HookRunner
+from hookline.engine.run import HookRunner, _read
 from hookline.formats.genai.translator import default_hook_translator
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger
+from hookline.settings.settings import decode_settings
 
 SHARES = {
     "starting processes (vfork until exec)": ("fork_exec",),
@@ -78,7 +78,7 @@ class InstantRunner(HookRunner):
         event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
     ) -> list[HookExecutionResult]:
         """The results of hooks that all ended the same."""
-        return [read_outcome(hook, self._outcome, b"", can_block=True) for hook in hooks]
+        return [_read(hook, self._outcome, b"") for hook in hooks]
 
 
 async def event_without_process(rounds: int, folder: str) -> float:
@@ -89,15 +89,14 @@ async def event_without_process(rounds: int, folder: str) -> float:
     )
     job = ChildJob(command='echo \'{"decision": "allow"}\'', stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=9e3)
     log = HookLogger([FileSink(Path(folder) / "hooks.jsonl")])
-    registry = HookRegistry(config.get_layers, log)
+    registry = HookRegistry(lambda: decode_settings(config.get_layers()), log)
     registry.initialize()
     handler = HookEventHandler(
         facts=config,
-        planner=HookPlanner(registry, distrust=lambda _: None, on_plan=lambda _: None),
+        planner=HookPlanner(registry.get_hooks_for_event),
         runner=InstantRunner((await run_children([job]))[0]),
-        aggregator=HookAggregator(),
         translator=default_hook_translator,
-        log=log,
+        event_log=EventLog(log, config.get_session_id),
     )
     begin = time.perf_counter()
     for _ in range(rounds):

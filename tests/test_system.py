@@ -230,7 +230,7 @@ def test_secrets_are_kept_out_of_the_log_file(project: Path, tmp_path: Path) -> 
 
 @pytest.mark.req("DELTA-HEVT-004")
 def test_disposing_leaves_no_subscription(project: Path) -> None:
-    """Each system serves the bus from `initialize()` to `dispose()`, once; to dispose of it twice is no error."""
+    """Each system serves the bus until `dispose()`, once, also before `initialize()`; a second `dispose()` is no error."""
     bus = InProcessBus()
     first, second = (Config(project, settings=settings(), message_bus=bus).get_hook_system() for _ in range(2))
     assert first is not None
@@ -242,7 +242,7 @@ def test_disposing_leaves_no_subscription(project: Path) -> None:
     for dispose in (first.dispose, first.dispose, second.dispose):
         dispose()
         counts.append(bus.subscriber_count(MessageBusType.HOOK_EXECUTION_REQUEST))
-    assert counts == [0, 1, 1, 2, 1, 1, 0]
+    assert counts == [2, 2, 2, 2, 1, 1, 0]
 
 
 def test_disposing_of_an_unused_system(project: Path) -> None:
@@ -254,7 +254,7 @@ def test_disposing_of_an_unused_system(project: Path) -> None:
 
 @pytest.mark.req("DELTA-HEVT-004")
 def test_a_failed_initialization_leaves_no_subscription(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often it fails, nothing of a system that could not be initialized serves the bus."""
+    """However often it fails, the subscriptions do not add up, and `dispose()` ends the one that waits."""
 
     def fail(_layers: object) -> None:
         raise OSError("unreadable")
@@ -266,8 +266,34 @@ def test_a_failed_initialization_leaves_no_subscription(project: Path, monkeypat
     for _ in range(2):
         with pytest.raises(OSError, match="unreadable"):
             asyncio.run(system.initialize())
-    assert bus.subscriber_count(MessageBusType.HOOK_EXECUTION_REQUEST) == 0
     assert not system.get_status().initialized
+    assert bus.subscriber_count(MessageBusType.HOOK_EXECUTION_REQUEST) == 1
+    system.dispose()
+    assert bus.subscriber_count(MessageBusType.HOOK_EXECUTION_REQUEST) == 0
+
+
+@pytest.mark.req("DELTA-HSYS-001", "DELTA-HEVT-001")
+def test_a_request_before_the_first_event_is_served(project: Path) -> None:
+    """A system that was not used yet is initialized by the first request, and answers it once."""
+    bus = InProcessBus()
+    responses: list[Any] = []
+
+    async def note(message: Any) -> None:
+        responses.append((message["correlationId"], message["output"]["finalOutput"]["systemMessage"]))
+
+    bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, note)
+    config = Config(project, settings=settings("echo ran"), message_bus=bus)
+    system = config.get_hook_system()
+    assert system is not None
+    request = {
+        "type": "hook-execution-request",
+        "eventName": "BeforeTool",
+        "input": {"tool_name": "ls", "tool_input": {}},
+    }
+    for number in (1, 2):
+        asyncio.run(bus.publish({**request, "correlationId": number}))
+    assert responses == [(1, "ran"), (2, "ran")]
+    system.dispose()
 
 
 @pytest.fixture
@@ -295,7 +321,7 @@ def test_hooks_of_a_project_wait_for_trust(
     assert results == [AggregatedHookResult(success=True)] * 3
     reason = "untrusted: hooks of a project need trust; look at it and run: hookline trust"
     assert capsys.readouterr().err == f"hookline: BeforeTool hook {guest} is not run: {reason}\n"
-    assert {(record.level, record.message) for record in memory.records} == {
+    assert {(record.level, record.message) for record in memory.records if record.fields["kind"] == "skip"} == {
         (LogLevel.WARN, f"BeforeTool: {guest} is not run: {reason}")
     }
     trust(system, project, tmp_path)

@@ -66,7 +66,7 @@ def test_nothing_said_is_nothing_to_cut() -> None:
 def test_the_summary_takes_the_place_of_the_beginning() -> None:
     """The model reads the summary as told by the user; user and model go on taking turns."""
     opening = {"role": "user", "parts": [{"text": "This is a summary of our conversation so far:\n\nAll."}]}
-    answer = {"role": "model", "parts": [{"text": "I have read the summary and go on from there."}]}
+    answer = {"role": "model", "parts": [{"text": "I have read the summary and will continue from there."}]}
     prompt, reply = exchange(3)
     assert [to_json(one) for one in compressed("All.", [prompt])] == [opening, answer, to_json(prompt)]
     assert [to_json(one) for one in compressed("All.", [reply])] == [opening, to_json(reply)]

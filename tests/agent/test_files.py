@@ -42,12 +42,12 @@ def test_reading_gives_the_text(context: ToolContext) -> None:
 @pytest.mark.parametrize(
     ("arguments", "content"),
     [
-        pytest.param({"offset": 1, "limit": 1}, "[Lines 2 to 2 of a.txt; more follow: read on with offset 2.]\ntwo\n"),
+        pytest.param({"offset": 1, "limit": 1}, "[Lines 2 to 2 of a.txt; more follow: continue with offset 2.]\ntwo\n"),
         pytest.param({"offset": 2}, "[Lines 3 to 3 of a.txt, the end of the file.]\nthree"),
         pytest.param({"limit": 3}, "one\ntwo\nthree"),
         pytest.param({"offset": 3}, "a.txt has no line 4: it has 3 lines."),
         pytest.param(
-            {"offset": 1.0, "limit": 1.0}, "[Lines 2 to 2 of a.txt; more follow: read on with offset 2.]\ntwo\n"
+            {"offset": 1.0, "limit": 1.0}, "[Lines 2 to 2 of a.txt; more follow: continue with offset 2.]\ntwo\n"
         ),
         pytest.param({"offset": None, "limit": None}, "one\ntwo\nthree"),
     ],
@@ -70,14 +70,14 @@ def test_reading_a_very_long_line_keeps_its_beginning(context: ToolContext) -> N
         file.write(b"x" * 10_000)
         file.write(b"\nsecond\n")
     content = do(READ_FILE, context, file_path="wide.txt").llm_content
-    assert content == f"[Lines that are very long were cut.]\n{'x' * 4000}...\nsecond\n"
+    assert content == f"[Very long lines were cut.]\n{'x' * 4000}...\nsecond\n"
 
 
 def test_reading_a_long_file_comes_in_pieces(context: ToolContext) -> None:
     """At most so many lines at once; the next piece begins where the last one ended."""
     (context.project / "long.txt").write_text("".join(f"{number}\n" for number in range(2500)))
     first = do(READ_FILE, context, file_path="long.txt").llm_content
-    assert first.startswith("[Lines 1 to 2000 of long.txt; more follow: read on with offset 2000.]\n0\n1\n")
+    assert first.startswith("[Lines 1 to 2000 of long.txt; more follow: continue with offset 2000.]\n0\n1\n")
     rest = do(READ_FILE, context, file_path="long.txt", offset=2000).llm_content
     assert rest.startswith("[Lines 2001 to 2500 of long.txt, the end of the file.]\n2000\n")
 
@@ -214,20 +214,20 @@ def test_replacing(context: ToolContext, arguments: dict[str, Any], after: str) 
     [
         pytest.param(
             {"old_string": "a", "new_string": "x"},
-            "old_string occurs 2 times in a.txt, not 1; nothing was replaced. Give more of the text around the place "
-            "that is meant, or expected_replacements: 2 to replace them all.",
+            "old_string occurs 2 times in a.txt, not 1; nothing was replaced. Give more of the text around the right "
+            "place, or expected_replacements: 2 to replace them all.",
             id="too-often",
         ),
         pytest.param(
             {"old_string": "b", "new_string": "x", "expected_replacements": 3},
-            "old_string occurs 1 times in a.txt, not 3; nothing was replaced. Give more of the text around the place "
-            "that is meant, or expected_replacements: 1 to replace them all.",
+            "old_string occurs once in a.txt, not 3; nothing was replaced. Give more of the text around the right "
+            "place, or expected_replacements: 1 to replace them all.",
             id="too-seldom",
         ),
         pytest.param(
             {"old_string": "a  b", "new_string": "x"},
-            "old_string does not occur in a.txt; nothing was replaced. Something like it is there with other spaces "
-            "or line breaks: read the file and copy it exactly.",
+            "old_string does not occur in a.txt; nothing was replaced. The same text with other spaces "
+            "or line breaks is there: read the file and copy it exactly.",
             id="other-spaces",
         ),
         pytest.param(
@@ -253,7 +253,7 @@ def test_replacing_in_a_missing_file(context: ToolContext) -> None:
     """The model is told which tool makes files."""
     error = do(REPLACE, context, file_path="no.txt", old_string="a", new_string="b").error
     assert error is not None
-    assert error.endswith("To make a new file, use write_file.")
+    assert error.endswith("To create a file, use write_file.")
 
 
 def test_replacing_keeps_line_endings(context: ToolContext) -> None:

@@ -15,7 +15,7 @@ from hookline.agent.events import AgentEvent, HistoryCompressed, ModelText, Note
 from hookline.agent.loop import Agent
 from hookline.agent.tool import CallStatus
 from hookline.agent.toolbox import ToolBox, default_toolbox
-from hookline.agent.transcript import Transcript, read_history, transcript_path
+from hookline.agent.transcript import Transcript, read_session, transcript_path
 from hookline.config import Config
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.errors import ModelError, TurnLimitError
@@ -224,7 +224,7 @@ def test_half_a_character_is_harmless(event: str, stage: Callable[..., Stage]) -
     here = stage([WRITE], [says("ok")], hooks={event: f"cat > /dev/null; {note}"})
     assert here.run("g\ud800o").response == "ok"
     assert "a\ufffdz" in json.dumps(here.sent(1), ensure_ascii=False)
-    assert read_history(here.path) == list(here.agent.history)
+    assert read_session(here.path).history == list(here.agent.history)
 
 
 @pytest.mark.req("HOOK-037", "HOOK-202")
@@ -232,8 +232,41 @@ def test_an_empty_response_ends_the_turn(stage: Callable[..., Stage]) -> None:
     """A blocked call without a response ends the turn without a word, and leaves nothing empty in the history."""
     here = stage(hooks={"BeforeModel": answers_with({"decision": "block", "reason": "no"})})
     ended = here.run("go")
-    assert (ended.response, ended.stopped, ended.turns) == ("", False, 1)
+    assert (ended.response, ended.blocked, ended.reason, ended.stopped, ended.turns) == ("", True, "no", False, 1)
     assert here.history() == [user("go")]
+
+
+@pytest.mark.req("HOOK-159")
+@pytest.mark.parametrize(
+    ("event", "answer"),
+    [
+        ("BeforeModel", {"decision": "block"}),
+        ("BeforeModel", {"continue": False}),
+        ("BeforeToolSelection", {"continue": False}),
+    ],
+)
+def test_a_note_beside_a_block_or_a_stop_is_sent_with_the_next_message(
+    event: str, answer: dict[str, Any], stage: Callable[..., Stage]
+) -> None:
+    """The call it was meant for is not made, so the model reads it once, in the next message of the session."""
+    script = f"test -e seen && exit 0; touch seen; {answers_with({**answer, 'systemMessage': 'Careful.'})}"
+    here = stage([says("two")], [says("three")], hooks={event: script})
+    here.run("first", "second", "third")
+    assert here.sent(0) == [user("first"), user("second", "[System] Careful.")]
+    assert here.sent(1)[-1] == user("third")
+
+
+@pytest.mark.req("HOOK-159")
+def test_a_note_that_was_not_sent_is_resumed(stage: Callable[..., Stage]) -> None:
+    """A session that ended before the next message sends the note when it is resumed, and then no more."""
+    blocking = answers_with({"decision": "block", "systemMessage": "Careful."})
+    stage(hooks={"BeforeModel": blocking}).run("first")
+    past = read_session(transcript_path("s1"))
+    assert past.notes == ["Careful."]
+    again = stage([says("two")], history=past.history, notes=past.notes)
+    again.run("second")
+    assert again.sent(0) == [user("first"), user("second", "[System] Careful.")]
+    assert read_session(again.path).notes == []
 
 
 @pytest.mark.parametrize(
@@ -391,7 +424,7 @@ def test_a_full_history_is_compressed(stage: Callable[..., Stage]) -> None:
     assert [len(request.contents) for request in here.model.requests] == [1, 3, 3]
     assert here.model.requests[1].config.tools is None
     opening = user("This is a summary of our conversation so far:\n\nWe talked.")
-    assert here.sent(2) == [opening, said("I have read the summary and go on from there."), user("second")]
+    assert here.sent(2) == [opening, said("I have read the summary and will continue from there."), user("second")]
     (told,) = [event for event in here.events if isinstance(event, HistoryCompressed)]
     assert (told.trigger, told.before_tokens >= 900, told.after_tokens < 200) == ("auto", True, True)
 
@@ -412,16 +445,26 @@ def test_compression_keeps_calls_with_their_responses(prompts: list[str], stage:
     assert len(history) < 6 * len(prompts)
 
 
-@pytest.mark.parametrize("hooks", [{"BeforeModel": answers_with({"decision": "block"})}, {}], ids=["blocked", "empty"])
-def test_without_a_summary_the_history_stays(hooks: Hooks, stage: Callable[..., Stage]) -> None:
-    """A summary that a hook blocks, or that is empty, costs nothing but a note."""
+@pytest.mark.parametrize(
+    ("hooks", "why"),
+    [
+        pytest.param(
+            {"BeforeModel": answers_with({"decision": "block", "reason": "Too late."})},
+            "the model was not called: Too late.",
+            id="blocked",
+        ),
+        pytest.param({}, "the model wrote no summary.", id="empty"),
+    ],
+)
+def test_without_a_summary_the_history_stays(hooks: Hooks, why: str, stage: Callable[..., Stage]) -> None:
+    """When a hook blocks the summary, or it is empty, the history stays as it is and a note says why."""
     here = stage([says("one")], [says("")])
     here.run("first")
     before = here.history()
     again = stage([says("")], hooks=hooks, history=here.agent.history)
     asyncio.run(again.agent.compress())
     assert again.history() == before
-    assert again.events[-1] == Note(text="The history was not compressed: there is no summary of it.")
+    assert again.events[-1] == Note(text=f"The history was not compressed: {why}")
 
 
 def test_a_stop_while_compressing_stops_the_agent(stage: Callable[..., Stage]) -> None:
@@ -468,7 +511,7 @@ def test_a_session_can_be_gone_on_with(stage: Callable[..., Stage]) -> None:
     """The conversation is read back from the transcript as it stood."""
     here = stage([WRITE], [says("Done.")])
     here.run("go")
-    assert [to_json(content) for content in read_history(here.path)] == here.history()
+    assert [to_json(content) for content in read_session(here.path).history] == here.history()
     kinds = [record["type"] for record in here.recorded()]
     assert kinds == ["session", "user", "model", "tool", "tool_results", "model", "end"]
 

@@ -260,9 +260,9 @@ def test_a_server_that_dies(project: Path, rough: Path) -> None:
     session = session_of(project, {"frail": rough_server(rough, "dies")})
     first, second = session.call(call("mcp__frail__odd_name_", 1), call("mcp__frail__odd_name_", 2))
     assert first.result is not None
-    assert first.result.error == "The MCP server frail ended while odd name! ran."
+    assert first.result.error == "The MCP server frail ended while odd name! was running."
     assert second.result is not None
-    assert second.result.error == "The MCP server frail is gone, so odd name! was not run."
+    assert second.result.error == "The MCP server frail has ended, so odd name! was not run."
     assert session.toolbox.names() == ()
     assert session.notes()[1:] == ["The MCP server frail has ended."]
 
@@ -272,7 +272,7 @@ def test_a_call_that_hangs(project: Path, rough: Path) -> None:
     session = session_of(project, {"slow": rough_server(rough, "hangs", timeout=300)})
     (done,) = session.call(call("mcp__slow__odd_name_"))
     assert done.result is not None
-    assert done.result.error == "odd name! did not answer within 0.3 seconds; whether it had an effect is not known."
+    assert done.result.error == "odd name! did not answer within 0.3 seconds; it may or may not have had an effect."
     assert session.toolbox.names() == ("mcp__slow__odd_name_",)
 
 
@@ -321,7 +321,7 @@ def test_a_project_cannot_start_programs(tmp_path: Path, project: Path) -> None:
     assert servers == [McpServer(name="both", command="mine", args=("-x",), cwd="sub")]
     assert servers[0].described() == {"server_name": "both", "command": "mine", "args": ["-x"], "cwd": "sub"}
     assert [note.partition("mcpServers.")[2] for note in notes] == [
-        f"{name} is ignored: a project's own file can't have programs started; copy the entry to your user settings "
+        f"{name} is ignored: a project's own file can't start programs; copy the entry to your user settings "
         "if you trust it, or name the file with --settings"
         for name in ("evil", "both")
     ]

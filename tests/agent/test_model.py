@@ -184,8 +184,8 @@ def test_a_bad_request_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_broken_stream_is_an_error_and_not_retried(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a chunk has arrived, a stream that breaks is an error, and the request is not made a second time."""
     message, server = fail([reply], monkeypatch)
-    assert message.startswith("the answer of gemini-test broke off: ")
-    assert message.endswith("; what came before it is not used")
+    assert message.startswith("the answer of gemini-test was cut off: ")
+    assert message.endswith("; the part that arrived is not used")
     assert len(server.paths) == 1
 
 

@@ -201,7 +201,7 @@ def test_a_block_without_a_response_is_an_empty_one(stage: Callable[..., Stage])
     assert to_json(answer.response) == {
         "candidates": [{"content": {"parts": [], "role": "model"}, "finishReason": "STOP", "index": 0}]
     }
-    assert (answer.shown, answer.should_stop) == ("", False)
+    assert (answer.shown, answer.should_stop, answer.blocked, answer.reason) == ("", False, True, "no")
 
 
 @pytest.mark.req("HOOK-038", "HOOK-039", "HOOK-139", "HOOK-141")

@@ -73,7 +73,7 @@ def test_no_line_left_is_an_error(tmp_path: Path) -> None:
     ask(model)
     with pytest.raises(ModelError) as caught:
         ask(model)
-    assert str(caught.value) == (f"{path} has 1 lines, and this is model call 2; add a line with the response to it")
+    assert str(caught.value) == (f"{path} has 1 line, but this is model call 2; add a line with its response")
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_a_bad_line_is_an_error_with_its_place(bad: Any, said: str, tmp_path: Pa
 def test_a_bad_chunk_is_an_error_with_its_place(tmp_path: Path) -> None:
     """A chunk that is no response is told with file, line and number."""
     path = recording(tmp_path, line(says("Hello", finish=None), {"candidates": 3}))
-    with pytest.raises(ModelError, match=r"replay\.jsonl:1: chunk 2 is no response of Gemini: "):
+    with pytest.raises(ModelError, match=r"replay\.jsonl:1: chunk 2 is not a Gemini response: "):
         ask(ReplayModel(path, project_dir="/p"))
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """A file that cannot be read is told by name."""
-    with pytest.raises(ModelError, match=r"cannot read .*nowhere: No such file or directory"):
+    with pytest.raises(ModelError, match=r"can't read .*nowhere: No such file or directory"):
         ReplayModel(tmp_path / "nowhere", project_dir="/p")
 
 
@@ -138,5 +138,5 @@ def test_closing_the_recorder_closes_the_model(tmp_path: Path) -> None:
 
 def test_a_recording_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """Where no file can be made, that is said before the first call."""
-    with pytest.raises(ModelError, match=r"cannot record to .*: No such file or directory"):
+    with pytest.raises(ModelError, match=r"can't record to .*: No such file or directory"):
         Recorder(ScriptedModel([]), tmp_path / "no" / "r", project_dir="/one")

@@ -165,13 +165,13 @@ def recorded(tmp_path: Path, event: str) -> list[dict[str, Any]]:
         pytest.param(
             call("spy"),
             ["other"],
-            "spy was not run: it may not be called now. What may be called: other.",
+            "spy was not run: it may not be called now. Allowed tools: other.",
             id="not-allowed",
         ),
         pytest.param(
             call("spy"),
             [],
-            "spy was not run: it may not be called now. What may be called: no tool.",
+            "spy was not run: it may not be called now. Allowed tools: none.",
             id="none-allowed",
         ),
         pytest.param(
@@ -223,7 +223,7 @@ async def _gives_up(_arguments: Mapping[str, Any]) -> ToolResult:
     ("behaviour", "said"),
     [
         pytest.param(_fails, "spy failed: RuntimeError: out of order", id="exception"),
-        pytest.param(_gives_up, "spy was given up by itself.", id="cancels-itself"),
+        pytest.param(_gives_up, "spy cancelled itself.", id="cancels-itself"),
     ],
 )
 def test_a_tool_that_breaks(project: Path, tmp_path: Path, behaviour: Behaviour, said: str) -> None:
@@ -453,6 +453,29 @@ def test_hooks_know_one_name_for_a_file(project: Path, tmp_path: Path) -> None:
     assert finished.arguments == {"file_path": "b.txt", "content": "x"}
     assert recorded(tmp_path, "AfterTool")[0]["tool_input"] == {"file_path": "b.txt", "content": "x"}
     assert [path.name for path in project.iterdir()] == ["b.txt"]
+
+
+def test_after_tool_hooks_see_the_arguments_of_the_call(project: Path, tmp_path: Path) -> None:
+    """A tool that changes its arguments while it runs does not change what AfterTool hooks are told."""
+
+    async def mutate(arguments: Mapping[str, Any]) -> ToolResult:
+        assert isinstance(arguments, dict)
+        arguments["what"].append("more")
+        return ToolResult(llm_content="done")
+
+    spy = Spy(behaviour=mutate, parameters={"type": "object"})
+    bench = Bench(project, ToolBox([spy]), {**rewriting(file="b"), **recording(tmp_path, "AfterTool")})
+    bench.run(call("spy", what=["it"]))
+    assert recorded(tmp_path, "AfterTool")[0]["tool_input"] == {"what": ["it"], "file": "b"}
+
+
+def test_a_note_beside_an_invalid_rewrite_reaches_the_model(project: Path) -> None:
+    """The call fails with what is wrong, and the hook's systemMessage follows."""
+    answer = {"systemMessage": "mind this", "hookSpecificOutput": {"tool_input": {"what": 7}}}
+    bench = Bench(project, ToolBox([Spy()]), on("BeforeTool", answering(answer)))
+    (finished,) = bench.run(call("spy", what="it"))
+    assert finished.result is not None
+    assert finished.result.llm_content.endswith("spy takes what (optional).\n\n[System] mind this")
 
 
 def test_rewritten_arguments_are_checked(project: Path) -> None:

@@ -174,7 +174,7 @@ def test_search_skips_what_is_not_text(context: ToolContext) -> None:
             SEARCH_FILE_CONTENT,
             {"pattern": "f("},
             "pattern can't be used: missing ), unterminated subpattern at position 1. "
-            "Mend it; a literal ( or [ is written \\( or \\[.",
+            "Fix it; write a literal ( or [ as \\( or \\[.",
             id="bad-expression",
         ),
         pytest.param(SEARCH_FILE_CONTENT, {"pattern": "a", "path": "no"}, "There is no no.", id="missing"),

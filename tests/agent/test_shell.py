@@ -83,7 +83,7 @@ def test_much_output_is_cut_in_the_middle(context: ToolContext) -> None:
 def test_endless_output_is_bounded(context: ToolContext) -> None:
     """What is past the bound is read and dropped, so the command can end."""
     content = do(context, "head -c 30000000 /dev/zero | tr '\\0' x").llm_content
-    assert "[The output was longer than is kept; the rest is lost. Write it to a file, or filter it.]" in content
+    assert "[The output was too long, and its end is lost. Write it to a file, or filter it.]" in content
     assert content.endswith("Exit code: 0")
     assert len(content) < HEAD_CHARS + TAIL_CHARS + 300
 

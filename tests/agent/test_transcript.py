@@ -7,7 +7,7 @@ import pytest
 
 from hookline.agent.contents import answer_calls, content_from_json, to_json, tool_answer, user_content
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.agent.transcript import Transcript, find_session, read_history, transcript_path
+from hookline.agent.transcript import Transcript, find_session, read_session, transcript_path
 from hookline.errors import UsageError
 from hookline.triggers.results import ToolResult
 
@@ -70,7 +70,7 @@ def test_signatures_survive() -> None:
     signed = content_from_json({"role": "model", "parts": [{"text": "", "thoughtSignature": "AQIDBA=="}]})
     transcript = begin("s1")
     transcript.message("model", signed)
-    assert read_history(transcript.path) == [signed]
+    assert read_session(transcript.path).history == [signed]
 
 
 def test_a_compression_replaces_what_was_before() -> None:
@@ -79,7 +79,7 @@ def test_a_compression_replaces_what_was_before() -> None:
     transcript.message("user", user_content(["long"]))
     transcript.compression(trigger="manual", history=[user_content(["short"])])
     transcript.message("user", user_content(["next"]))
-    assert read_history(transcript.path) == [user_content(["short"]), user_content(["next"])]
+    assert read_session(transcript.path).history == [user_content(["short"]), user_content(["next"])]
 
 
 def test_going_on_keeps_the_history_and_starting_anew_does_not() -> None:
@@ -87,9 +87,9 @@ def test_going_on_keeps_the_history_and_starting_anew_does_not() -> None:
     transcript = begin("s1")
     transcript.message("user", user_content(["one"]))
     begin("s1", source="resume").message("user", user_content(["two"]))
-    assert read_history(transcript.path) == [user_content(["one"]), user_content(["two"])]
+    assert read_session(transcript.path).history == [user_content(["one"]), user_content(["two"])]
     begin("s1").message("user", user_content(["three"]))
-    assert read_history(transcript.path) == [user_content(["three"])]
+    assert read_session(transcript.path).history == [user_content(["three"])]
 
 
 def test_half_a_last_line_is_forgiven() -> None:
@@ -98,7 +98,7 @@ def test_half_a_last_line_is_forgiven() -> None:
     transcript.message("user", user_content(["one"]))
     with transcript.path.open("a") as file:
         file.write('{"type":"user","cont')
-    assert read_history(transcript.path) == [user_content(["one"])]
+    assert read_session(transcript.path).history == [user_content(["one"])]
 
 
 def test_calls_without_results_are_left_out() -> None:
@@ -106,7 +106,7 @@ def test_calls_without_results_are_left_out() -> None:
     transcript = begin("s1")
     transcript.message("user", user_content(["one"]))
     transcript.message("model", CALL)
-    assert read_history(transcript.path) == [user_content(["one"])]
+    assert read_session(transcript.path).history == [user_content(["one"])]
 
 
 def test_a_broken_line_in_the_middle_is_told() -> None:
@@ -115,7 +115,7 @@ def test_a_broken_line_in_the_middle_is_told() -> None:
     with transcript.path.open("a") as file:
         file.write("oops\n")
     with pytest.raises(UsageError, match=r"s1\.jsonl:2 is not JSON"):
-        read_history(transcript.path)
+        read_session(transcript.path)
 
 
 @pytest.mark.parametrize("line", ['{"type":"user"}', '{"type":"user","content":{"parts":3}}', '{"type":"compression"}'])
@@ -124,8 +124,8 @@ def test_a_line_that_is_no_message_is_told(line: str) -> None:
     transcript = begin("s1")
     with transcript.path.open("a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(UsageError, match=r"s1\.jsonl:2 is no message"):
-        read_history(transcript.path)
+    with pytest.raises(UsageError, match=r"s1\.jsonl:2 is not a message"):
+        read_session(transcript.path)
 
 
 def test_a_broken_record_of_another_project_is_not_in_the_way() -> None:
@@ -162,7 +162,7 @@ def test_no_session_is_an_error(session_id: str | None, said: str) -> None:
 @pytest.mark.parametrize("session_id", ["../../etc/passwd", "", "a/b", ".hidden", "x" * 200, "a\0b"])
 def test_an_id_is_a_plain_name(session_id: str) -> None:
     """An id that would lead elsewhere is refused."""
-    with pytest.raises(UsageError, match="cannot be a session's id"):
+    with pytest.raises(UsageError, match="can't be a session id"):
         transcript_path(session_id)
 
 

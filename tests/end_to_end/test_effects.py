@@ -33,6 +33,8 @@ BASELINE: dict[str, Any] = {
     "llmContent": WRITTEN,
     "display": WRITTEN,
     "response": "Done.",
+    "blocked": False,
+    "reason": None,
     "stopped": False,
     "stopReason": None,
     "messages": [[USER], [USER, WRITING]],
@@ -94,7 +96,7 @@ class Scene:
             "exit": done.returncode,
             "file": file.read_text() if file.exists() else None,
             **{key: call.get(key) for key in ("input", "status", "llmContent", "display")},
-            **{key: result[key] for key in ("response", "stopped", "stopReason")},
+            **{key: result[key] for key in ("response", "blocked", "reason", "stopped", "stopReason")},
             "messages": [told["llm_request"]["messages"] for told in _lines(self._spy)],
             "history": _texts(Path(result["transcriptPath"])),
         }
@@ -141,6 +143,8 @@ def test_without_effects_the_baseline_holds(scene: Scene) -> None:
 
 BLOCK = {"decision": "block", "reason": "Not here."}
 STOP = {"continue": False, "stopReason": "Enough."}
+STOPPED: dict[str, Any] = {"stopped": True, "stopReason": "Enough."}
+NOT_CALLED: dict[str, Any] = {**STOPPED, "blocked": True, "reason": "Enough."}
 SILENT = {"response": "", "messages": [], "history": ["go"]}
 REWRITE = specific(tool_input={"content": "ho\n"})
 ONLY_FIRST = {"messages": [[USER]], "history": ["go", "Writing."]}
@@ -207,7 +211,7 @@ EFFECTS = [
         "HOOK-134",
         llmContent=f"{WRITTEN}\n\nMore.",
     ),
-    case("AfterTool", {"suppressOutput": True}, "suppressed-display", "HOOK-134", display=""),
+    case("AfterTool", {"suppressOutput": True}, "suppressed-display", "HOOK-134", display="", llmContent=None),
     case(
         "BeforeModel",
         {**BLOCK, **specific(llm_response=OTHER_TEXT)},
@@ -215,9 +219,22 @@ EFFECTS = [
         "HOOK-036",
         "HOOK-138",
         "HOOK-174",
+        blocked=True,
+        reason="Not here.",
         **{**NOT_RUN, "response": "Something else.", "messages": [], "history": ["go", "Something else."]},
     ),
-    case("BeforeModel", BLOCK, "block-without-a-response", "HOOK-037", "HOOK-174", "HOOK-202", **NOT_RUN, **SILENT),
+    case(
+        "BeforeModel",
+        BLOCK,
+        "block-without-a-response",
+        "HOOK-037",
+        "HOOK-174",
+        "HOOK-202",
+        **NOT_RUN,
+        **SILENT,
+        blocked=True,
+        reason="Not here.",
+    ),
     case(
         "AfterModel",
         specific(llm_response=OTHER_TEXT),
@@ -239,8 +256,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. What may be called: no tool.",
-            "display": "write_file was not run: it may not be called now. What may be called: no tool.",
+            "llmContent": "write_file was not run: it may not be called now. Allowed tools: none.",
+            "display": "write_file was not run: it may not be called now. Allowed tools: none.",
         },
     ),
     case(
@@ -254,8 +271,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. What may be called: read_file.",
-            "display": "write_file was not run: it may not be called now. What may be called: read_file.",
+            "llmContent": "write_file was not run: it may not be called now. Allowed tools: read_file.",
+            "display": "write_file was not run: it may not be called now. Allowed tools: read_file.",
         },
     ),
 ]
@@ -266,8 +283,7 @@ STOPS = [
         STOP,
         "stop",
         "HOOK-134",
-        stopped=True,
-        stopReason="Enough.",
+        **STOPPED,
         response="Writing.",
         **{
             **ONLY_FIRST,
@@ -278,18 +294,17 @@ STOPS = [
             "display": "Enough.",
         },
     ),
-    case("AfterTool", STOP, "stop", "HOOK-134", stopped=True, stopReason="Enough.", response="Writing.", **ONLY_FIRST),
-    case("BeforeModel", STOP, "stop", "HOOK-040", stopped=True, stopReason="Enough.", **NOT_RUN, **SILENT),
+    case("AfterTool", STOP, "stop", "HOOK-134", **STOPPED, response="Writing.", **ONLY_FIRST),
+    case("BeforeModel", STOP, "stop", "HOOK-040", **NOT_CALLED, **NOT_RUN, **SILENT),
     case(
         "AfterModel",
         STOP,
         "stop",
         "HOOK-048",
-        stopped=True,
-        stopReason="Enough.",
+        **STOPPED,
         **{**NOT_RUN, "response": "Enough.", "messages": [[USER]], "history": ["go", "Enough."]},
     ),
-    case("BeforeToolSelection", STOP, "stop", "HOOK-058", stopped=True, stopReason="Enough.", **NOT_RUN, **SILENT),
+    case("BeforeToolSelection", STOP, "stop", "HOOK-058", **NOT_CALLED, **NOT_RUN, **SILENT),
 ]
 
 # What the other cells of the table say: these answers change nothing where their event cannot do it.

@@ -91,7 +91,7 @@ def hook(event: HookEventName, rank: int = 0) -> HookEntry:
 def ran(
     event: HookEventName, stdout: bytes, *, exit_code: int | None = 0, stderr: bytes = b"", rank: int = 0
 ) -> HookExecutionResult:
-    """What becomes of a hook that wrote this and ended so; tests/engine/test_run.py shows the same of real processes."""
+    """The run of a hook that wrote this and ended so; tests/engine/test_run.py shows the same with real processes."""
     text, error = stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
     answer: Answer | None
     match exit_code:

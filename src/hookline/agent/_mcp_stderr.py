@@ -1,4 +1,4 @@
-"""Keeps the end of what a server says on stderr: why it did not start is mostly told there."""
+"""Keeps the end of a server's stderr, which usually says why it did not start."""
 
 import asyncio
 import os
@@ -8,18 +8,18 @@ _KEPT_BYTES = 4096
 
 
 class StderrTail:
-    """A pipe that is read on the running loop, and forgotten but for its end."""
+    """A pipe that the running loop reads; only the last bytes are kept."""
 
     def __init__(self) -> None:
-        self._fd, writing = os.pipe()
+        self._fd, write_fd = os.pipe()
         os.set_blocking(self._fd, False)
-        self.stream = os.fdopen(writing, "w")
+        self.stream = os.fdopen(write_fd, "w")
         self._tail = b""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
 
-    def let_go(self) -> None:
-        """Closes our end for writing, once the server has its own."""
+    def close_writer(self) -> None:
+        """Closes our write end, once the server has its own."""
         self.stream.close()
 
     def last_line(self) -> str:
@@ -30,7 +30,7 @@ class StderrTail:
 
     def close(self) -> None:
         """Stops reading."""
-        self.let_go()
+        self.close_writer()
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
@@ -43,5 +43,5 @@ class StderrTail:
             data = os.read(self._fd, 65536)
             self._tail = (self._tail + data)[-_KEPT_BYTES:]
             if not data:
-                # At its end a pipe is readable for ever.
+                # At EOF a pipe stays readable, and the loop would call this again and again.
                 self._loop.remove_reader(self._fd)

@@ -1,4 +1,4 @@
-"""Asks a person before a tool does what needs their word, and remembers what they said for good."""
+"""Asks the user before a tool does something that needs approval, and remembers what was allowed for the session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Approval(StrEnum):
-    """What a person says when asked."""
+    """The user's answer."""
 
     ALLOW_ONCE = "allow_once"
     ALLOW_ALWAYS = "allow_always"
-    """For this tool and the rest of the session; leaving the project is asked for on its own."""
+    """For this tool and the rest of the session; calls outside the project are asked about separately."""
     REFUSE = "refuse"
 
 
@@ -30,11 +30,11 @@ Scope = tuple[str, bool]
 
 
 class RefusedError(HooklineError):
-    """A call must not be run; the message is for the model."""
+    """A call must not run; the message is for the model."""
 
 
 class Permissions:
-    """What has been allowed in this session, and the way to ask for more, one question at a time."""
+    """What the user has allowed in this session; asks for more, one question at a time."""
 
     def __init__(
         self, *, config: "Config", context: ToolContext, approve: Approver | None, background: BackgroundHooks
@@ -43,24 +43,24 @@ class Permissions:
         self._context = context
         self._approve = approve
         self._background = background
-        self._allowed_for_good: set[Scope] = set()
+        self._always_allowed: set[Scope] = set()
         self._asking = asyncio.Lock()
 
     async def obtain(
         self, tool: Tool, call: ToolCall, given: Scope | None, waiting: Callable[[], None]
     ) -> Scope | None:
-        """What the call may do now, `given` being what it might do before; None when it needed no permission.
+        """Returns the permission of the call, None when it needs none; `given` is the permission that it has already.
 
-        `waiting` is called when a person is really asked. RefusedError when they say no.
+        Calls `waiting` before it asks the user. Raises RefusedError when the answer is no.
         """
         question = tool.needs_approval(call.arguments, self._context)
         if question is None or self._approve is None:
             return given
         scope = (tool.name, leaves_project(call.arguments, self._context))
-        if scope in (given, *self._allowed_for_good):
+        if scope in (given, *self._always_allowed):
             return scope
         async with self._asking:
-            if scope not in self._allowed_for_good:
+            if scope not in self._always_allowed:
                 waiting()
                 await self._ask(self._approve, call, question, scope)
         return scope
@@ -73,6 +73,6 @@ class Permissions:
             case Approval.REFUSE:
                 raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
             case Approval.ALLOW_ALWAYS:
-                self._allowed_for_good.add(scope)
+                self._always_allowed.add(scope)
             case Approval.ALLOW_ONCE:
                 pass

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def collect(chunks: "Sequence[GenerateContentResponse]") -> "GenerateContentResponse":
-    """One response that says what all chunks say together; of every other field the last value counts."""
+    """One response with the parts of all chunks; every other field has its last value."""
     if not chunks:
         empty: GenerateContentResponse = sdk.types().GenerateContentResponse(candidates=[])
         return empty
@@ -51,12 +51,12 @@ def _parts(parts: "Iterable[Part]") -> "list[Part]":
 
 
 def _is_bare_text(part: "Part") -> bool:
-    # A signed part is sent back to the model exactly as it came.
+    # A part with a signature must go back to the model unchanged.
     return part.text is not None and set(_latest([part])) <= {"text", "thought"}
 
 
 def _latest(values: Iterable[Any]) -> dict[str, Any]:
-    """Every field that any of the SDK's objects has, with its last value."""
+    """Every field that is set in any of these SDK objects, with its last value."""
     return {
         name: given
         for value in values

@@ -1,4 +1,4 @@
-"""Making a long history short: where it is cut, and what the model is asked to write in place of its beginning."""
+"""Compresses a long history: where to cut it, and the request for a summary of its beginning."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,19 +16,19 @@ NEARLY_FULL = 0.8
 _KEPT = 0.3
 _CHARACTERS_PER_TOKEN = 4
 _INSTRUCTION = (
-    "You summarize the conversation of a coding agent so that it can go on from the summary alone. Keep what the user "
-    "asked for, word for word where it matters, every file and command that counts, what was found out, what was "
-    "changed, what failed, and what is still to be done. Write the summary and nothing else."
+    "You summarize the conversation of a coding agent so that it can continue from the summary alone. Keep the user's "
+    "requests, word for word where it matters, every important file and command, what was found, what was changed, "
+    "what failed, and what is still to be done. Write the summary and nothing else."
 )
 _REQUEST = "Summarize our conversation so far."
 _OPENING = "This is a summary of our conversation so far:\n\n"
-_ACKNOWLEDGEMENT = "I have read the summary and go on from there."
+_ACKNOWLEDGEMENT = "I have read the summary and will continue from there."
 
 
 def cut(history: "Sequence[Content]") -> int | None:
-    """How many contents at the beginning are to be summarized; None when nothing can be.
+    """How many contents at the beginning to summarize; None when there is nothing to summarize.
 
-    The last exchange stays, and a function call stays with its responses.
+    The last exchange is kept, and a function call is never separated from its responses.
     """
     cuts = [index for index in range(1, len(history)) if not has_responses(history[index])]
     sizes = [_size(content) for content in history]
@@ -43,7 +43,7 @@ def summary_request(model: str, beginning: "Sequence[Content]") -> GenerateConte
 
 
 def compressed(summary: str, rest: "Sequence[Content]") -> "list[Content]":
-    """The history that takes the place of the long one."""
+    """The history that replaces the long one."""
     types = sdk.types()
     opening = [user_content([_OPENING + summary])]
     if not rest or rest[0].role == "user":
@@ -52,12 +52,12 @@ def compressed(summary: str, rest: "Sequence[Content]") -> "list[Content]":
 
 
 def estimate_tokens(history: "Sequence[Content]") -> int:
-    """Roughly how many tokens a history has; the model tells exactly with its next answer."""
+    """Roughly how many tokens a history has; the model's next answer reports the exact number."""
     return sum(map(_size, history)) // _CHARACTERS_PER_TOKEN
 
 
 def _size(content: "Content") -> int:
     try:
         return len(content.model_dump_json(exclude_none=True))
-    except ValueError:  # a lone surrogate, which models do write
+    except ValueError:  # a lone surrogate: models do write them
         return len(repr(content))

@@ -1,4 +1,4 @@
-"""Small questions about the SDK's contents, and their JSON form."""
+"""Small functions on the SDK's contents, and their JSON form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """What the model is told of one tool call."""
+    """What the model gets as the result of one tool call."""
 
     key: Literal["output", "error"]
     text: str
@@ -24,25 +24,25 @@ class ToolAnswer:
 def user_content(texts: Iterable[str]) -> "Content":
     """A message of the user, one part for each text."""
     types = sdk.types()
-    content: Content = types.Content(role="user", parts=[types.Part(text=_whole(text)) for text in texts])
+    content: Content = types.Content(role="user", parts=[types.Part(text=_valid(text)) for text in texts])
     return content
 
 
 def model_content(response: "GenerateContentResponse") -> "Content | None":
-    """What the model said, to be kept in the history; None when it said nothing."""
+    """The model's message, to be kept in the history; None when it is empty."""
     content = response.candidates[0].content if response.candidates else None
     return content if content is not None and content.parts else None
 
 
 def spoken_text(response: "GenerateContentResponse") -> str:
-    """The text that the model says to a person: its thoughts are left out."""
+    """The model's text for the user, without its thoughts."""
     content = model_content(response)
     parts = (content.parts or []) if content is not None else []
     return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def why_empty(response: "GenerateContentResponse") -> str | None:
-    """The reason that the model gives for having said nothing, such as SAFETY; None when it is an ordinary end."""
+    """Why the response is empty, such as SAFETY; None when it ended normally."""
     feedback = response.prompt_feedback
     if feedback is not None and feedback.block_reason is not None:
         return str(feedback.block_reason.value)
@@ -51,7 +51,7 @@ def why_empty(response: "GenerateContentResponse") -> str | None:
 
 
 def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
-    """The calls that the model makes; one without an identifier of its own gets one that begins with `new_id`."""
+    """The model's tool calls; a call without an id gets one that starts with `new_id`."""
     parts = (content.parts or []) if content is not None else []
     calls: dict[str, ToolCall] = {}
     for number, call in enumerate((part.function_call for part in parts if part.function_call), 1):
@@ -61,25 +61,25 @@ def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
 
 
 def has_responses(content: "Content") -> bool:
-    """True when a content answers function calls, and so cannot be parted from the content before it."""
+    """True when a content has the results of function calls, so that it can't be separated from the one before it."""
     return any(part.function_response for part in content.parts or ())
 
 
 def answer_calls(content: "Content", answers: Sequence[ToolAnswer], texts: Iterable[str] = ()) -> "Content":
-    """The user's answer to a content's function calls, in their order, and texts after it."""
+    """The message with the results of a content's function calls, in their order, followed by texts."""
     types = sdk.types()
     calls = [part.function_call for part in content.parts or () if part.function_call]
     parts: list[Part] = []
     for call, answer in zip(calls, answers, strict=True):
-        # With the identifier that the model gave, or none: ours are not for its eyes.
-        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: _whole(answer.text)})
+        # Only an id that the model gave goes back to it; ids that we made do not.
+        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: _valid(answer.text)})
         parts += [types.Part(function_response=response), *map(types.Part.model_validate, answer.media)]
-    whole: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=_whole(text)) for text in texts)])
-    return whole
+    message: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=_valid(text)) for text in texts)])
+    return message
 
 
 def tool_answer(call: ToolCall) -> ToolAnswer:
-    """What the model is told of a call that has ended."""
+    """What the model gets as the result of a finished call."""
     key: Literal["output", "error"] = "output" if call.status is CallStatus.SUCCESS else "error"
     given = "It was not run." if call.result is None else call.result.llm_content
     if isinstance(given, str):
@@ -94,7 +94,7 @@ def tool_answer(call: ToolCall) -> ToolAnswer:
 
 
 def to_json(value: Any) -> dict[str, Any]:
-    """An SDK object as JSON, in the spelling of the wire."""
+    """An SDK object as JSON, with the API's spelling of keys."""
     dumped: dict[str, Any] = value.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}
     )
@@ -102,17 +102,17 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def content_from_json(value: Any) -> "Content":
-    """A content from its JSON form; ValueError when it is none."""
+    """A content from its JSON form. Raises ValueError when it is not one."""
     content: Content = sdk.types().Content.model_validate(value, extra="ignore")
     return content
 
 
 def response_from_json(value: Any) -> "GenerateContentResponse":
-    """A response, or a chunk of one, from its JSON form; fields that the SDK does not know are left out."""
+    """A response, or a chunk of one, from its JSON form; fields that the SDK does not know are dropped."""
     response: GenerateContentResponse = sdk.types().GenerateContentResponse.model_validate(value, extra="ignore")
     return response
 
 
-def _whole(text: str) -> str:
-    """The text without lone surrogates, which hooks and tools can produce and the SDK refuses."""
+def _valid(text: str) -> str:
+    """The text with lone surrogates replaced: hooks and tools can produce them, and the SDK rejects them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""What an agent tells whoever watches it: a terminal, a program that reads JSON, a test."""
+"""The events that an agent sends to its listener: a terminal, JSON output, a test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hookline.agent.tool import ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStarted:
-    """A session began."""
+    """A session started."""
 
     session_id: str
     transcript_path: str
@@ -18,7 +18,7 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelText:
-    """Text of the model that a person is shown; `is_final` ends a message that came in pieces."""
+    """Text of the model to show; `is_final` marks the end of a message that arrived in pieces."""
 
     text: str
     is_final: bool = True
@@ -41,7 +41,7 @@ class HooksStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEnded:
-    """One of the running hooks has ended; the others still run."""
+    """One of the running hooks has ended; the others are still running."""
 
     event: str
     hook: str
@@ -71,7 +71,7 @@ class HistoryCompressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something a person should know that is neither the model's nor a tool's: a warning, a retry, a refusal."""
+    """A message for the user that comes neither from the model nor from a tool: a warning, a retry, a refusal."""
 
     text: str
     is_error: bool = False
@@ -79,13 +79,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded:
-    """The agent has answered, or was stopped."""
+    """The agent has answered, or hooks ended the turn."""
 
     response: str
     stopped: bool
     stop_reason: str | None
     turns: int
     calls: tuple[ToolCall, ...]
+    blocked: bool = False
+    """True when a hook kept the model from being called; the turn ended there."""
+    reason: str | None = None
+    """Why the call was blocked."""
+    decided_by: tuple[str, ...] = ()
+    """The hooks that ended the turn."""
 
 
 AgentEvent = (

@@ -1,4 +1,4 @@
-"""The agent: prompt → model → tools → model, until the model is done or a hook stops it."""
+"""The agent: prompt → model → tools → model, until the model is done or hooks end the turn."""
 
 import os
 from collections.abc import Sequence
@@ -36,6 +36,7 @@ from hookline.contract.events import PreCompressTrigger, SessionEndReason, Sessi
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import TurnLimitError
 from hookline.formats.genai import sdk
+from hookline.triggers.results import ToolResult
 from hookline.triggers.session import (
     fire_after_agent_hook,
     fire_before_agent_hook,
@@ -52,26 +53,33 @@ DEFAULT_MAX_TURNS = 100
 
 _DRAIN_S = 5.0
 _INSTRUCTION = """\
-You are a coding agent that works in the project directory {project}. Use the tools to look at things and to change \
-them, and say in the end, in a few words, what you found or did. When a tool call is refused, do not try the same \
-again: find another way, or say why you cannot go on."""
+You are a coding agent that works in the project directory {project}. Use the tools to read and change things. When \
+you are done, say in a few words what you found or did. When a tool call is refused, do not repeat it: find another \
+way, or say why you can't continue."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What has come of one prompt so far."""
+    """The answer to one prompt, as far as it has come."""
 
-    prompt: str
     model_calls: int = 0
     response: str = ""
-    """What a person was shown last."""
-    said: str = ""
-    """What the model said last, shown or not."""
+    """The last text that the user was shown."""
+    model_text: str = ""
+    """The model's last text, shown or not."""
     calls: tuple[ToolCall, ...] = ()
 
-    def ended(self, *, stop_reason: str | None = None, stopped: bool = False) -> TurnEnded:
+    def ended(self, answer: ModelAnswer, stop: ToolResult | None = None) -> TurnEnded:
+        """The end of the turn: after this answer of the model, or by a tool hook's stop."""
         return TurnEnded(
-            response=self.response, stopped=stopped, stop_reason=stop_reason, turns=self.model_calls, calls=self.calls
+            response=self.response,
+            blocked=answer.blocked,
+            reason=answer.reason,
+            stopped=answer.should_stop or stop is not None,
+            stop_reason=answer.stop_reason if stop is None else stop.stop_reason,
+            decided_by=answer.decided_by if stop is None else stop.decided_by,
+            turns=self.model_calls,
+            calls=self.calls,
         )
 
 
@@ -89,20 +97,22 @@ class Agent:
         listener: Listener,
         max_turns: int = DEFAULT_MAX_TURNS,
         history: "Sequence[Content]" = (),
+        notes: Sequence[str] = (),
     ) -> None:
-        """Takes what it works with.
+        """Sets up a session.
 
         Args:
             config: the session's facts and hooks.
-            model: who answers; closed by whoever made it.
-            toolbox: what the model can call.
-            approve: asks a person about a tool call; None approves everything.
-            transcript: where the session is recorded.
-            listener: is told everything that a person or a program may want to know.
+            model: answers the prompts; the caller closes it.
+            toolbox: the tools that the model can call.
+            approve: asks the user about a tool call; None approves everything.
+            transcript: the file that records the session.
+            listener: called with every event that a user or a program may want to see.
             max_turns: how many model calls one prompt may take.
-            history: the conversation to go on from.
+            history: the conversation to continue.
+            notes: hooks' messages to the model that have not been sent yet.
         """
-        # Loaded before any hook runs: for half a second nobody could watch them.
+        # Load the SDK before any hook runs: it blocks the event loop for half a second.
         sdk.types()
         self._config = config
         self._model = model
@@ -112,7 +122,7 @@ class Agent:
         self._max_turns = max_turns
         self._history: list[Content] = list(history)
         self._tokens = estimate_tokens(self._history)
-        self._notes: list[str] = []
+        self._notes = list(notes)
         self._open_calls: dict[str, ToolCall] = {}
         self._background = BackgroundHooks()
         self._scheduler = ToolScheduler(
@@ -130,7 +140,7 @@ class Agent:
         return tuple(self._history)
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        """Begins the session, or goes on with it."""
+        """Starts the session, or resumes it."""
         session_id = self._config.get_session_id()
         self._transcript.session(
             session_id=session_id,
@@ -143,20 +153,20 @@ class Agent:
         self._background.spawn(fire_session_start_hook(self._config, source))
 
     async def run(self, prompt: str) -> TurnEnded:
-        """Answers a prompt; ModelError or TurnLimitError when that fails, and the conversation stays usable then."""
+        """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
         self._background.spawn(fire_before_agent_hook(self._config, prompt))
         self._add("user", user_content([prompt, *self._take_notes()]))
-        turn = _Turn(prompt)
+        turn = _Turn()
         try:
             ended = await self._converse(turn)
         finally:
             self._answer_open_calls()
-        self._background.spawn(fire_after_agent_hook(self._config, prompt, turn.said))
+        self._background.spawn(fire_after_agent_hook(self._config, prompt, turn.model_text))
         self._listener(ended)
         return ended
 
     async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
-        """Has the model write a summary in place of the beginning of the history; None when there is nothing to do."""
+        """Replaces the beginning of the history with a summary by the model; None when it is too short for that."""
         end = cut(self._history)
         if end is None:
             self._listener(Note(text="There is nothing to compress yet."))
@@ -164,11 +174,11 @@ class Agent:
         self._background.spawn(fire_pre_compress_hook(self._config, trigger))
         before = self._tokens
         answer = await call_model(self._config, self._model, summary_request(self._model.name, self._history[:end]))
-        if answer.note:
-            self._notes.append(answer.note)
+        self._keep_note(answer)
         summary = spoken_text(answer.response) if answer.response is not None else ""
         if answer.should_stop or not summary:
-            self._listener(Note(text="The history was not compressed: there is no summary of it."))
+            why = f"the model was not called: {answer.reason}" if answer.blocked else "the model wrote no summary."
+            self._listener(Note(text=f"The history was not compressed: {why}"))
             return answer
         self._history = compressed(summary, self._history[end:])
         self._tokens = estimate_tokens(self._history)
@@ -177,12 +187,12 @@ class Agent:
         return answer
 
     async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
-        """Ends the session; hooks that still run get a bounded time to finish."""
+        """Ends the session; hooks that are still running get a bounded time to finish."""
         self._background.spawn(fire_session_end_hook(self._config, reason))
         await self._end(reason, _DRAIN_S)
 
     async def abandon(self) -> None:
-        """Ends the session at once: hooks that still run are ended, and none is started."""
+        """Ends the session at once: kills hooks that are still running, and starts none."""
         await self._end(SessionEndReason.OTHER, 0)
 
     async def _end(self, reason: SessionEndReason, drain_s: float) -> None:
@@ -196,21 +206,19 @@ class Agent:
             if self._tokens >= NEARLY_FULL * self._model.context_limit:
                 summary = await self.compress(PreCompressTrigger.AUTO)
                 if summary is not None and summary.should_stop:
-                    return turn.ended(stopped=True, stop_reason=summary.stop_reason)
+                    return turn.ended(summary)
             answer = await call_model(self._config, self._model, self._request(), show=self._show_piece)
-            content = self._take_in(answer, turn)
-            if answer.should_stop:
-                return turn.ended(stopped=True, stop_reason=answer.stop_reason)
+            content = self._record_answer(answer, turn)
             calls = function_calls(content, os.urandom(4).hex())
-            if not calls:
-                return turn.ended()
+            if answer.should_stop or not calls:
+                return turn.ended(answer)
             self._open_calls = {call.id: call for call in calls}
             done = await self._scheduler.run(calls, allowed=answer.allowed)
             turn.calls += tuple(done)
             self._answer_open_calls()
             stop = next((call.result for call in done if call.result is not None and call.result.should_stop), None)
             if stop is not None:
-                return turn.ended(stopped=True, stop_reason=stop.stop_reason)
+                return turn.ended(answer, stop)
         raise TurnLimitError(self._max_turns)
 
     def _request(self) -> GenerateContentParameters:
@@ -220,14 +228,13 @@ class Agent:
         config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
         return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)
 
-    def _take_in(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
-        """Shows and keeps what the model said, and returns it; None when it said nothing."""
+    def _record_answer(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
+        """Shows the model's answer, adds it to the history and returns it; None when it is empty."""
         turn.model_calls += 1
-        if answer.note:
-            self._notes.append(answer.note)
+        self._keep_note(answer)
         if answer.response is None:
             return None
-        turn.response, turn.said = answer.shown, spoken_text(answer.response)
+        turn.response, turn.model_text = answer.shown, spoken_text(answer.response)
         if answer.shown:
             self._listener(ModelText(text="" if answer.was_streamed else answer.shown))
         content = model_content(answer.response)
@@ -241,7 +248,7 @@ class Agent:
         return content
 
     def _answer_open_calls(self) -> None:
-        """Adds the results of the model's calls to the history, which is not usable without them."""
+        """Adds the results of the model's calls to the history; the API refuses a history without them."""
         calls, self._open_calls = tuple(self._open_calls.values()), {}
         if calls:
             for call in calls:
@@ -253,6 +260,11 @@ class Agent:
         self._history.append(content)
         self._tokens += estimate_tokens([content])
         self._transcript.message(kind, content)
+
+    def _keep_note(self, answer: ModelAnswer) -> None:
+        if answer.note:
+            self._notes.append(answer.note)
+            self._transcript.note(answer.note)
 
     def _take_notes(self) -> list[str]:
         notes, self._notes = self._notes, []

@@ -1,6 +1,6 @@
-"""Tools of MCP servers, which join our own in the toolbox and are run by the scheduler like those.
+"""Tools of MCP servers. They are in the toolbox beside our own, and the scheduler runs them in the same way.
 
-A server that does not start, hangs or dies costs its tools and a note, never the agent.
+When a server does not start, hangs or dies, its tools are missing and a note says so; the agent goes on.
 """
 
 import asyncio
@@ -61,14 +61,14 @@ class McpConnections:
         self._connections = connections
 
     async def open(self, connect_s: float) -> None:
-        """Connects to all; what does not answer in time is left out, with a note."""
+        """Connects to all servers; skips a server that does not answer in time, with a note."""
         if not self._connections:
             return
         try:
             import mcp  # noqa: F401, PLC0415 - takes more than a second to load, and most people have no servers
         except ImportError as error:
             raise MissingExtraError("mcp", "agent") from error
-        # What it logs about a server's bad manners would otherwise be printed between the agent's own lines.
+        # Without a handler its warnings would be printed between the agent's own lines.
         logging.getLogger("mcp").addHandler(logging.NullHandler())
         await asyncio.gather(*(connection.open(connect_s) for connection in self._connections))
         for connection in self._connections:
@@ -91,16 +91,16 @@ class McpTool:
     connection: "_Connection"
 
     def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as they are: what they are called is the server's affair."""
+        """The arguments unchanged: only the server knows their names."""
         return dict(arguments)
 
     def needs_approval(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
-        """Always asked for, unless the settings trust the server: what a tool says of itself is no proof."""
+        """Needs approval unless the settings trust the server: a tool's own `readOnlyHint` proves nothing."""
         server = self.connection.server
         return None if server.is_trusted else f"call {self.mcp_context['tool_name']} of the MCP server {server.name}"
 
     async def execute(self, arguments: Mapping[str, Any], _context: ToolContext) -> ToolResult:
-        """Has the server do it, within its time."""
+        """Calls the tool on the server, within the server's time limit."""
         return await self.connection.call(self.mcp_context["tool_name"], arguments)
 
 
@@ -128,7 +128,7 @@ class _Connection:
         finally:
             connected.cancel()
         if not self._connected.is_set() and not self._task.done():
-            self._say(f"did not answer within {connect_s:g} seconds, so its tools are missing")
+            self._note(f"did not answer within {connect_s:g} seconds, so its tools are missing")
             self._closing.set()
             self._task.cancel()
 
@@ -146,27 +146,27 @@ class _Connection:
             try:
                 self._toolbox.add(tool)
             except UnusableToolError as error:
-                self._say(f"offers a tool that can't be used: {error}")
+                self._note(f"offers a tool that can't be used: {error}")
             else:
                 self._offered.append(tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the server answered, or why it did not."""
+        """The server's result, or an error that says why there is none."""
         from mcp import MCPError  # noqa: PLC0415 - loaded already, or there would be no connection
         from mcp_types import CONNECTION_CLOSED  # noqa: PLC0415
 
         if self._client is None:
-            return failure(f"The MCP server {self.server.name} is gone, so {name} was not run.")
+            return failure(f"The MCP server {self.server.name} has ended, so {name} was not run.")
         limit_s = self.server.timeout_ms / 1000
         try:
             async with asyncio.timeout(limit_s):
                 return _result(await self._client.call_tool(name, dict(arguments)))
         except TimeoutError:
-            return failure(f"{name} did not answer within {limit_s:g} seconds; whether it had an effect is not known.")
+            return failure(f"{name} did not answer within {limit_s:g} seconds; it may or may not have had an effect.")
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 self._lose("has ended")
-                return failure(f"The MCP server {self.server.name} ended while {name} ran.")
+                return failure(f"The MCP server {self.server.name} ended while {name} was running.")
             return failure(f"The MCP server {self.server.name} refused the call: {error.message}")
 
     async def aclose(self) -> None:
@@ -175,7 +175,7 @@ class _Connection:
         if self._task is None:
             return
         if not self._connected.is_set():
-            # It waits for an answer of the server, and would not notice.
+            # It is waiting for the server, and would not notice `_closing`.
             self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
         for task in pending:
@@ -184,18 +184,18 @@ class _Connection:
             await asyncio.wait(pending, timeout=CLOSE_S)
 
     async def _hold(self) -> None:
-        """Connects, and stays until it is closed: the client must be left by the task that entered it."""
+        """Holds the connection until it is closed: the task that enters the client must also exit it."""
         stderr = StderrTail()
         try:
             async with self._make_client(stderr) as client:
-                stderr.let_go()
+                stderr.close_writer()
                 self._found = await _all_tools(client)
                 self._client = client
                 self._connected.set()
                 await self._closing.wait()
-        except Exception as error:  # noqa: BLE001 - the door: a server's fault costs its tools, never the agent
-            said = "has ended" if self._connected.is_set() else "could not be used, so its tools are missing"
-            self._lose(f"{said}: {_reason(error)}{stderr.last_line()}")
+        except Exception as error:  # noqa: BLE001 - a broken server must not break the agent
+            what = "has ended" if self._connected.is_set() else "could not be used, so its tools are missing"
+            self._lose(f"{what}: {_reason(error)}{stderr.last_line()}")
         finally:
             self._client = None
             stderr.close()
@@ -222,9 +222,9 @@ class _Connection:
         self._offered.clear()
         if not self._closing.is_set():
             self._closing.set()
-            self._say(what)
+            self._note(what)
 
-    def _say(self, what: str) -> None:
+    def _note(self, what: str) -> None:
         self._listener(Note(text=f"The MCP server {self.server.name} {what}.", is_error=True))
 
 
@@ -241,7 +241,7 @@ async def _all_tools(client: "Client") -> "list[ServerTool]":
 
 
 def _tool_name(server: str, tool: str) -> str:
-    """A name that models accept; two long ones that begin alike stay different."""
+    """A name that models accept; long names that start alike stay different."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"mcp__{server}__{tool}")
     if len(name) <= _MAX_NAME:
         return name
@@ -257,13 +257,13 @@ def _result(answer: "CallToolResult") -> ToolResult:
     if len(text) > MAX_CHARS:
         text = f"{text[:MAX_CHARS]}\n[{len(text) - MAX_CHARS} characters left out]"
     if answer.is_error:
-        return failure(text or "The tool failed without saying why.")
+        return failure(text or "The tool failed and gave no reason.")
     media = [part for part in parts if not isinstance(part, str)]
     if not media:
         return ToolResult(llm_content=text or "(no output)", return_display=text or "(no output)")
-    told = [{"text": text}] if text else []
+    texts = [{"text": text}] if text else []
     attached = f"[{len(media)} attachment{'s' if len(media) > 1 else ''}]"
-    return ToolResult(llm_content=[*told, *media], return_display=f"{text}\n{attached}" if text else attached)
+    return ToolResult(llm_content=[*texts, *media], return_display=f"{text}\n{attached}" if text else attached)
 
 
 def _part(block: "ContentBlock") -> str | dict[str, Any]:

@@ -1,8 +1,8 @@
 """Which MCP servers the settings name.
 
-A server is a program that the agent starts. `mcpServers` therefore counts in the user's and the system's settings, in
-files that the person named (`--settings`) and in settings given in code. In a project's own file it does not: opening
-somebody's repository must not start their programs. There is a note about each one left out.
+A server is a program that the agent starts. `mcpServers` is therefore read from the user's and the system's settings,
+from files named with `--settings` and from settings given in code. In a project's own file it is ignored, with a note
+for each server: opening somebody's repository must not start their programs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,20 +27,20 @@ class McpServer:
     cwd: str | None = None
     url: str | None = None
     timeout_ms: float = DEFAULT_TIMEOUT_MS
-    """How long one call of a tool may take."""
+    """How long one tool call may take."""
     is_trusted: bool = False
     """True when its tools may be called without asking."""
 
     def described(self) -> dict[str, Any]:
-        """The server as hooks are told of it; not the environment, in which secrets are kept."""
+        """The server as hooks see it, without its environment, which may hold secrets."""
         if self.url is not None:
             return {"server_name": self.name, "url": self.url}
-        told: dict[str, Any] = {"server_name": self.name, "command": self.command, "args": list(self.args)}
-        return told if self.cwd is None else {**told, "cwd": self.cwd}
+        context: dict[str, Any] = {"server_name": self.name, "command": self.command, "args": list(self.args)}
+        return context if self.cwd is None else {**context, "cwd": self.cwd}
 
 
 def configured_servers(layers: Sequence[Layer]) -> tuple[list[McpServer], list[str]]:
-    """The servers to connect to, and what a person should know about those that are left out."""
+    """The servers to connect to, and notes for the user about those that are ignored."""
     servers: dict[str, McpServer] = {}
     notes: list[str] = []
     for layer in by_authority(layers):
@@ -60,7 +60,7 @@ def configured_servers(layers: Sequence[Layer]) -> tuple[list[McpServer], list[s
 
 
 _GUEST = (
-    "a project's own file can't have programs started; copy the entry to your user settings if you trust it, "
+    "a project's own file can't start programs; copy the entry to your user settings if you trust it, "
     "or name the file with --settings"
 )
 

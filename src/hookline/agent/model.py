@@ -26,17 +26,17 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in requests."""
+        """Its name in requests."""
 
     @property
     def context_limit(self) -> int:
         """How many tokens a conversation may have."""
 
     def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The answer in chunks; ModelError when there is none, or when it breaks off."""
+        """The answer in chunks. Raises ModelError when there is none, or when it is cut off."""
 
     async def aclose(self) -> None:
-        """Gives back what it holds."""
+        """Releases its resources."""
 
 
 class GeminiModel:
@@ -61,13 +61,13 @@ class GeminiModel:
         except HooklineError:
             raise
         except Exception as error:
-            # A missing key and missing credentials are errors of different libraries.
+            # The SDK and its libraries have different exceptions for a missing key and for missing credentials.
             raise ModelError(
                 f"Gemini cannot be used: {error} Set GEMINI_API_KEY, or work without a key: --model replay:FILE"
             ) from error
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The answer in chunks. Only a request that was refused before the first chunk is made again."""
+        """The answer in chunks. Only a request that fails before its first chunk is retried."""
         attempt = 1
         while True:
             has_begun = False
@@ -77,9 +77,9 @@ class GeminiModel:
                         has_begun = True
                         yield chunk
             except Exception as error:
-                # Whatever HTTP library the SDK has found raises errors of its own kind.
-                if has_begun or attempt >= self._attempts or not _will_pass(error):
-                    raise _told(error, self.name, has_begun=has_begun) from error
+                # The SDK uses one of several HTTP libraries, each with exceptions of its own.
+                if has_begun or attempt >= self._attempts or not _is_transient(error):
+                    raise _model_error(error, self.name, has_begun=has_begun) from error
                 await self._pause(attempt, error)
                 attempt += 1
             else:
@@ -101,17 +101,17 @@ class GeminiModel:
                 yield chunk
         if not is_whole:
             # A connection that is closed early looks like the end of the stream.
-            raise ModelError("it ended without a reason for finishing")
+            raise ModelError("the stream ended without a finish reason")
 
     async def _pause(self, attempt: int, error: Exception) -> None:
-        pause_s = min(self._first_pause_s * 2 ** (attempt - 1) * random.uniform(1, 1.25), _LONGEST_PAUSE_S)  # noqa: S311 - jitter is no secret
+        pause_s = min(self._first_pause_s * 2 ** (attempt - 1) * random.uniform(1, 1.25), _LONGEST_PAUSE_S)  # noqa: S311 - jitter needs no secure randomness
         if self._on_retry is not None:
-            self._on_retry(f"{self.name} answered {_summary(error)}; asking again in {pause_s:.1f} s")
+            self._on_retry(f"{self.name} answered {_summary(error)}; trying again in {pause_s:.1f} s")
         await asyncio.sleep(pause_s)
 
 
 def _single_call(config: Any) -> Any:
-    """The configuration with everything switched off by which the SDK makes calls that hooks would not see."""
+    """The configuration without the features by which the SDK makes calls that hooks would not see."""
     types = sdk.types()
     config = types.GenerateContentConfig.model_validate(config or {})
     changes: dict[str, Any] = {
@@ -130,19 +130,19 @@ def _ends(chunk: "GenerateContentResponse") -> bool:
     return any(reason is not None and reason.value != "CONTINUATION" for reason in reasons)
 
 
-def _will_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     code = error.code if isinstance(error, sdk.errors().APIError) else None
     return code == _TOO_MANY_REQUESTS or code in _SERVER_ERRORS
 
 
-def _told(error: Exception, name: str, *, has_begun: bool) -> ModelError:
+def _model_error(error: Exception, name: str, *, has_begun: bool) -> ModelError:
     if has_begun:
-        return ModelError(f"the answer of {name} broke off: {_summary(error)}; what came before it is not used")
+        return ModelError(f"the answer of {name} was cut off: {_summary(error)}; the part that arrived is not used")
     return ModelError(f"{name} gave no answer: {_summary(error)}")
 
 
 def _summary(error: Exception) -> str:
     if isinstance(error, sdk.errors().APIError):
-        said = " ".join(str(part) for part in (error.code, error.status) if part)
-        return f"{said}: {error.message}" if error.message else said
+        status = " ".join(str(part) for part in (error.code, error.status) if part)
+        return f"{status}: {error.message}" if error.message else status
     return str(error) or type(error).__name__

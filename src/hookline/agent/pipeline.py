@@ -23,33 +23,47 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """What came of one model call, with everything that hooks answered applied."""
+    """The result of one model call, with all hooks' answers applied."""
 
     response: "GenerateContentResponse | None" = None
-    """What to go on with; None when a hook ended it before there was anything."""
+    """The response to continue with; None when a BeforeToolSelection hook stopped the agent."""
     shown: str = ""
-    """The text that a person was shown, or is to be shown now."""
+    """The text that the user was shown, or has to be shown now."""
     was_streamed: bool = False
-    """True when the text was shown while it came."""
+    """True when the text was shown while it arrived."""
     allowed: frozenset[str] | None = None
-    """The tools that the model may call; None when any."""
+    """The tools that the model may call; None when it may call any."""
     note: str | None = None
-    """What a hook wants the model to be told with its next message."""
+    """A hook's message to the model, to be sent with the next message."""
+    blocked: bool = False
+    """True when a hook kept the model from being called."""
+    reason: str | None = None
+    """Why the call was blocked."""
     should_stop: bool = False
     stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked the call or stopped the agent."""
 
 
 async def call_model(
     config: "Config", model: Model, request: GenerateContentParameters, *, show: Show = lambda _: None
 ) -> ModelAnswer:
-    """Makes one call, unless a hook blocks it; `show` gets the text as it comes, where no hook is to see it first.
+    """Makes one call, unless a hook blocks it.
 
-    ModelError when the model fails: AfterModel hooks are then not asked, because there is no complete response.
+    `show` gets the text as it arrives, unless an AfterModel hook must see it first.
+    Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
     """
     if _has_tools(request):
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
-            return ModelAnswer(should_stop=True, stop_reason=selection.stop_reason)
+            return ModelAnswer(
+                blocked=True,
+                reason=selection.stop_reason,
+                note=selection.system_message,
+                should_stop=True,
+                stop_reason=selection.stop_reason,
+                decided_by=selection.decided_by,
+            )
         request = _select(request, selection)
     before = await fire_before_model_hook(config, request)
     if before.blocked:
@@ -64,7 +78,7 @@ async def call_model(
                 show(text)
     response = collect(chunks)
     after = await fire_after_model_hook(config, request, response)
-    # What was shown cannot be taken back.
+    # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
     return ModelAnswer(
         response=after.response,
@@ -74,6 +88,7 @@ async def call_model(
         note=after.system_message,
         should_stop=after.should_stop,
         stop_reason=after.stop_reason,
+        decided_by=after.decided_by,
     )
 
 
@@ -99,13 +114,17 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
     return ModelAnswer(
         response=response,
         shown="" if before.suppress_output else spoken_text(response),
+        note=before.system_message,
+        blocked=True,
+        reason=before.reason,
         should_stop=before.should_stop,
         stop_reason=before.stop_reason,
+        decided_by=before.decided_by,
     )
 
 
 def _is_held(config: "Config") -> bool:
-    """True when the answer is shown only after AfterModel hooks have spoken."""
+    """True when the answer is shown only after AfterModel hooks have answered."""
     system = config.get_hook_system()
     if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
         return False

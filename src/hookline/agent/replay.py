@@ -1,4 +1,4 @@
-"""A model that repeats what was recorded, and the recorder. No key, no network."""
+"""A model that replays recorded answers, and the recorder. Needs no key and no network."""
 
 import json
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
 
 _METHODS = ("generateContentStream", "generateContent")
-_PLACE = "{{CWD}}"
+_PLACEHOLDER = "{{CWD}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +41,28 @@ class ReplayModel:
         ]
         self._calls = 0
 
-    async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":  # noqa: ARG002 - the same answer, whatever is asked
-        """The chunks of the next line; ModelError when there is none left."""
+    async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":  # noqa: ARG002 - the answer does not depend on it
+        """The chunks of the next line. Raises ModelError when there is none left."""
         self._calls += 1
-        if self._calls > len(self._lines):
+        if self._calls > (count := len(self._lines)):
             raise ModelError(
-                f"{self._file} has {len(self._lines)} lines, and this is model call {self._calls};"
-                " add a line with the response to it"
+                f"{self._file} has {count} line{'' if count == 1 else 's'}, but this is model call {self._calls};"
+                " add a line with its response"
             )
         line = self._lines[self._calls - 1]
         for number, chunk in enumerate(line.chunks, 1):
             try:
                 response = response_from_json(chunk)
             except ValueError as error:
-                raise ModelError(f"{line.place}: chunk {number} is no response of Gemini: {error}") from error
+                raise ModelError(f"{line.place}: chunk {number} is not a Gemini response: {error}") from error
             yield response
 
     async def aclose(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the file is not kept open."""
 
 
 class Recorder:
-    """A model whose complete answers are also written to a file that `ReplayModel` can read."""
+    """A model that also writes each complete answer to a file that `ReplayModel` can read."""
 
     def __init__(self, model: Model, file: Path, *, project_dir: str) -> None:
         self._model = model
@@ -73,16 +73,16 @@ class Recorder:
         try:
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
         except OSError as error:
-            raise ModelError(f"cannot record to {file}: {error.strerror}") from error
+            raise ModelError(f"can't record to {file}: {error.strerror}") from error
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The model's chunks; a line is written when the last one has come."""
+        """The model's chunks; writes a line when the last one has arrived."""
         chunks = []
         async with aclosing(self._model.stream(request)) as answer:
             async for chunk in answer:
                 chunks.append(to_json(chunk))
                 yield chunk
-        line = {"method": _METHODS[0], "response": _replace(chunks, self._project_dir, _PLACE)}
+        line = {"method": _METHODS[0], "response": _replace(chunks, self._project_dir, _PLACEHOLDER)}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
@@ -95,7 +95,7 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise ModelError(f"cannot read {file}: {error.strerror}") from error
+        raise ModelError(f"can't read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ModelError(f"{file} is not UTF-8: {error}") from error
 
@@ -112,11 +112,11 @@ def _read_line(text: str, place: str, project_dir: str) -> _Line:
         chunks = [chunks]
     if not isinstance(chunks, list) or not chunks:
         raise ModelError(f'{place}: expected "response" to be an array with the chunks of the response')
-    return _Line(place, _replace(chunks, _PLACE, project_dir))
+    return _Line(place, _replace(chunks, _PLACEHOLDER, project_dir))
 
 
 def _replace(value: Any, old: str, new: str) -> Any:
-    """The JSON value with one text in place of another in every string, keys excepted."""
+    """The JSON value with a text replaced in every string, except in keys."""
     match value:
         case str():
             return value.replace(old, new)

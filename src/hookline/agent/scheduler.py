@@ -1,4 +1,4 @@
-"""The one place that runs tools: every call of the model passes its checks, its approval and its hooks here."""
+"""The only place that runs tools: here every call of the model is checked, approved and passed through its hooks."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Approval", "Approver", "ToolScheduler"]
 
 _DRAIN_S = 5.0
-_INTERRUPTED = "It was cancelled before it had a result; what it did until then may be incomplete."
+_INTERRUPTED = "It was cancelled before it finished; its effects may be incomplete."
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that can be run."""
+    """A call that passed its checks."""
 
     index: int
     call: ToolCall
@@ -32,7 +32,7 @@ class _Ready:
 
 
 class ToolScheduler:
-    """Runs the calls of one response after another's, and remembers what a person has allowed for good."""
+    """Runs the tool calls of each response, and remembers what the user has allowed for the session."""
 
     def __init__(
         self,
@@ -44,15 +44,15 @@ class ToolScheduler:
         on_change: Callable[[ToolCall], None],
         background: BackgroundHooks | None = None,
     ) -> None:
-        """Takes what it works with.
+        """Sets up a scheduler.
 
         Args:
             config: the session, with its hooks.
-            toolbox: the tools; one added later can be called at once.
+            toolbox: the tools; a tool that is added later can be called at once.
             context: where tools work.
-            approve: asks a person; None approves everything without asking anybody, so no Notification is fired.
-            on_change: is told of every new status; the last ones, with results, come in the order of the calls.
-            background: where Notification hooks run; one of its own, ended by `aclose()`, if not given.
+            approve: asks the user; None approves everything without a Notification event.
+            on_change: called with each new status; finished calls come in the order of the calls.
+            background: runs Notification hooks; by default one of its own, which `aclose()` ends.
         """
         self._config = config
         self._toolbox = toolbox
@@ -62,10 +62,10 @@ class ToolScheduler:
         self._permissions = Permissions(config=config, context=context, approve=approve, background=self._background)
 
     async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
-        """The calls with their results, in the order given; `allowed` are the names that may be called, if limited.
+        """Runs the calls and returns them with their results, in the same order; `allowed` limits the tools by name.
 
-        Calls that only read run at the same time; one that may write waits for all before it, and all after it for it.
-        When this is cancelled, what runs is ended, and calls without a result are told to be cancelled.
+        Read-only calls run at the same time. A call that may write waits for all before it, and blocks all after it.
+        Cancelling this ends the running calls, and reports calls without a result as cancelled.
         """
         progress = Progress(calls, self._on_change)
         try:
@@ -80,18 +80,18 @@ class ToolScheduler:
         return progress.calls()
 
     async def aclose(self) -> None:
-        """Gives Notification hooks that still run a bounded time to finish."""
+        """Gives running Notification hooks a bounded time to finish."""
         await self._background.drain(_DRAIN_S)
 
     def _check(self, progress: Progress, index: int, call: ToolCall, allowed: Collection[str] | None) -> _Ready | None:
-        """The call as it can be run, or None when it has got an error for a result."""
+        """The call as it will run, or None when it failed its checks and has an error as its result."""
         progress.change(index, call, CallStatus.VALIDATING)
         tool = self._toolbox.get(call.name)
         if tool is None:
             fault = self._toolbox.unknown(call.name, allowed)
         elif allowed is not None and call.name not in allowed:
             others = ", ".join(name for name in self._toolbox.names() if name in allowed)
-            fault = f"{call.name} was not run: it may not be called now. What may be called: {others or 'no tool'}."
+            fault = f"{call.name} was not run: it may not be called now. Allowed tools: {others or 'none'}."
         else:
             call = replace(call, arguments=tool.normalize(call.arguments))
             invalid = self._toolbox.fault(tool, call.arguments)
@@ -121,7 +121,7 @@ class ToolScheduler:
 
 
 class _RunningCall:
-    """One call on its way from approval through its hooks to its result."""
+    """One call, from its approval through its hooks to its result."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _RunningCall:
         self._has_run = False
 
     async def result(self) -> ToolResult:
-        """What the call and its hooks gave; RefusedError when it must not run."""
+        """The result of the call and its hooks. Raises RefusedError when it must not run."""
         self._check_stopped()
         await self._obtain_permission()
         self._check_stopped()
@@ -154,23 +154,21 @@ class _RunningCall:
             self._tool.name,
             self.call.arguments,
             self._execute,
-            validate=lambda arguments: self._toolbox.fault(self._tool, self._normalized(arguments)),
+            normalize=self._normalized,
+            validate=lambda arguments: self._toolbox.fault(self._tool, arguments),
             mcp_context=self._tool.mcp_context,
         )
 
     def status(self, result: ToolResult) -> CallStatus:
-        """Where the call ends with this result: at rest when a hook kept it from running."""
+        """The final status of the call: idle when a hook kept it from running."""
         if result.error is not None:
             return CallStatus.ERROR
         return CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
 
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
-        """Runs the tool with what its hooks made of the arguments."""
+        """Runs the tool with the arguments as hooks left them."""
         if arguments != self.call.arguments:
-            self.call = replace(self.call, arguments=self._normalized(arguments))
-            # In place, because AfterTool hooks are told these, and should be told what the tool really got.
-            arguments.clear()
-            arguments.update(self.call.arguments)
+            self.call = replace(self.call, arguments=arguments)
             await self._obtain_permission()
             self._change(CallStatus.EXECUTING)
         self._has_run = True
@@ -179,12 +177,12 @@ class _RunningCall:
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            return failure(f"{self._tool.name} was given up by itself.")
-        except Exception as error:  # noqa: BLE001 - the door to tools of others: their faults are results
+            return failure(f"{self._tool.name} cancelled itself.")
+        except Exception as error:  # noqa: BLE001 - tools are foreign code: their exceptions become results
             return failure(f"{self._tool.name} failed: {type(error).__name__}: {error}")
 
     def _normalized(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments after hooks; a hook that answers `path` where `file_path` is meant changes that."""
+        """The arguments with a hook's changes under their proper names: `path` may mean `file_path`."""
         before = self.call.arguments
         changes = {name: value for name, value in arguments.items() if name not in before or before[name] != value}
         return {**before, **self._tool.normalize(changes)}
@@ -193,7 +191,7 @@ class _RunningCall:
         self._given = await self._permissions.obtain(self._tool, self.call, self._given, self._await_approval)
 
     def _await_approval(self) -> None:
-        # Others may have been asked about first, and the agent stopped meanwhile.
+        # Another call may have stopped the agent while this one waited for its question.
         self._check_stopped()
         self._change(CallStatus.AWAITING_APPROVAL)
 
@@ -206,7 +204,7 @@ class _RunningCall:
 
 
 def _groups(ready: Sequence[_Ready]) -> Iterator[list[_Ready]]:
-    """The calls in order, those that only read put together with their neighbours of the kind."""
+    """The calls in order, with neighbouring read-only calls in one group."""
     group: list[_Ready] = []
     for one in ready:
         if group and not (one.tool.is_read_only and group[-1].tool.is_read_only):

@@ -1,4 +1,4 @@
-"""What a tool is, and what becomes of a call to one."""
+"""Tools, and calls of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from hookline.triggers.results import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What every tool may know about the place it works in."""
+    """Where a tool works."""
 
     project: Path
     environ: Mapping[str, str]
 
 
 class Tool(Protocol):
-    """Something that the model can call. Only `agent/scheduler.py` runs one, between its hooks."""
+    """A tool that the model can call. Only `agent/scheduler.py` runs tools, between their hooks."""
 
     @property
     def name(self) -> str:
-        """The name under which the model and matchers know it."""
+        """Its name for the model and for matchers."""
 
     @property
     def description(self) -> str:
@@ -34,24 +34,24 @@ class Tool(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """True when calls of it may run at the same time as others."""
+        """True when its calls may run at the same time as others."""
 
     @property
     def mcp_context(self) -> Mapping[str, Any] | None:
-        """Where a tool of an MCP server comes from, as hooks are told it; None for our own."""
+        """The origin of an MCP server's tool, as hooks see it; None for our own tools."""
 
     def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments under their proper names (`path` where `file_path` is meant)."""
 
     def needs_approval(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
-        """What a person would have to allow, in a sentence; None when nobody need be asked."""
+        """What the user has to allow, as the end of a sentence; None when no approval is needed."""
 
     async def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Does it; a failure is a result with `error`, never an exception."""
+        """Runs the tool; a failure is a result with `error`, not an exception."""
 
 
 class CallStatus(StrEnum):
-    """Where a tool call stands; `idle` is one that a hook blocked."""
+    """The state of a tool call; `idle` means that a hook blocked it."""
 
     VALIDATING = "validating"
     SCHEDULED = "scheduled"
@@ -65,16 +65,16 @@ class CallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call of a tool by the model, as it stands."""
+    """One tool call of the model, in its current state."""
 
     id: str
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """As the model asked for it; after it ran, what the tool really ran with."""
+    """The model's arguments; after the call has run, the arguments that the tool got."""
     status: CallStatus = CallStatus.VALIDATING
     result: ToolResult | None = None
 
 
 def failure(message: str) -> ToolResult:
-    """The result of a call that did not work out: the model, the person and the program are told the same."""
+    """The result of a failed call, with the same message for the model, the user and programs."""
     return ToolResult(llm_content=message, return_display=message, error=message)

@@ -1,4 +1,4 @@
-"""Which tools the model may call: what the request says about it, and how that can be sent."""
+"""Which tools the model may call: how to read it from a request, and how to send it."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +8,7 @@ from hookline.formats.genai import sdk
 
 
 def allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
-    """The names of the tools that may be called; None when the request restricts nothing."""
+    """The names of the tools that may be called; None when any may be called."""
     calling = _calling(request)
     if calling is None:
         return None
@@ -18,7 +18,7 @@ def allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
 
 
 def sendable(request: GenerateContentParameters) -> GenerateContentParameters:
-    """The request as the API takes it: a list of names only with ANY or VALIDATED, and only of declared tools."""
+    """The request as the API accepts it: a list of names needs ANY or VALIDATED, and may name only declared tools."""
     calling = _calling(request)
     if calling is None or calling.allowed_function_names is None:
         return request

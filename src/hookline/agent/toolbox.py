@@ -1,4 +1,4 @@
-"""The tools of an agent: found by name, described to the model, and their arguments checked."""
+"""The tools of an agent: finds them by name, describes them to the model, checks their arguments."""
 
 import difflib
 import json
@@ -20,7 +20,7 @@ _MAX_MESSAGE_CHARS = 300
 
 
 class UnusableToolError(HooklineError):
-    """A tool can't be offered: its name is taken, or its schema is none."""
+    """A tool can't be added: its name is taken, or its schema is not valid."""
 
 
 class _Validator(Protocol):
@@ -37,14 +37,14 @@ class ToolBox:
             self.add(tool)
 
     def add(self, tool: Tool) -> None:
-        """Offers one more tool; UnusableToolError if that can't be done."""
+        """Adds a tool. Raises UnusableToolError when that is not possible."""
         if tool.name in self._tools:
             raise UnusableToolError(f"there is a tool named {tool.name} already")
         self._validators[tool.name] = _validator(tool)
         self._tools[tool.name] = tool
 
     def remove(self, name: str) -> None:
-        """Offers a tool no longer."""
+        """Removes a tool, if it is there."""
         self._tools.pop(name, None)
         self._validators.pop(name, None)
 
@@ -63,14 +63,14 @@ class ToolBox:
         return len(self._tools)
 
     def declarations(self) -> list[dict[str, Any]]:
-        """What a model is told about the tools."""
+        """The tools as they are described to the model."""
         return [
             {"name": tool.name, "description": tool.description, "parameters_json_schema": dict(tool.parameters)}
             for tool in self
         ]
 
     def unknown(self, name: str, offered: Collection[str] | None = None) -> str:
-        """What a model is told when it calls a tool that there is not."""
+        """The message for a model that calls an unknown tool."""
         names = [known for known in self._tools if offered is None or known in offered]
         likely = difflib.get_close_matches(name, names, n=1)
         advice = f"did you mean {likely[0]}?" if likely else f"the tools are {', '.join(names) or 'none'}."
@@ -81,7 +81,7 @@ class ToolBox:
         validator = self._validators.get(tool.name) or _validator(tool)
         given = dict(arguments)
         if tool.mcp_context is None:
-            # A model says null where it means nothing; a server may mean something by it.
+            # Models send null for "not given"; for an MCP server, null may have a meaning.
             required = tool.parameters.get("required", ())
             given = {name: value for name, value in given.items() if value is not None or name in required}
         try:
@@ -90,13 +90,13 @@ class ToolBox:
             return f"the schema of {tool.name} can't be applied ({error}), so its arguments can't be checked"
         if not found:
             return None
-        said = "; ".join(_tell(error) for error in found[:_MAX_FAULTS])
-        return f"{said}. {_usage(tool)}"
+        faults = "; ".join(map(_describe, found[:_MAX_FAULTS]))
+        return f"{faults}. {_usage(tool)}"
 
 
 def default_toolbox() -> ToolBox:
     """Our own tools."""
-    from hookline.agent.tools.files import FILE_TOOLS  # noqa: PLC0415 - who brings tools of their own needs none of these
+    from hookline.agent.tools.files import FILE_TOOLS  # noqa: PLC0415 - not needed with other tools
     from hookline.agent.tools.search import SEARCH_TOOLS  # noqa: PLC0415
     from hookline.agent.tools.shell import RUN_SHELL_COMMAND  # noqa: PLC0415
 
@@ -110,11 +110,11 @@ def _validator(tool: Tool) -> _Validator:
         kind.check_schema(schema)
     except SchemaError as error:
         raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
-    # An empty registry, because the default one would fetch references of a foreign schema from the network.
+    # An empty registry: the default one would fetch references in a foreign schema from the network.
     return kind(schema, registry=referencing.Registry())
 
 
-def _tell(error: ValidationError) -> str:
+def _describe(error: ValidationError) -> str:
     where = ".".join(str(step) for step in error.absolute_path)
     value = _show(error.instance)
     match error.validator:

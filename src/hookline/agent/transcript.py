@@ -1,4 +1,4 @@
-"""The record of a session, one JSON object per line, from which it can be gone on with."""
+"""The record of a session, one JSON object per line, from which it can be resumed."""
 
 import json
 import os
@@ -23,31 +23,35 @@ _MESSAGES = ("user", "model", "tool_results")
 
 
 class Transcript:
-    """Appends to a session's file, readable by its owner alone; what cannot be written is said once and dropped."""
+    """Appends to a session's file, which only its owner can read; the first failed write is reported and ends it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_broken = False
 
     def session(self, *, session_id: str, project: str, model: str, source: str) -> None:
-        """A session begins, or is gone on with."""
+        """Records that a session starts or is resumed."""
         self._write("session", id=session_id, project=project, model=model, source=source)
 
     def message(self, kind: str, content: "Content") -> None:
-        """A message was added to the history: the user's, the model's, or the results of tool calls."""
+        """Records a message of the history: the user's, the model's, or the results of tool calls."""
         self._write(kind, content=to_json(content))
 
+    def note(self, text: str) -> None:
+        """Records a hook's message to the model that goes with the next message."""
+        self._write("note", text=text)
+
     def tool_call(self, call: ToolCall) -> None:
-        """A tool call has ended."""
+        """Records a finished tool call."""
         result = None if call.result is None else call.result.to_tool_response()
         self._write("tool", id=call.id, name=call.name, input=call.arguments, status=call.status.value, result=result)
 
     def compression(self, *, trigger: str, history: "list[Content]") -> None:
-        """The history was replaced by a shorter one."""
+        """Records that a shorter history replaced the one so far."""
         self._write("compression", trigger=trigger, history=[to_json(content) for content in history])
 
     def end(self, reason: str) -> None:
-        """The session ended."""
+        """Records the end of the session."""
         self._write("end", reason=reason)
 
     def _write(self, kind: str, **fields: Any) -> None:
@@ -66,47 +70,53 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastSession:
-    """A session that can be gone on with."""
+    """A session that can be resumed."""
 
     session_id: str
     path: Path
     history: "list[Content]"
+    notes: list[str]
+    """Hooks' messages to the model that have not been sent yet."""
 
 
 def transcript_path(session_id: str) -> Path:
-    """Where a session is recorded; UsageError for an identifier that is no safe name of a file."""
+    """The file that records a session. Raises UsageError for an id that is not safe as a file name."""
     if not _SAFE_ID.fullmatch(session_id):
-        raise UsageError(f"{session_id!r} cannot be a session's id; use letters, digits, dots, dashes and underscores")
+        raise UsageError(f"{session_id!r} can't be a session id; use letters, digits, dots, dashes and underscores")
     return _folder() / f"{session_id}.jsonl"
 
 
 def find_session(session_id: str | None, project: str) -> PastSession:
-    """The session of this identifier, or the project's latest one; UsageError when there is none."""
+    """The session with this id, or the project's latest one. Raises UsageError when there is none."""
     path = transcript_path(session_id) if session_id else _latest(project)
     if path is None or not path.is_file():
         which = f"no session {session_id}" if session_id else f"no session of {project}"
-        raise UsageError(f"there is {which} to go on with; sessions are kept in {_folder()}")
-    return PastSession(session_id=path.stem, path=path, history=read_history(path))
+        raise UsageError(f"there is {which} to resume; sessions are kept in {_folder()}")
+    return read_session(path)
 
 
-def read_history(path: Path) -> "list[Content]":
-    """The conversation of a session as it stood at the end of its record; UsageError when it cannot be read."""
+def read_session(path: Path) -> PastSession:
+    """The session as it was at the end of its record. Raises UsageError when the record can't be read."""
     history: list[Content] = []
+    notes: list[str] = []
     for number, record in _records(path):
         try:
             kind = record.get("type")
             if kind in _MESSAGES:
                 history.append(content_from_json(record["content"]))
+                notes = notes if kind == "model" else []
+            elif kind == "note":
+                notes.append(str(record["text"]))
             elif kind == "compression":
                 history = [content_from_json(content) for content in record["history"]]
             elif kind == "session" and record.get("source") != "resume":
-                history = []
+                history, notes = [], []
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{path}:{number} is no message, so the session cannot be gone on with") from error
+            raise UsageError(f"{path}:{number} is not a message, so the session can't be resumed") from error
     if history and function_calls(history[-1], "open"):
-        # A program that was killed while its tools ran; the model takes no calls without their results.
+        # The program was killed while its tools ran; the API refuses calls without results.
         history.pop()
-    return history
+    return PastSession(session_id=path.stem, path=path, history=history, notes=notes)
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -115,10 +125,10 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 record = json.loads(line)
             except ValueError as error:
-                # A program that was killed while it wrote leaves half a line, which can only be the last one.
+                # A program that is killed while it writes leaves an incomplete last line.
                 if not line.endswith(b"\n"):
                     return
-                raise UsageError(f"{path}:{number} is not JSON, so the session cannot be gone on with") from error
+                raise UsageError(f"{path}:{number} is not JSON, so the session can't be resumed") from error
             if isinstance(record, dict):
                 yield number, record
 
@@ -138,6 +148,6 @@ def _project_of(path: Path) -> str | None:
 def _folder() -> Path:
     if directory := os.environ.get("HOOKLINE_STATE_DIR"):
         return Path(directory) / "sessions"
-    from platformdirs import user_state_path  # noqa: PLC0415 - needed where nothing is said, and slow to load
+    from platformdirs import user_state_path  # noqa: PLC0415 - slow to load, and not needed when the variable is set
 
     return user_state_path("hookline") / "sessions"

@@ -57,7 +57,8 @@ def _decision(event: HookEventName, told: Mapping[str, Any], merged: Merged, run
     answer = merged.answer
     blocks, asks = answer.blocks, answer.asks
     stop, stop_reason, note, suppress = common_fields(answer)
-    blocked = not row.only_watches and ((row.can_block and blocks) or (row.comes_before and stop))
+    stop = stop and not row.only_watches
+    blocked = (row.can_block and blocks) or (row.comes_before and stop)
     labels = [run.hook.label for run in runs]
     return {
         "blocked": blocked,
@@ -65,7 +66,7 @@ def _decision(event: HookEventName, told: Mapping[str, Any], merged: Merged, run
         "stop": stop,
         "ask": asks,
         "reason": _reason(answer, runs) if blocks or stop or asks else said(answer.reason),
-        "stop_reason": stop_reason,
+        "stop_reason": stop_reason if stop else None,
         "note": note,
         "context": said(answer.context),
         "suppress": suppress,

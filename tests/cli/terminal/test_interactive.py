@@ -191,7 +191,7 @@ def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
     desk.hook("AfterTool", """echo '{"suppressOutput": true}'""", name="hide")
     here = desk.sit_down([calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")], words=("--yes",))
     here.say("run it")
-    here.expect("(a hook keeps the result from being shown)")
+    here.expect("(a hook hides this result)")
     here.expect("Done.")
     assert "token" not in here.shown
 
@@ -327,7 +327,7 @@ def test_ctrl_c_cancels_a_slow_hook(desk: Desk) -> None:
     assert not (desk.project / "a").exists()
     here.expect("\n>")
     here.type("\x03")
-    here.expect("Ctrl-C once more leaves.")
+    here.expect("Press Ctrl-C again to leave.")
     here.expect("\n>")
     here.type("\x03")
     assert here.leaves_with() == 130
@@ -451,7 +451,7 @@ def test_a_session_is_gone_on_with(desk: Desk) -> None:
     first.say("/quit")
     assert first.leaves_with() == 0
     second = desk.sit_down([says("Two.")], words=("--resume",))
-    second.expect("going on with session s1; /help shows the commands")
+    second.expect("resuming session s1; /help shows the commands")
     second.say("second")
     second.expect("Two.")
     second.say("/quit")

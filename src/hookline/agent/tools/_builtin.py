@@ -1,4 +1,4 @@
-"""What our own tools have in common: a function with a description around it."""
+"""The common form of our own tools: a function with its description."""
 
 import asyncio
 import threading
@@ -30,31 +30,31 @@ class BuiltInTool:
     approval: Approval
     run: Run
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Other names of arguments, for which hooks and the tool itself know only one."""
+    """Other names that models use for an argument; hooks and the tool see only its proper name."""
     mcp_context: None = None
 
     def normalize(self, arguments: Arguments) -> dict[str, Any]:
-        """The arguments under their proper names; where both are given, the proper one counts."""
+        """The arguments under their proper names; if both names are given, the proper one wins."""
         proper = {self.aliases[name]: value for name, value in arguments.items() if name in self.aliases}
         return proper | {name: value for name, value in arguments.items() if name not in self.aliases}
 
     def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
-        """What a person would have to allow, or None."""
+        """What the user has to allow, or None."""
         return self.approval(arguments, context)
 
     async def execute(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Does it; what the system refuses is told in words."""
+        """Runs the tool; an error of the operating system becomes a message."""
         try:
             return await self.run(arguments, context)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             return failure(f"{self.name} failed: {error.strerror or error}{where}.")
-        except ValueError as error:  # a path with a NUL, text that UTF-8 cannot hold
+        except ValueError as error:  # a path with a NUL, or text that is not valid UTF-8
             return failure(f"{self.name} failed: {error}.")
 
 
 def parameters(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties; what else a model sends is ignored."""
+    """The JSON Schema of an object with these properties; other properties are allowed and ignored."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
@@ -69,9 +69,9 @@ def integer(description: str, **rules: Any) -> dict[str, Any]:
 
 
 def in_thread(work: Work) -> Run:
-    """Runs blocking work beside the loop; when cancelled, the work is told so and is waited for.
+    """Runs blocking work in a thread; cancelling sets the work's stop event and waits until it has ended.
 
-    A call that was given up must not change a file afterwards, so nobody goes on before the work has ended.
+    A cancelled call must not change a file afterwards.
     """
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -88,7 +88,7 @@ def in_thread(work: Work) -> Run:
 
 
 def reading(name: str, what: str) -> Approval:
-    """Reading needs approval outside the project only."""
+    """Reading needs approval only outside the project."""
 
     def approval(arguments: Arguments, context: ToolContext) -> str | None:
         path = arguments.get(name) or "."

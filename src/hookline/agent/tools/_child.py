@@ -1,4 +1,4 @@
-"""Runs a command for a tool the way hooks are run: a session of its own, bounded output, nothing left behind."""
+"""Runs a command for a tool as hooks are run: in its own session, with bounded output, leaving no process behind."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ OUTPUT_BYTES = 1024 * 1024
 async def run_child(
     command: str, *, stdin: bytes = b"", directory: Path, context: ToolContext, timeout_ms: float
 ) -> "ChildOutcome":
-    """What became of the command; when this is cancelled, its whole group is ended first."""
-    # Not before a command is really run: an agent without hooks loads nothing of the engine.
+    """Runs the command and returns its outcome; cancelling this ends its whole process group first."""
+    # Imported here, so that an agent without hooks and commands loads nothing of the engine.
     from hookline.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
-    # A copy, because the program's environment may change before the next command, and a job's must not.
+    # A copy: the environment may change while the command is waiting to start.
     environ = dict(context.environ)
     job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
     (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))

@@ -1,4 +1,4 @@
-"""Reads some lines of a file of any size, keeping no more of it than is shown."""
+"""Reads some lines of a file of any size, and keeps only those in memory."""
 
 import os
 import threading
@@ -23,13 +23,13 @@ class Excerpt:
     text: str
     count: int
     skipped: int
-    """How many lines came before; fewer than asked for when the file ends there."""
+    """How many lines were skipped; fewer than asked for when the file is shorter."""
     has_more: bool
     has_cut_lines: bool
 
 
 def read_lines(path: Path, skip: int, limit: int | None, stop: threading.Event) -> Excerpt:
-    """The lines after those to be skipped, as many as wanted and as may be shown at once."""
+    """The lines after `skip` lines: at most `limit`, and at most what can be shown at once."""
     wanted = MAX_LINES if limit is None else min(int(limit), MAX_LINES)
     with os.fdopen(open_regular(path), "rb") as file:
         _refuse_binary(file)
@@ -51,7 +51,7 @@ def read_lines(path: Path, skip: int, limit: int | None, stop: threading.Event) 
 
 
 def _next_line(file: BinaryIO) -> tuple[bytes, bool]:
-    """The next line, cut to what may be shown of one, and whether it was; empty at the end."""
+    """The next line, cut to the maximum length, and whether it was cut; empty at EOF."""
     line = file.readline(MAX_LINE_BYTES)
     if not line or line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
         return line, False

@@ -1,7 +1,7 @@
-"""Looks through a tree of files, as a program of its own: a job on stdin, what was found on stdout, both JSON.
+"""Searches a tree of files as a program of its own: reads a job from stdin, writes the matches to stdout, as JSON.
 
-A pattern of the model's can keep a regular expression engine busy for hours, and with it the whole interpreter. A
-process can be ended. It uses nothing but the standard library, so that it starts quickly.
+A pattern of the model can keep a regular expression engine, and with it the interpreter, busy for hours; a process can
+be killed. It uses only the standard library, so that it starts quickly.
 """
 
 import json
@@ -27,7 +27,7 @@ class _OutOfTimeError(Exception):
 
 
 class Seeker:
-    """One job at work; `found` is filled until the job is done, the limit reached or the time over."""
+    """One search; `found` grows until the search is done, the limit is reached or the time is up."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.found: list[dict[str, Any]] = []
@@ -43,7 +43,7 @@ class Seeker:
                 yield {"path": path}
 
     def search(self, pattern: re.Pattern[str], include: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
-        """The lines that match, of the files whose path does."""
+        """The matching lines of the files whose path matches `include`."""
         for path in self._files():
             if include is None or include.fullmatch(path):
                 for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
@@ -51,7 +51,7 @@ class Seeker:
                         yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
 
     def keep(self, found: Iterator[dict[str, Any]]) -> str | None:
-        """Keeps what is found; says why it stopped before the end, or None."""
+        """Keeps the matches; returns why it stopped early, or None."""
         try:
             for one in found:
                 if len(self.found) == self._limit:
@@ -62,7 +62,7 @@ class Seeker:
         return None
 
     def _files(self) -> Iterator[str]:
-        """The paths of all files below the root, in order; links are not followed, so there is no end to run round."""
+        """The paths of all files below the root, in order; links are not followed, so there are no cycles."""
         if self._is_file:
             yield ""
             return
@@ -84,7 +84,7 @@ class Seeker:
     def _lines(self, path: str) -> Iterator[tuple[int, str]]:
         self._look_at_clock()
         try:
-            # A pipe must not be waited for, nor a link lead out of the tree.
+            # Opening a pipe must not block, and a link must not lead out of the tree.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return
@@ -139,7 +139,7 @@ def glob_expression(pattern: str) -> str:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """What was found, `stopped` by the limit, the time or nothing, and `fault` when a pattern can't be used."""
+    """The matches; `stopped` is "limit", "time" or None; `fault` says why a pattern can't be used."""
     flags = re.DOTALL if job["case_sensitive"] else re.DOTALL | re.IGNORECASE
     try:
         if job["kind"] == "glob":
@@ -147,7 +147,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         else:
             pattern = re.compile(job["pattern"], flags & re.IGNORECASE)
             wanted = None if job["is_file"] else job["include"]
-            # Without a slash it is about the name alone.
+            # A pattern without a slash is for the file name alone.
             include = wanted and re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
         return {"found": [], "stopped": None, "fault": str(error)}

@@ -1,4 +1,4 @@
-"""Reads and writes text files whole, for tools that change them."""
+"""Reads and writes whole text files, for tools that change them."""
 
 import os
 import stat
@@ -10,12 +10,12 @@ MAX_TEXT_BYTES = 20 * 1024 * 1024
 
 
 class NotTextError(ValueError):
-    """The file can't be treated as text; the message says why, as the end of a sentence."""
+    """The file is not text; the message says why, as the end of a sentence."""
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor of a file that has content of its own; OSError or NotTextError otherwise, without waiting."""
-    # Not blocking, because opening a pipe waits for its other end.
+    """A file descriptor of a regular file. Raises OSError or NotTextError for anything else, and never blocks."""
+    # Without O_NONBLOCK, opening a pipe waits for its other end.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -27,7 +27,7 @@ def open_regular(path: Path) -> int:
 
 
 def read_text(path: Path) -> str:
-    """The whole text of a file, its line endings as they are."""
+    """The whole text of a file, with its line endings unchanged."""
     with os.fdopen(open_regular(path), "rb") as file:
         data = file.read(MAX_TEXT_BYTES + 1)
     if len(data) > MAX_TEXT_BYTES:
@@ -39,12 +39,12 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Puts the text into the file in one step; missing directories are made, permissions of a file kept."""
+    """Writes the file atomically; creates missing directories, and keeps the permissions of an existing file."""
     data = text.encode("utf-8")
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # Empty first, so that a new file gets the permissions that the person's umask asks for.
+        # Created empty first, so that a new file gets its permissions from the umask.
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     except FileExistsError:
         _check_writable(target)
@@ -63,5 +63,5 @@ def _check_writable(target: Path) -> None:
             "is a directory" if target.is_dir() else "is not a regular file (a pipe, a socket or a device)"
         )
     if not os.access(target, os.W_OK):
-        # Replacing it would work all the same, against what its permissions say.
+        # Replacing the file would succeed in spite of its permissions.
         raise PermissionError(13, "the file is read-only", str(target))

@@ -36,16 +36,16 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
         return failure(f"{shown(path, context)} {error}; it can't be read as text.")
     name, last = shown(path, context), skipped + excerpt.count
     if not excerpt.count:
-        said = (
+        message = (
             f"{name} is empty." if not skipped else f"{name} has no line {skipped + 1}: it has {excerpt.skipped} lines."
         )
-        return ToolResult(llm_content=said, return_display=said)
+        return ToolResult(llm_content=message, return_display=message)
     notes = []
     if skipped or excerpt.has_more:
-        rest = f"; more follow: read on with offset {last}" if excerpt.has_more else ", the end of the file"
+        rest = f"; more follow: continue with offset {last}" if excerpt.has_more else ", the end of the file"
         notes.append(f"[Lines {skipped + 1} to {last} of {name}{rest}.]")
     if excerpt.has_cut_lines:
-        notes.append("[Lines that are very long were cut.]")
+        notes.append("[Very long lines were cut.]")
     content = "\n".join([*notes, excerpt.text])
     return ToolResult(llm_content=content, return_display=f"Read {_lines(excerpt.count)} of {name}.")
 
@@ -58,8 +58,8 @@ def _write_file(arguments: Arguments, context: ToolContext, _stop: threading.Eve
     except NotTextError as error:
         return failure(f"{shown(path, context)} {error}; nothing was written.")
     what = "Created" if is_new else "Overwrote"
-    said = f"{what} {shown(path, context)} with {_lines(_count_lines(content))}."
-    return ToolResult(llm_content=said, return_display=said)
+    message = f"{what} {shown(path, context)} with {_lines(_count_lines(content))}."
+    return ToolResult(llm_content=message, return_display=message)
 
 
 def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -69,11 +69,11 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     try:
         text = read_text(path)
     except FileNotFoundError:
-        return failure(f"{_missing(path, context)} To make a new file, use write_file.")
+        return failure(f"{_missing(path, context)} To create a file, use write_file.")
     except NotTextError as error:
         return failure(f"{name} {error}; nothing was replaced.")
     if "\r\n" in text and "\r\n" not in old:
-        # A model writes plain line feeds, whatever the file has.
+        # Models write plain line feeds, even for files with CRLF.
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     found = text.count(old)
     if found != expected:
@@ -81,8 +81,8 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     if old == new:
         return failure("old_string and new_string are the same, so nothing would change.")
     write_text(path, text.replace(old, new))
-    said = f"Replaced {found} occurrence{'s' if found > 1 else ''} in {name}."
-    return ToolResult(llm_content=said, return_display=said)
+    message = f"Replaced {found} occurrence{'s' if found > 1 else ''} in {name}."
+    return ToolResult(llm_content=message, return_display=message)
 
 
 def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -107,12 +107,12 @@ def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading
 def _miscounted(name: str, text: str, old: str, found: int, expected: int) -> str:
     if found:
         return (
-            f"old_string occurs {found} times in {name}, not {expected}; nothing was replaced. Give more of the text "
-            f"around the place that is meant, or expected_replacements: {found} to replace them all."
+            f"old_string occurs {_times(found)} in {name}, not {expected}; nothing was replaced. Give more of the text "
+            f"around the right place, or expected_replacements: {found} to replace them all."
         )
     wanted = " ".join(old.split())
     if wanted and wanted in " ".join(text.split()):
-        advice = "Something like it is there with other spaces or line breaks: read the file and copy it exactly."
+        advice = "The same text with other spaces or line breaks is there: read the file and copy it exactly."
     else:
         advice = "Read the file again: it may have changed."
     return f"old_string does not occur in {name}; nothing was replaced. {advice}"
@@ -123,6 +123,10 @@ def _missing(path: Path, context: ToolContext) -> str:
     while not parent.is_dir():
         parent = parent.parent
     return f"There is no {shown(path, context)}; the nearest directory that exists is {shown(parent, context)}."
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _count_lines(text: str) -> int:
@@ -137,7 +141,7 @@ _PATH_RULE = "Relative paths start at the project's directory."
 
 READ_FILE = BuiltInTool(
     name="read_file",
-    description="Reads a text file, or some lines of it. Long files come in pieces, and the result says how to go on.",
+    description="Reads a text file, or some lines of it. Long files come in pieces; the result says how to continue.",
     parameters=parameters(
         ("file_path",),
         file_path=string(f"The file to read. {_PATH_RULE}", minLength=1),
@@ -152,7 +156,7 @@ READ_FILE = BuiltInTool(
 
 WRITE_FILE = BuiltInTool(
     name="write_file",
-    description="Writes a file, replacing the whole content of one that exists. Missing directories are made.",
+    description="Writes a file, replacing the whole content of one that exists. Missing directories are created.",
     parameters=parameters(
         ("file_path", "content"),
         file_path=string(f"The file to write. {_PATH_RULE}", minLength=1),
@@ -167,14 +171,14 @@ WRITE_FILE = BuiltInTool(
 REPLACE = BuiltInTool(
     name="replace",
     description=(
-        "Replaces a piece of text in a file. old_string must be exactly as in the file, white space included, with so "
-        "much around it that it occurs as often as expected_replacements says."
+        "Replaces a piece of text in a file. old_string must be exactly as in the file, including white space, with "
+        "enough context that it occurs as often as expected_replacements says."
     ),
     parameters=parameters(
         ("file_path", "old_string", "new_string"),
         file_path=string(f"The file to change. {_PATH_RULE}", minLength=1),
         old_string=string("The text to be replaced, exactly as in the file.", minLength=1),
-        new_string=string("What to put in its place."),
+        new_string=string("The new text."),
         expected_replacements=integer("How often old_string occurs and is replaced; 1 if not given.", minimum=1),
     ),
     is_read_only=False,

@@ -1,4 +1,4 @@
-"""Where a path of the model's leads, and whether that is inside the project."""
+"""Resolves the model's paths, and checks whether they are inside the project."""
 
 import os
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ _PATH_ARGUMENTS = ("file_path", "path", "directory")
 
 
 def locate(path: str, context: ToolContext) -> Path:
-    """The path made absolute, from the project on; links are left as they are."""
+    """The absolute path, relative to the project; links are not resolved."""
     if path == "~" or path.startswith("~/"):
         path = context.environ.get("HOME", "~") + path[1:]
     return Path(os.path.normpath(context.project / path))
 
 
 def is_outside(path: str, context: ToolContext) -> bool:
-    """True when the path leads out of the project, also when it does so through links."""
+    """True when the path leads out of the project, also through links."""
     try:
         real = os.path.realpath(locate(path, context))
     except (OSError, ValueError):
-        return True  # a link that nobody may read, or a name that no file system has
+        return True  # an unreadable link, or a name that is not valid
     return not Path(real).is_relative_to(os.path.realpath(context.project))
 
 
@@ -33,7 +33,7 @@ def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
 
 
 def shown(path: Path, context: ToolContext) -> str:
-    """The path as a person reads it: from the project on, where it is inside."""
+    """The path for messages: relative to the project when it is inside."""
     try:
         relative = path.relative_to(os.path.normpath(context.project))
     except ValueError:
@@ -42,5 +42,5 @@ def shown(path: Path, context: ToolContext) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with what no encoding holds (bytes of a file name that are not UTF-8) replaced."""
+    """The text with bytes of file names that are not UTF-8 replaced."""
     return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text

@@ -1,4 +1,4 @@
-"""The tools that look through many files."""
+"""The tools that search many files."""
 
 import json
 import shlex
@@ -25,8 +25,8 @@ MAX_PATHS = 1000
 MAX_MATCHES = 300
 SECONDS = 15.0
 
-# For the seeker to stop by itself and tell what it has found so far.
-_MERCY_S = 3.0
+# Time for the seeker to stop by itself and report the matches so far.
+_GRACE_S = 3.0
 
 
 async def _glob(arguments: Arguments, context: ToolContext, *, seconds: float = SECONDS) -> ToolResult:
@@ -38,8 +38,8 @@ async def _glob(arguments: Arguments, context: ToolContext, *, seconds: float = 
         return answer
     root = locate(arguments.get("path") or ".", context)
     names = [shown(root / one["path"], context) for one in answer["found"]]
-    said = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
-    return ToolResult(llm_content="\n".join([said, *names]), return_display=said)
+    message = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
+    return ToolResult(llm_content="\n".join([message, *names]), return_display=message)
 
 
 async def _search(arguments: Arguments, context: ToolContext, *, seconds: float) -> ToolResult:
@@ -54,16 +54,16 @@ async def _search(arguments: Arguments, context: ToolContext, *, seconds: float)
             last = one["path"]
             lines.append(f"{shown(root / last, context)}:")
         lines.append(f"  {one['line']}: {printable(one['text'])}")
-    said = (
+    message = (
         f"Found {_count(len(answer['found']), 'line')} for {arguments['pattern']}{_stopped(answer, 'path or include')}."
     )
-    return ToolResult(llm_content="\n".join([said, *lines]), return_display=said)
+    return ToolResult(llm_content="\n".join([message, *lines]), return_display=message)
 
 
 async def _seek(
     kind: str, arguments: Arguments, context: ToolContext, limit: int, seconds: float
 ) -> dict[str, Any] | ToolResult:
-    """What the seeker answers, or why there is no answer."""
+    """The seeker's answer, or an error that says why there is none."""
     root = locate(arguments.get("path") or ".", context)
     if not root.exists():
         return failure(f"There is no {shown(root, context)}.")
@@ -84,7 +84,7 @@ async def _seek(
         stdin=json.dumps(job).encode(),
         directory=context.project,
         context=context,
-        timeout_ms=(seconds + _MERCY_S) * 1000,
+        timeout_ms=(seconds + _GRACE_S) * 1000,
     )
     if outcome.timed_out:
         return failure(f"The search took longer than {seconds:g} seconds; simplify the pattern, or narrow the path.")
@@ -92,9 +92,9 @@ async def _seek(
         answer: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
         what = outcome.error or outcome.stderr.decode(errors="replace").strip()
-        return failure(f"The search could not be made: {what}")
+        return failure(f"The search failed: {what}")
     if answer["fault"] is not None:
-        return failure(f"pattern can't be used: {answer['fault']}. Mend it; a literal ( or [ is written \\( or \\[.")
+        return failure(f"pattern can't be used: {answer['fault']}. Fix it; write a literal ( or [ as \\( or \\[.")
     return answer
 
 
@@ -103,7 +103,7 @@ def _stopped(answer: dict[str, Any], narrower: str) -> str:
         case "limit":
             return f", and there are more: narrow {narrower}"
         case "time":
-            return f" in the time for it, without having looked everywhere: narrow {narrower}"
+            return f" before the time was up, and did not search everywhere: narrow {narrower}"
         case _:
             return ""
 
@@ -112,16 +112,18 @@ def _count(number: int, what: str) -> str:
     return f"1 {what}" if number == 1 else f"{number or 'no'} {what}s"
 
 
-_ELSEWHERE = f"Directories named {', '.join(sorted(_seeker.SKIPPED))} are left out, and links are not followed."
-_DIRECTORY = string("The directory to look in; the project's if not given.")
-_CASE = {"type": "boolean", "description": "Whether upper and lower case differ; true if not given."}
+_ELSEWHERE = f"Directories named {', '.join(sorted(_seeker.SKIPPED))} are skipped, and links are not followed."
+_DIRECTORY = string("The directory to search; the project's if not given.")
+_CASE = {"type": "boolean", "description": "Whether upper and lower case are different; true if not given."}
 
 GLOB = BuiltInTool(
     name="glob",
-    description=f"Finds files by a pattern of their path, such as src/**/*.py or **/*.{{ts,tsx}}. {_ELSEWHERE}",
+    description=f"Finds files by a path pattern, such as src/**/*.py or **/*.{{ts,tsx}}. {_ELSEWHERE}",
     parameters=parameters(
         ("pattern",),
-        pattern=string("The pattern: * ? [abc] within a name, ** for any directories, {a,b} for either.", minLength=1),
+        pattern=string(
+            "The pattern: * ? [abc] within a name, ** for any directories, {a,b} for alternatives.", minLength=1
+        ),
         path=_DIRECTORY,
         case_sensitive=_CASE,
     ),
@@ -133,14 +135,14 @@ GLOB = BuiltInTool(
 
 
 def search_file_content(*, seconds: float = SECONDS) -> BuiltInTool:
-    """The tool that looks into files, giving up after so many seconds."""
+    """The tool that searches the content of files, for at most so many seconds."""
     return BuiltInTool(
         name="search_file_content",
         description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
         parameters=parameters(
             ("pattern",),
-            pattern=string("A regular expression in Python's dialect, compared with each line.", minLength=1),
-            path=string("The directory or the file to look in; the project's directory if not given."),
+            pattern=string("A Python regular expression, searched in each line.", minLength=1),
+            path=string("The directory or file to search; the project's directory if not given."),
             include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
             case_sensitive=_CASE,
         ),

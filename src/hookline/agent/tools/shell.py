@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
-# What a model is told of the output: its beginning and, because results stand there, more of its end.
+# The model gets the beginning of a long output and more of its end, where results usually are.
 HEAD_CHARS = 10_000
 TAIL_CHARS = 20_000
 
@@ -24,7 +24,7 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
     if not directory.is_dir():
         return failure(f"{shown(directory, context)} is not a directory, so the command was not run.")
     timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
-    # One stream, so that errors stand where they occurred; on the same line, so that line numbers stay true.
+    # One stream keeps errors in order; on one line, so that line numbers in error messages are right.
     command = f"exec 2>&1; {arguments['command']}"
     outcome = await run_child(command, directory=directory, context=context, timeout_ms=timeout_ms)
     if outcome.error is not None:
@@ -42,7 +42,7 @@ def _output(outcome: "ChildOutcome") -> str:
     if dropped > 0:
         text = f"{text[:HEAD_CHARS]}\n[{dropped} characters left out]\n{text[-TAIL_CHARS:]}"
     if outcome.stdout_truncated:
-        text += "\n[The output was longer than is kept; the rest is lost. Write it to a file, or filter it.]"
+        text += "\n[The output was too long, and its end is lost. Write it to a file, or filter it.]"
     return text
 
 
@@ -64,16 +64,16 @@ def _approval(arguments: Arguments, context: ToolContext) -> str:
 RUN_SHELL_COMMAND = BuiltInTool(
     name="run_shell_command",
     description=(
-        "Runs a command with bash and tells its output (stdout and stderr together) and its exit code. There is no "
-        "input: a command that asks something gets no answer. A background process must redirect its output."
+        "Runs a command with bash and returns its output (stdout and stderr together) and its exit code. stdin is "
+        "empty, so a command can't ask anything. A background process must redirect its output."
     ),
     parameters=parameters(
         ("command",),
         command=string("The command, as for bash -c.", minLength=1),
-        description=string("What the command is for, in a few words for the person."),
+        description=string("What the command does, in a few words for the user."),
         directory=string("Where to run it; in the project's directory if not given."),
         timeout=integer(
-            f"After how many milliseconds it is ended; {DEFAULT_TIMEOUT_MS} if not given, at most {MAX_TIMEOUT_MS}.",
+            f"Time limit in milliseconds; {DEFAULT_TIMEOUT_MS} if not given, at most {MAX_TIMEOUT_MS}.",
             minimum=1,
         ),
     ),

@@ -1,4 +1,4 @@
-"""`hookline agent`: a small coding agent whose every step goes through the hooks."""
+"""`hookline agent`: a small coding agent that passes every tool call and model call through the hooks."""
 
 import argparse
 import asyncio
@@ -21,24 +21,24 @@ from hookline.errors import HooklineError, MissingExtraError, UsageError
 
 _EXAMPLES = """\
 examples:
-  hookline agent                                         talk to it in a terminal
+  hookline agent                                         a conversation in the terminal
   hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
   git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
   hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
 
 exit codes:
-  0  the agent answered, or a hook stopped it    1  it failed, or the model did    130  Ctrl-C    143  SIGTERM
+  0  the agent answered, or hooks ended the turn    1  the agent or the model failed    130  Ctrl-C    143  SIGTERM
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the description and the options."""
-    parser.description = "Run a small coding agent whose every tool call and model call goes through your hooks."
+    parser.description = "Run a small coding agent that passes every tool call and model call through your hooks."
     parser.epilog = _EXAMPLES
-    parser.add_argument("--prompt", metavar="TEXT", help="answer this and exit (default: talk, or read a pipe)")
     parser.add_argument(
-        "--headless", action="store_true", help="never ask anything; what would need approval is refused"
+        "--prompt", metavar="TEXT", help="answer this and exit (default: a conversation, or the prompt from a pipe)"
     )
+    parser.add_argument("--headless", action="store_true", help="never ask; calls that need approval are refused")
     parser.add_argument("--yes", action="store_true", help="approve every tool call (hooks still need your trust)")
     parser.add_argument(
         "--model",
@@ -46,14 +46,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="gemini, gemini:NAME (with GEMINI_API_KEY set), or replay:FILE (default: gemini)",
     )
-    parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file that replay:FILE takes")
+    parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file for replay:FILE")
     parser.add_argument(
         "--output", choices=tuple(OUTPUTS), default="text", help="what is printed: text (default), or JSON for programs"
     )
     parser.add_argument(
-        "--resume", nargs="?", const="", metavar="ID", help="go on with a session (default: the project's latest one)"
+        "--resume", nargs="?", const="", metavar="ID", help="resume a session (default: the project's latest)"
     )
-    parser.add_argument("--session-id", metavar="ID", help="the session's id; one is made if it is not given")
+    parser.add_argument("--session-id", metavar="ID", help="the session's id (default: a new one)")
     parser.add_argument(
         "--max-turns",
         type=at_least(1),
@@ -65,11 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the agent in the mode that the options and the terminal ask for."""
+    """Runs the agent in the mode that the options and the terminal select."""
     require_project(given)
     prompt = _prompt(given)
-    # `asyncio.run` cancels on the first Ctrl-C and leaves at the second; cancelling ends hooks and tools with
-    # their groups.
+    # `asyncio.run` cancels on the first Ctrl-C and raises on the second; cancelling ends the process groups of hooks
+    # and tools.
     try:
         return asyncio.run(_talk(given) if prompt is None else _answer(given, prompt))
     except asyncio.CancelledError:
@@ -77,14 +77,14 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _prompt(given: argparse.Namespace) -> str | None:
-    """What to answer; None when a person at a terminal is to be asked."""
+    """The prompt; None for a conversation in the terminal."""
     prompt = given.prompt
     if prompt is None and not sys.stdin.isatty():
-        # Without the end of the last line, so that hooks are told the same as with --prompt.
+        # Without the last newline, so that hooks get the same prompt as with --prompt.
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
     if prompt is None:
         if given.headless or given.output != "text" or not sys.stdout.isatty():
-            raise UsageError("there is nothing to answer; give --prompt TEXT, or pipe the prompt in")
+            raise UsageError("there is no prompt; give --prompt TEXT, or pipe the prompt in")
         return None
     if not prompt.strip():
         raise UsageError("the prompt is empty; give --prompt TEXT, or pipe the prompt in")
@@ -93,7 +93,7 @@ def _prompt(given: argparse.Namespace) -> str | None:
 
 async def _talk(given: argparse.Namespace) -> int:
     try:
-        import prompt_toolkit  # noqa: F401, PLC0415 - a terminal's libraries are slow to load
+        import prompt_toolkit  # noqa: F401, PLC0415 - slow to load
         import rich  # noqa: F401, PLC0415 - the same
     except ImportError as error:
         raise MissingExtraError(str(error.name), "agent") from error

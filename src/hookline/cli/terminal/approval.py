@@ -1,4 +1,4 @@
-"""Who decides about a tool call that needs approval, where there is no interactive session."""
+"""Approval of tool calls: how an answer is read, and who answers outside the interactive mode."""
 
 import asyncio
 import sys
@@ -14,20 +14,25 @@ _ANSWERS = {
 }
 
 
-async def refuse(call: ToolCall, question: str) -> Approval:  # noqa: ARG001 - whatever is asked
-    """Refuses, where nobody can be asked."""
+def read_answer(text: str) -> Approval:
+    """The user's answer; anything but a clear yes refuses."""
+    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
+
+
+async def refuse(call: ToolCall, question: str) -> Approval:  # noqa: ARG001 - the answer does not depend on them
+    """Refuses: there is no user to ask."""
     return Approval.REFUSE
 
 
 async def ask(call: ToolCall, question: str) -> Approval:
-    """Asks the person at the terminal; anything but a clear yes refuses."""
+    """Asks the user at the terminal; anything but a clear yes refuses."""
     sys.stderr.write(f"{call.name} wants to {question}. Allow it? [y]es, [a]lways, [N]o: ")
     sys.stderr.flush()
     loop = asyncio.get_running_loop()
-    said: asyncio.Future[str] = loop.create_future()
-    # Not in a thread, which nobody could interrupt.
-    loop.add_reader(sys.stdin, lambda: None if said.done() else said.set_result(sys.stdin.readline()))
+    answer: asyncio.Future[str] = loop.create_future()
+    # Not in a thread: reading in a thread can't be interrupted.
+    loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
     try:
-        return _ANSWERS.get((await said).strip().lower(), Approval.REFUSE)
+        return read_answer(await answer)
     finally:
         loop.remove_reader(sys.stdin)

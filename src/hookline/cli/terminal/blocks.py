@@ -1,4 +1,4 @@
-"""Markdown that comes in pieces, cut where it can be shown."""
+"""Splits Markdown that arrives in pieces where it can be shown."""
 
 import re
 
@@ -6,7 +6,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def split_blocks(text: str) -> tuple[str, str]:
-    """The blocks that are complete, and the rest: a blank line ends a block, unless it stands in a fenced one."""
+    """The complete blocks, and the rest; a blank line ends a block, except inside a fence."""
     end = position = 0
     fence = ""
     for line in text.splitlines(keepends=True):

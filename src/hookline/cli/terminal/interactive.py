@@ -1,4 +1,4 @@
-"""The interactive mode of `hookline agent`: a person at a terminal talks with the agent."""
+"""The interactive mode of `hookline agent`: a conversation in the terminal."""
 
 import argparse
 import asyncio
@@ -17,9 +17,10 @@ from hookline.agent.model import Model
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
+from hookline.cli.terminal.approval import read_answer
 from hookline.cli.terminal.hook_tally import HookTally, hook_lines
 from hookline.cli.terminal.keyboard import Keyboard
-from hookline.cli.terminal.permission import question, read_answer, show_call
+from hookline.cli.terminal.permission import question, show_call
 from hookline.cli.terminal.screen import Terminal
 from hookline.cli.terminal.session import Session, make_session, open_model, past_session
 from hookline.cli.terminal.slash import COMMANDS, command_in, show_help, show_hooks, unknown
@@ -32,9 +33,9 @@ _Result = TypeVar("_Result")
 
 
 async def run_interactive(given: argparse.Namespace) -> int:
-    """Talks until the person leaves, and returns the exit code."""
+    """Runs the conversation until the user leaves, and returns the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A model says what it likes, and not every terminal can show it.
+        # Not every terminal has all the characters that a model writes.
         sys.stdout.reconfigure(errors="replace")
     terminal = Terminal()
     model = open_model(given, on_retry=lambda text: terminal.listen(Note(text=text)))
@@ -45,7 +46,7 @@ async def run_interactive(given: argparse.Namespace) -> int:
 
 
 class _Conversation:
-    """Reads lines and has the agent answer them; Ctrl-C ends what is running, never the conversation at once."""
+    """Reads lines and lets the agent answer them; Ctrl-C cancels what is running, and not the conversation."""
 
     def __init__(self, given: argparse.Namespace, model: Model, terminal: Terminal) -> None:
         self._given = given
@@ -60,7 +61,7 @@ class _Conversation:
         """How often Ctrl-C was pressed since the last line."""
 
     async def hold(self) -> int:
-        """Talks, and ends the session in any case."""
+        """Runs the conversation, and always ends the session."""
         self._watch_signals()
         connecting = connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
         connected = await self._until_done(connecting, "connecting to MCP servers")
@@ -98,7 +99,7 @@ class _Conversation:
             hooks += f", {waiting} waiting for trust → hookline trust"
         self._terminal.say(f"hookline {version('hookline')}, model {self._model.name}", "bold")
         self._terminal.say(f"hooks: {hooks}", "yellow" if waiting else "dim")
-        resumed = f"going on with session {self._past.session_id}; " if self._past else ""
+        resumed = f"resuming session {self._past.session_id}; " if self._past else ""
         self._terminal.say(f"{resumed}/help shows the commands", "dim")
 
     async def _talk(self) -> int:
@@ -115,13 +116,13 @@ class _Conversation:
                 self._interrupts = 0
                 if command_in(line) in ("/quit", "/exit"):
                     return await self._leave(SessionEndReason.EXIT, 0)
-                await self._obey(line)
+                await self._handle(line)
             if self._interrupts > 1:
                 return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED)
             if self._interrupts:
-                self._terminal.say("Ctrl-C once more leaves.", "dim")
+                self._terminal.say("Press Ctrl-C again to leave.", "dim")
 
-    async def _obey(self, line: str) -> None:
+    async def _handle(self, line: str) -> None:
         command = command_in(line)
         match command:
             case None if not line:
@@ -143,7 +144,7 @@ class _Conversation:
     async def _compress(self) -> None:
         answer = await self._session.agent.compress()
         if answer is not None and answer.should_stop:
-            self._terminal.show_stop(answer.stop_reason)
+            self._terminal.show_stop(answer.stop_reason, answer.decided_by)
 
     async def _clear(self) -> None:
         await self._end_session(SessionEndReason.CLEAR)
@@ -161,7 +162,7 @@ class _Conversation:
             await agent.abandon()
 
     async def _work(self, work: Coroutine[Any, Any, Any], doing: str = "thinking") -> bool:
-        """Does something that Ctrl-C can end; False when it did. An error of ours or of the model is told."""
+        """Runs something that Ctrl-C can cancel, and prints its error; False when it was cancelled."""
         done = await self._until_done(work, doing)
         if done.cancelled():
             self._terminal.say("Cancelled.", "yellow")
@@ -173,7 +174,7 @@ class _Conversation:
         return True
 
     async def _until_done(self, work: Coroutine[Any, Any, _Result], doing: str) -> asyncio.Future[_Result]:
-        """What came of the work, also when Ctrl-C ended it; meanwhile a line says what is waited for."""
+        """The finished or cancelled work; while it runs, a status line says what the agent is waiting for."""
         running = self._running = asyncio.ensure_future(work)
         try:
             with self._keyboard.silenced():
@@ -198,7 +199,7 @@ class _Conversation:
             return Approval.REFUSE
         except KeyboardInterrupt:
             self._interrupt()
-            # Until this is cancelled, with the rest of the turn.
+            # Wait to be cancelled with the rest of the turn.
             await asyncio.Event().wait()
             return Approval.REFUSE
         finally:
@@ -208,7 +209,7 @@ class _Conversation:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         if task is not None:
-            # A closed terminal must not leave hooks and tools behind, which have sessions of their own.
+            # Hooks and tools have sessions of their own, so closing the terminal does not end them.
             loop.add_signal_handler(signal.SIGTERM, task.cancel)
             loop.add_signal_handler(signal.SIGHUP, task.cancel)
 
@@ -217,5 +218,5 @@ class _Conversation:
             self._keyboard.interrupt()
         elif self._running is not None:
             self._interrupts += 1
-            self._terminal.wait_for("cancelling; Ctrl-C once more leaves at once")
+            self._terminal.wait_for("cancelling; press Ctrl-C again to leave at once")
             self._running.cancel()

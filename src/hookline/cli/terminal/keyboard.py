@@ -1,4 +1,4 @@
-"""What a person types: lines with editing and a history, and the answers to questions."""
+"""Keyboard input: lines with editing and a history, and answers to questions."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ _LOCAL_FLAGS = 3
 
 
 class Keyboard:
-    """Reads from the terminal; KeyboardInterrupt is raised for Ctrl-C, EOFError for Ctrl-D."""
+    """Reads from the terminal. Raises KeyboardInterrupt for Ctrl-C and EOFError for Ctrl-D."""
 
     def __init__(self, commands: Sequence[str]) -> None:
         self._lines: PromptSession[str] = PromptSession(
@@ -35,33 +35,33 @@ class Keyboard:
 
     @property
     def has_text(self) -> bool:
-        """True when something stood on the last line, even if it was not sent."""
+        """True when the last line was not empty, even if it was not sent."""
         return bool(self._lines.default_buffer.text)
 
     @property
     def is_asking(self) -> bool:
-        """True while a line or an answer is waited for."""
+        """True while it waits for a line or an answer."""
         return self._asking is not None
 
     async def read_line(self) -> str:
-        """The next line; what is printed meanwhile appears above it."""
+        """The next line; output that is printed meanwhile appears above it."""
         return await self._ask(self._lines, "> ")
 
     async def answer(self, question: str) -> str:
-        """The answer to a question; what was typed before it was asked does not count."""
+        """The answer to a question; keys typed before the question are discarded."""
         clear_typeahead(self._answers.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return await self._ask(self._answers, question)
 
     def interrupt(self) -> None:
-        """Does what Ctrl-C does, for a signal from elsewhere."""
+        """Acts like Ctrl-C, for a SIGINT that was sent to the process."""
         if self._asking is not None and self._asking.app.is_running:
             self._asking.app.exit(exception=KeyboardInterrupt())
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """Does not show what is typed while the agent works; it is kept for the next line."""
+        """Turns off echo while the agent works; keys typed meanwhile are kept for the next line."""
         try:
             before = termios.tcgetattr(sys.stdin)
         except termios.error:
@@ -80,14 +80,14 @@ class Keyboard:
         self._asking = session
         try:
             with patch_stdout(raw=True):
-                # Signals are the conversation's affair.
+                # The conversation handles SIGINT itself.
                 return await session.prompt_async(message, handle_sigint=False)
         finally:
             self._asking = None
 
 
 class _PrivateHistory(FileHistory):
-    """A history for its owner's eyes; a disk that is full costs the memory of a line, not the line."""
+    """A history file; when a line can't be saved (a full disk), only the history lacks it."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What `hookline agent` prints: text for people, one JSON object or a stream of them for programs."""
+"""The output of `hookline agent` without a dialogue: text for people, one JSON object or a stream for programs."""
 
 import io
 import sys
@@ -19,11 +19,15 @@ from hookline.agent.events import (
     TurnEnded,
 )
 from hookline.agent.tool import CallStatus, ToolCall
+from hookline.cli.report.plain import plain
 from hookline.cli.report.style import Style
+from hookline.contract.text import visible
 from hookline.contract.wire import stringify_json
 
+MAX_LINES = 20
+"""How many lines of a tool's result are shown."""
+
 _ENDINGS = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED, CallStatus.IDLE)
-_MAX_LINES = 20
 _TYPES: Mapping[type, str] = {
     SessionStarted: "session",
     ModelText: "text",
@@ -36,94 +40,126 @@ _TYPES: Mapping[type, str] = {
 
 
 class Output(Protocol):
-    """A listener that prints, and is told of an error that ends everything."""
+    """A listener that prints, also when an error ends everything."""
 
     def listen(self, event: AgentEvent) -> None:
-        """Takes what the agent tells."""
+        """Takes an event of the agent."""
 
     def failed(self, message: str) -> None:
-        """Takes what went wrong; it is also said on stderr."""
+        """Takes the error that ended the run; the command prints it on stderr as well."""
 
 
 class TextOutput:
-    """The answer on stdout, what else happens on stderr."""
+    """Prints the answer, or why there is none, on stdout and everything else on stderr."""
 
     def __init__(self) -> None:
         self._style = Style.for_stdout(sys.stderr)
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # What a hook says is shown, whatever is in it and whatever the terminal can show.
+            # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")
 
     def listen(self, event: AgentEvent) -> None:
-        """Prints what a person wants to see."""
+        """Prints the events that matter to a person."""
         match event:
             case ModelText():
-                sys.stdout.write(f"{event.text}\n" if event.is_final else event.text)
-                sys.stdout.flush()
+                _write(f"{event.text}\n" if event.is_final else event.text)
             case ToolCallChanged() if event.call.status in _ENDINGS:
-                self._say(self._style.dim(f"[{event.call.name}: {event.call.status.value}]"))
-                lines = shown_display(event.call).splitlines()
-                for line in lines[:_MAX_LINES]:
-                    self._say(f"  {line}")
-                if len(lines) > _MAX_LINES:
-                    self._say(self._style.dim(f"  … {len(lines) - _MAX_LINES} more lines"))
+                self._show_call(event.call)
             case Note():
-                self._say(f"hookline: {event.text}")
+                self._log(f"hookline: {event.text}")
             case HistoryCompressed():
-                self._say(f"hookline: the history was compressed to about {event.after_tokens} tokens")
-            case TurnEnded() if event.stopped and event.response != event.stop_reason:
-                sys.stdout.write(f"Stopped by a hook: {event.stop_reason}\n")
-                sys.stdout.flush()
+                self._log(f"hookline: the history was compressed to about {event.after_tokens} tokens")
+            case TurnEnded():
+                if (line := ending(event)) is not None:
+                    _write(f"{line}\n")
             case _:
                 pass
 
     def failed(self, message: str) -> None:
-        """Leaves it to stderr."""
+        """Prints nothing: the command prints the error on stderr."""
 
-    def _say(self, text: str) -> None:
+    def _show_call(self, call: ToolCall) -> None:
+        is_blocked = call.status is CallStatus.IDLE
+        status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
+        self._log(self._style.dim(f"[{call.name}: {visible(status)}]"))
+        for line in display_lines(call):
+            self._log(f"  {line}")
+
+    def _log(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-class JsonOutput:
-    """One JSON object at the end."""
+class _ProgramOutput:
+    """What both kinds of output for programs need."""
 
     def __init__(self) -> None:
         self._session: SessionStarted | None = None
+
+    def _follow(self, event: AgentEvent) -> None:
+        if isinstance(event, SessionStarted):
+            self._session = event
+
+    def _result(self, ended: TurnEnded) -> dict[str, Any]:
+        """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
+        session = self._session
+        return {
+            "sessionId": session and session.session_id,
+            "response": ended.response,
+            "blocked": ended.blocked,
+            "reason": ended.reason,
+            "stopped": ended.stopped,
+            "stopReason": ended.stop_reason,
+            "decidedBy": ended.decided_by,
+            "turns": ended.turns,
+            "toolCalls": [self._call(call) for call in ended.calls],
+            "transcriptPath": session and session.transcript_path,
+        }
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        is_hidden = call.result is not None and call.result.suppress_display
+        return {
+            "name": call.name,
+            "input": call.arguments,
+            "status": call.status.value,
+            "blockedBy": blocked_by(call),
+            "suppressed": is_hidden,
+            "llmContent": None if call.result is None or is_hidden else call.result.llm_content,
+            "display": "" if is_hidden else _display(call),
+        }
+
+
+class JsonOutput(_ProgramOutput):
+    """One JSON object at the end."""
 
     def listen(self, event: AgentEvent) -> None:
         """Prints the object when the turn has ended."""
-        if isinstance(event, SessionStarted):
-            self._session = event
-        elif isinstance(event, TurnEnded) and self._session is not None:
-            _print(result_object(self._session, event))
+        self._follow(event)
+        if isinstance(event, TurnEnded):
+            _print(self._result(event))
 
     def failed(self, message: str) -> None:
-        """Prints an object all the same: a program that waits for one gets to know why there is no result."""
+        """Prints an object here too, so that a program learns why there is no result."""
         _print({"sessionId": self._session and self._session.session_id, "response": None, "error": message})
 
 
-class StreamOutput:
-    """One JSON object for everything that happens."""
-
-    def __init__(self) -> None:
-        self._session: SessionStarted | None = None
+class StreamOutput(_ProgramOutput):
+    """One JSON object per event."""
 
     def listen(self, event: AgentEvent) -> None:
         """Prints the event as an object with a type."""
-        if isinstance(event, SessionStarted):
-            self._session = event
+        self._follow(event)
         _print(self._object(event))
 
     def failed(self, message: str) -> None:
-        """Prints it as the last event."""
+        """Prints the error as the last event."""
         _print({"type": "error", "message": message})
 
     def _object(self, event: AgentEvent) -> Mapping[str, Any]:
         match event:
             case ToolCallChanged():
-                return {"type": "tool_call", "id": event.call.id, **call_object(event.call)}
+                return {"type": "tool_call", "id": event.call.id, **self._call(event.call)}
             case TurnEnded():
-                return {"type": "result", **(result_object(self._session, event) if self._session else {})}
+                return {"type": "result", **self._result(event)}
             case _:
                 own = {_camel(field.name): getattr(event, field.name) for field in fields(event)}
                 return {"type": _TYPES[type(event)], **own}
@@ -132,35 +168,48 @@ class StreamOutput:
 OUTPUTS: Mapping[str, Callable[[], Output]] = {"text": TextOutput, "json": JsonOutput, "stream-json": StreamOutput}
 
 
-def result_object(session: SessionStarted, ended: TurnEnded) -> dict[str, Any]:
-    """What came of a prompt, for programs; `response` and `display` are what a person was shown."""
-    return {
-        "sessionId": session.session_id,
-        "response": ended.response,
-        "stopped": ended.stopped,
-        "stopReason": ended.stop_reason,
-        "turns": ended.turns,
-        "toolCalls": [call_object(call) for call in ended.calls],
-        "transcriptPath": session.transcript_path,
-    }
+def ending(ended: TurnEnded) -> str | None:
+    """The line that says why hooks ended the turn; None when they did not, or when the response says it."""
+    if ended.stopped:
+        return None if ended.response == ended.stop_reason else visible(stopped(ended.stop_reason, ended.decided_by))
+    return visible(not_called(ended.reason, ended.decided_by)) if ended.blocked and not ended.response else None
 
 
-def call_object(call: ToolCall) -> dict[str, Any]:
-    """A tool call for programs."""
-    return {
-        "name": call.name,
-        "input": call.arguments,
-        "status": call.status.value,
-        "llmContent": None if call.result is None else call.result.llm_content,
-        "display": shown_display(call),
-    }
+def not_called(reason: str | None, hooks: tuple[str, ...]) -> str:
+    """Says that the model was not called, why, and which hooks decided it."""
+    return f"The model was not called: {reason} (blocked by {names(hooks)})"
 
 
-def shown_display(call: ToolCall) -> str:
-    """What a person is shown of a call: nothing where a hook suppressed it."""
-    if call.result is None or call.result.suppress_display or call.result.return_display is None:
-        return ""
-    return str(call.result.return_display)
+def stopped(reason: str | None, hooks: tuple[str, ...]) -> str:
+    """Says which hooks stopped the agent, and why."""
+    return f"Stopped by {names(hooks)}: {reason}"
+
+
+def names(hooks: tuple[str, ...]) -> str:
+    """The hooks as they appear in a sentence."""
+    return " and ".join(hooks) or "a hook"
+
+
+def blocked_by(call: ToolCall) -> tuple[str, ...]:
+    """The hooks that kept a call from running."""
+    return call.result.decided_by if call.result is not None and call.status is CallStatus.IDLE else ()
+
+
+def display_lines(call: ToolCall) -> list[str]:
+    """The lines of a call's result that a person is shown."""
+    if call.result is not None and call.result.suppress_display:
+        return ["(a hook hides this result)"]
+    lines = plain(_display(call)).splitlines()
+    return lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]
+
+
+def _display(call: ToolCall) -> str:
+    return "" if call.result is None or call.result.return_display is None else str(call.result.return_display)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _print(value: Mapping[str, Any]) -> None:

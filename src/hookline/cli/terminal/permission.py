@@ -1,4 +1,4 @@
-"""Asks a person at the terminal about a tool call, and shows what it would do."""
+"""The question about a tool call in the interactive mode, with a preview of what the call would do."""
 
 import difflib
 import json
@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
 from hookline.contract.text import visible
@@ -16,29 +15,18 @@ from hookline.contract.text import visible
 MAX_LINES = 40
 MAX_BYTES = 1024 * 1024
 
-_ANSWERS: Mapping[str, Approval] = {
-    "y": Approval.ALLOW_ONCE,
-    "yes": Approval.ALLOW_ONCE,
-    "a": Approval.ALLOW_ALWAYS,
-    "always": Approval.ALLOW_ALWAYS,
-}
-# Our own tools whose question says everything.
+# Our own tools that need no preview: the question says everything.
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def question(call: ToolCall) -> str:
-    """What is asked; the tool's name is in it, because other calls may have ended since it was shown."""
+    """The question; it repeats the tool's name, because other calls may have ended since the preview."""
     return f"Allow {visible(call.name)}? [y]es, [a]lways, [N]o: "
 
 
-def read_answer(text: str) -> Approval:
-    """What was said; anything but a clear yes refuses."""
-    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
-
-
 def show_call(console: Console, call: ToolCall, what: str, context: ToolContext) -> None:
-    """Prints what the call would do: the command, or the changes that would be written."""
+    """Prints what the call would do: the command, or the changes to a file."""
     console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
     lines = [visible(line) for line in preview(call, context)]
     if len(lines) > MAX_LINES:
@@ -48,7 +36,7 @@ def show_call(console: Console, call: ToolCall, what: str, context: ToolContext)
 
 
 def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
-    """The lines that show what a call would do, where its question does not say everything."""
+    """The lines that show what a call would do; none when its question says everything."""
     match call.name, call.arguments:
         case "write_file", {"file_path": str(path), "content": str(content)}:
             yield from _changes(_read(path, context), content)
@@ -60,7 +48,7 @@ def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
 
 
 def _changes(before: str, after: str) -> Iterator[str]:
-    """A unified diff without the names of files, which the question has said."""
+    """A unified diff without file names, which are in the question."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")
     for number, line in enumerate(lines):
         if number > 1 and not (line.startswith("@@") and not before):
@@ -68,11 +56,11 @@ def _changes(before: str, after: str) -> Iterator[str]:
 
 
 def _read(path: str, context: ToolContext) -> str:
-    """The file as it is now; nothing where there is none that can be shown."""
+    """The current content of the file; empty when it can't be read."""
     file = locate(path, context)
     try:
         if not file.is_file():
-            return ""  # also for pipes and devices, from which reading might never end
+            return ""  # also for pipes and devices: reading them might never end
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):

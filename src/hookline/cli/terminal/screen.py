@@ -1,4 +1,4 @@
-"""What a person at a terminal is shown of the agent's work."""
+"""The terminal's view of the agent at work."""
 
 import asyncio
 import json
@@ -25,13 +25,11 @@ from hookline.agent.events import (
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.plain import plain
 from hookline.cli.report.text import one_line
-from hookline.cli.terminal.activity import Activity, is_awaited
+from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import shown_display
+from hookline.cli.terminal.output import display_lines, ending, names, not_called, stopped
 from hookline.contract.events import HookEventName
 from hookline.contract.text import visible
-
-MAX_LINES = 20
 
 _TICK_S = 0.1
 _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
@@ -40,11 +38,11 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.CANCELLED: ("-", "-", "yellow"),
     CallStatus.IDLE: ("⊘", "/", "yellow"),
 }
-_TELLING_ARGUMENTS = ("file_path", "command", "pattern", "path")
+_MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
 class Terminal:
-    """Listens to the agent and prints what a person wants to see; while it works, a line says what is waited for."""
+    """Prints the agent's events; while the agent works, a status line says what it is waiting for."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False, markup=False, emoji=False)
@@ -53,63 +51,60 @@ class Terminal:
         self._live: Live | None = None
         self._is_paused = False
         self._streamed = ""
-        self._stopped_by: tuple[str, ...] = ()
 
     def listen(self, event: AgentEvent) -> None:
-        """Takes what the agent tells."""
+        """Takes an event of the agent."""
         self._activity.listen(event)
         match event:
             case ModelText():
                 self._show_model(event)
             case ToolCallChanged() if event.call.status in _SIGNS:
                 self._show_call(event.call)
-            case HooksFinished() if is_awaited(event.event):
+            case HooksFinished() if not event.should_stop:
                 self._show_decision(event)
             case HistoryCompressed():
                 before, after = event.before_tokens, event.after_tokens
                 self.say(f"The history was compressed from about {before} to about {after} tokens.", "dim")
             case Note():
                 self.say(event.text, "red" if event.is_error else "yellow")
-            case TurnEnded() if event.stopped and event.response != event.stop_reason:
-                self.show_stop(event.stop_reason)
+            case TurnEnded() if event.stopped and (line := ending(event)) is not None:
+                self.say(line, "bold yellow")
             case _:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """Prints a line of our own, or of a hook's."""
+        """Prints a line of hookline or of a hook."""
         self.console.print(Text(visible(text), style=style))
 
-    def show_stop(self, reason: str | None) -> None:
-        """Tells that a hook stopped the agent."""
-        who = _names(self._stopped_by)
-        self.say(f"Stopped by {who}: {reason}" if reason else f"Stopped by {who}.", "bold yellow")
+    def show_stop(self, reason: str | None, hooks: tuple[str, ...]) -> None:
+        """Says that hooks stopped the agent."""
+        self.say(stopped(reason, hooks), "bold yellow")
 
     @asynccontextmanager
     async def busy(self, default: str = "thinking") -> AsyncIterator[None]:
-        """Shows what is waited for, until the work inside is done."""
+        """Shows the status line until the work inside is done."""
         self._activity.begin(default)
-        self._stopped_by = ()
         ticker = asyncio.create_task(self._tick())
         try:
             yield
         finally:
             ticker.cancel()
             self._hide()
-            # What came before a stream broke off is worth reading.
+            # If the stream was cut off, the text so far is still worth reading.
             self._print_streamed(self._streamed)
             self._streamed = ""
 
     def wait_for(self, what: str) -> None:
-        """Says this from now on, whatever else is running."""
+        """Shows this text in the status line from now on."""
         self._activity.begin(what)
 
     def pause(self) -> None:
-        """Leaves the line to somebody else, who asks the person something."""
+        """Hides the status line, for a question to the user."""
         self._is_paused = True
         self._hide()
 
     def resume(self) -> None:
-        """Takes the line back."""
+        """Shows the status line again."""
         self._is_paused = False
 
     async def _tick(self) -> None:
@@ -122,7 +117,7 @@ class Terminal:
             await asyncio.sleep(_TICK_S)
 
     def _show(self, text: str) -> None:
-        # Cut, not wrapped: what is drawn again must stay on one line.
+        # Cut, not wrapped: a status line that is redrawn must stay on one line.
         width = max(1, self.console.width - 3)
         line = Text(text if len(text) <= width else f"{text[: width - 1]}…", style="dim")
         if self._live is None:
@@ -152,43 +147,28 @@ class Terminal:
         head = Text.assemble((sign if self._is_unicode else ascii_sign, style), " ", (visible(call.name), "bold"))
         subject = one_line(_subject(call.arguments))
         head.append(f" {subject}" if subject else "")
-        if call.status is CallStatus.IDLE:
-            # Why is said already, by the hook that blocked it.
-            head.append(" was not run", style="dim")
+        # The line before this one says which hook blocked the call, and why.
+        is_blocked = call.status is CallStatus.IDLE
+        head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
-        if call.status is CallStatus.IDLE:
-            return
-        if call.result is not None and call.result.suppress_display:
-            self._print_indented("(a hook keeps the result from being shown)")
-            return
-        lines = plain(shown_display(call)).splitlines()
-        if len(lines) > MAX_LINES:
-            lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]
-        if lines:
-            self._print_indented("\n".join(lines))
-
-    def _print_indented(self, text: str) -> None:
-        self.console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False))
+        if not is_blocked and (lines := display_lines(call)):
+            self.console.print(Padding(Text("\n".join(lines), style="dim"), (0, 0, 0, 2), expand=False))
 
     def _show_decision(self, event: HooksFinished) -> None:
-        who, about = _names(event.decided_by), event.subject or "the model call"
-        if event.should_stop:
-            self._stopped_by = event.decided_by
-        elif event.blocked and event.event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
-            self.say(f"{who} blocked {about}: {event.reason}", "dim")
-        elif event.blocked and event.event == HookEventName.AFTER_TOOL:
-            self.say(f"{who} objected to what {about} did: {event.reason}", "dim")
-        elif event.effect is not None and event.event == HookEventName.BEFORE_TOOL:
-            self.say(f"hooks changed what {about} is called with", "dim")
-
-
-def _names(hooks: tuple[str, ...]) -> str:
-    return " and ".join(hooks) or "a hook"
+        match event.event:
+            case HookEventName.BEFORE_MODEL if event.blocked:
+                self.say(not_called(event.reason, event.decided_by), "yellow")
+            case HookEventName.BEFORE_TOOL if event.blocked:
+                self.say(f"{names(event.decided_by)} blocked {event.subject}: {event.reason}", "dim")
+            case HookEventName.BEFORE_TOOL if event.effect is not None:
+                self.say(f"hooks changed the arguments of {event.subject}", "dim")
+            case _:
+                pass
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about, as short as can be."""
-    for name in _TELLING_ARGUMENTS:
+    """The argument that tells most about a call, or all of them."""
+    for name in _MAIN_ARGUMENTS:
         if isinstance(value := arguments.get(name), str):
             return value
     return json.dumps(dict(arguments), ensure_ascii=False, default=str) if arguments else ""

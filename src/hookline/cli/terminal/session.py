@@ -1,4 +1,4 @@
-"""From the options of `hookline agent` to a model and an agent; every mode starts here."""
+"""Makes the model and the agent from the options of `hookline agent`, for every mode."""
 
 import argparse
 import os
@@ -25,14 +25,14 @@ from hookline.settings.decode import decode_hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """An agent and what it was made from."""
+    """An agent and its configuration."""
 
     agent: Agent
     config: Config
 
 
 def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Model:
-    """The model that `--model` names, recorded if `--record` says so; the caller closes it."""
+    """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
     kind, _, rest = given.model.partition(":")
     project_dir = project_of(given)
     model: Model
@@ -46,11 +46,11 @@ def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Mo
 
 
 def past_session(given: argparse.Namespace) -> PastSession | None:
-    """The session that `--resume` names (the project's latest one, if none), or None without it."""
+    """The session to resume (the project's latest if `--resume` names none), or None without `--resume`."""
     if given.resume is None:
         return None
     if given.session_id:
-        raise UsageError("--resume goes on under the session's own id; leave --session-id out")
+        raise UsageError("--resume keeps the session's own id; leave --session-id out")
     return find_session(given.resume or None, project_of(given))
 
 
@@ -65,30 +65,31 @@ def make_session(
     past: PastSession | None = None,
     observer: HookObserver | None = None,
 ) -> Session:
-    """A new session with the settings as they are now, or one that goes on from a past one.
+    """A new session with the current settings, or one that resumes `past`.
 
-    `observer` watches the hooks in place of one that only tells the listener.
+    `observer` watches the hooks; by default one that only passes events to the listener.
     """
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=observer or HookWatch(listener))
-    _tell_unusable_hooks(config)
+    _report_unusable_hooks(config)
     agent = Agent(
         config=config,
         model=model,
         toolbox=toolbox,
-        # Approving tools is one thing, trusting hooks another: this never does the latter.
+        # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else approve,
         transcript=Transcript(path),
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past is not None else (),
+        notes=past.notes if past is not None else (),
     )
     return Session(agent=agent, config=config)
 
 
-def _tell_unusable_hooks(config: Config) -> None:
-    """Says which hooks do not run because of how they are written; what is wrong with whole files was said already."""
+def _report_unusable_hooks(config: Config) -> None:
+    """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
     if not config.get_enable_hooks():
         return
     for problem in decode_hooks(config.get_layers()).problems:
@@ -97,5 +98,5 @@ def _tell_unusable_hooks(config: Config) -> None:
 
 
 def project_of(given: argparse.Namespace) -> str:
-    """The project's directory, as `Config` spells it."""
-    return str(os.path.abspath(given.project))  # noqa: PTH100 - a path is kept as it was spelled, not resolved
+    """The project's directory, spelled as in `Config`."""
+    return str(os.path.abspath(given.project))  # noqa: PTH100 - links must not be resolved

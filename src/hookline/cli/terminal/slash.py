@@ -1,4 +1,4 @@
-"""The commands of the interactive mode: what they are called, and what some of them print."""
+"""The commands of the interactive mode: their names, and the output of some of them."""
 
 import difflib
 import re
@@ -14,27 +14,27 @@ from hookline.contract.text import visible
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
-    "/hooks": "show the hooks that are configured, and what they did in this session",
-    "/compress": "have the model summarize the conversation, to make room",
-    "/clear": "end this session and begin a new one",
+    "/hooks": "show the configured hooks, and what they did in this session",
+    "/compress": "let the model summarize the conversation, to make room",
+    "/clear": "end this session and start a new one",
     "/quit": "leave (also Ctrl-D)",
 }
 KEYS: Mapping[str, str] = {
-    "Ctrl-C": "cancel what is running; twice at an empty line, leave",
-    "Alt-Enter": "begin a new line of the same message",
+    "Ctrl-C": "cancel what is running; on an empty line, press it twice to leave",
+    "Alt-Enter": "start a new line in the message",
 }
 
 _COMMAND = re.compile(r"/[A-Za-z]*")
 
 
 def command_in(line: str) -> str | None:
-    """The command that a line is, or None when it is meant for the model (a path is, for instance)."""
+    """The command in a line, or None when the line is for the model (a path, for instance)."""
     words = line.split()
     return words[0].lower() if words and _COMMAND.fullmatch(words[0]) else None
 
 
 def unknown(command: str) -> str:
-    """What to say about a command that there is not."""
+    """The message about an unknown command."""
     likely = difflib.get_close_matches(command, COMMANDS, n=1)
     advice = f"did you mean {likely[0]}?" if likely else "/help lists the commands."
     return f"There is no {command}; {advice}"
@@ -49,7 +49,7 @@ def show_help(console: Console) -> None:
 
 
 def show_hooks(console: Console, lines: Sequence[HookLine] | None) -> None:
-    """Prints what is configured, and under each hook what it did."""
+    """Prints each configured hook and, below it, what it did."""
     if lines is None:
         console.print('Hooks are disabled; "enableHooks": true in the settings enables them.')
         return

@@ -1,0 +1,241 @@
+"""What hooks decide is shown to people and programs in every mode of `hookline agent`, and who decided it."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.testing import Answer, calls, says
+
+if TYPE_CHECKING:
+    from tests.conftest import Person
+
+HookScript = Callable[..., Path]
+Seat = Callable[..., "Person"]
+
+FIVE_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
+BLOCK = {"decision": "block", "reason": "Not here."}
+STOP = {"continue": False, "stopReason": "Enough."}
+NOTE = "Mind the gap."
+WRITE = calls(("write_file", {"file_path": "a.txt", "content": "hi\n"}))
+OTHER_TEXT = {"candidates": [{"content": {"role": "model", "parts": ["Something else."]}, "finishReason": "STOP"}]}
+
+text_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "piped"])
+json_modes = pytest.mark.parametrize("mode", ["json", "stream-json"])
+all_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "headless", "piped", "json", "stream-json"])
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run printed: `out` is the whole terminal, or stdout."""
+
+    out: str
+    err: str = ""
+
+    def result(self) -> dict[str, Any]:
+        """The result for programs: the only object, or the last of the stream."""
+        result: dict[str, Any] = json.loads(self.out.splitlines()[-1])
+        return result
+
+
+class Scene:
+    """A project with hooks and a scripted model, in which the installed command runs."""
+
+    def __init__(self, folder: Path, project: Path, write: HookScript, person: Seat) -> None:
+        self.project = project
+        self._folder = folder
+        self._write = write
+        self._person = person
+        self._hooks: dict[str, list[dict[str, Any]]] = {}
+
+    def hook(self, event: str, answer: Mapping[str, Any], name: str = "guard", *, when: str = "true") -> None:
+        """Adds a hook that gives this answer where a shell condition on its `$input` holds."""
+        body = f"input=$(cat)\nif {when}; then echo {shlex.quote(json.dumps(answer))}; fi"
+        script = self._write(body, f"{event}-{name}.sh")
+        entry = {"type": "command", "name": name, "command": str(script)}
+        self._hooks.setdefault(event, []).append({"hooks": [entry]})
+
+    def run(self, mode: str, *answers: Answer, prompt: str = "go", resume: bool = False) -> Shown:
+        """One prompt in a mode; the exit code has to be 0."""
+        settings, replay = self._folder / "settings.json", self._folder / "replay.jsonl"
+        settings.write_text(json.dumps({"enableHooks": True, "hooks": self._hooks}))
+        lines = [json.dumps({"method": "generateContentStream", "response": answer}) for answer in answers]
+        replay.write_text("\n".join(lines))
+        words = ["agent", "--settings", str(settings), "--model", f"replay:{replay}", "--yes"]
+        words += ["--resume"] if resume else ["--session-id", "s1"]
+        if mode == "terminal":
+            return self._at_a_terminal(words, prompt)
+        options, stdin = {
+            "prompt": (["--prompt", prompt], None),
+            "headless": (["--prompt", prompt, "--headless"], None),
+            "piped": ([], prompt),
+            "json": (["--prompt", prompt, "--output", "json"], None),
+            "stream-json": (["--prompt", prompt, "--output", "stream-json"], None),
+        }[mode]
+        done = subprocess.run(
+            [sys.executable, "-m", "hookline", *words, *options],
+            cwd=self.project,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=15,
+        )
+        assert done.returncode == 0, done.stderr
+        return Shown(done.stdout, done.stderr)
+
+    def transcript(self) -> list[dict[str, Any]]:
+        """The records of the session."""
+        path = self._folder / "state" / "sessions" / "s1.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def user_texts(self) -> list[list[str]]:
+        """The texts of each message of the user, as they were sent."""
+        messages = [record["content"]["parts"] for record in self.transcript() if record["type"] == "user"]
+        return [[part["text"] for part in parts] for parts in messages]
+
+    def _at_a_terminal(self, words: list[str], prompt: str) -> Shown:
+        person = self._person(*words)
+        person.say(prompt)
+        person.say("/quit")
+        assert person.leaves_with() == 0
+        return Shown(person.shown)
+
+
+@pytest.fixture
+def scene(tmp_path: Path, project: Path, hook_script: HookScript, person: Seat) -> Scene:
+    """A project without hooks yet."""
+    return Scene(tmp_path, project, hook_script, person)
+
+
+@text_modes
+def test_people_read_why_the_model_was_not_called(mode: str, scene: Scene) -> None:
+    """A block without a response ends the turn with its reason and the hook's name, shown once, and exit code 0."""
+    scene.hook("BeforeModel", BLOCK)
+    out = scene.run(mode).out
+    assert out.count("The model was not called: Not here. (blocked by guard)\n") == 1
+    assert out.count("Not here.") == 1
+
+
+@json_modes
+def test_programs_read_why_the_model_was_not_called(mode: str, scene: Scene) -> None:
+    """The result says that the model was not called, why, and which hook blocked it."""
+    scene.hook("BeforeModel", BLOCK)
+    result = scene.run(mode).result()
+    expected = {"blocked": True, "reason": "Not here.", "decidedBy": ["guard"]}
+    expected |= {"response": "", "stopped": False, "stopReason": None, "turns": 1}
+    assert {key: result[key] for key in expected} == expected
+
+
+@all_modes
+def test_a_hooks_response_is_shown_in_place_of_the_models(mode: str, scene: Scene) -> None:
+    """A block with a response shows the response; a program is also told that the model was not called."""
+    scene.hook("BeforeModel", {**BLOCK, "hookSpecificOutput": {"llm_response": OTHER_TEXT}})
+    shown = scene.run(mode)
+    if mode.endswith("json"):
+        result = shown.result()
+        assert (result["response"], result["blocked"], result["reason"]) == ("Something else.", True, "Not here.")
+    elif mode == "terminal":
+        assert shown.out.count("Something else.") == 1
+    else:
+        assert shown.out == "Something else.\n"
+
+
+@pytest.mark.req("HOOK-159")
+@all_modes
+@pytest.mark.parametrize(
+    ("event", "answer"),
+    [
+        pytest.param("BeforeModel", BLOCK, id="BeforeModel-block"),
+        pytest.param("BeforeModel", STOP, id="BeforeModel-stop"),
+        pytest.param("BeforeToolSelection", STOP, id="BeforeToolSelection-stop"),
+        pytest.param("AfterModel", {}, id="AfterModel"),
+    ],
+)
+def test_a_message_that_could_not_be_sent_goes_with_the_next_one(
+    event: str, answer: Mapping[str, Any], mode: str, scene: Scene
+) -> None:
+    """A systemMessage beside a block or a stop reaches the model with the next prompt, and no person sees it."""
+    scene.hook(event, {**answer, "systemMessage": NOTE}, when="! test -e seen && touch seen")
+    first = scene.run(mode, [says("One.")])
+    second = scene.run(mode, [says("Two.")], prompt="again", resume=True)
+    assert scene.user_texts() == [["go"], ["again", f"[System] {NOTE}"]]
+    assert not any(NOTE in text for shown in (first, second) for text in (shown.out, shown.err))
+
+
+@all_modes
+def test_a_suppressed_result_is_shown_nowhere(mode: str, scene: Scene) -> None:
+    """What AfterTool suppresses is hidden from people and programs; the transcript has it, as the model does."""
+    scene.hook("AfterTool", {"suppressOutput": True})
+    shown = scene.run(mode, [calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")])
+    assert "token" not in shown.out + shown.err
+    (record,) = [record for record in scene.transcript() if record["type"] == "tool"]
+    assert "token" in record["result"]["llmContent"]
+    if mode.endswith("json"):
+        (call,) = shown.result()["toolCalls"]
+        expected = {"status": "success", "suppressed": True, "llmContent": None, "display": ""}
+        assert {key: call[key] for key in expected} == expected
+    else:
+        assert "(a hook hides this result)" in shown.out + shown.err
+
+
+@pytest.mark.req("HOOK-134")
+@text_modes
+@pytest.mark.parametrize("event", FIVE_EVENTS)
+def test_people_read_why_the_agent_stopped(event: str, mode: str, scene: Scene) -> None:
+    """Whichever event stops the agent, its reason is shown once, and nothing comes after it."""
+    scene.hook(event, STOP, name="budget")
+    out = scene.run(mode, [WRITE], [says("More.")]).out
+    # AfterModel's reason takes the place of the model's answer.
+    assert ("Enough." if event == "AfterModel" else "Stopped by budget: Enough.") in out
+    assert out.count("Enough.") == 1
+    assert "More." not in out
+
+
+@pytest.mark.req("HOOK-134")
+@json_modes
+@pytest.mark.parametrize("event", FIVE_EVENTS)
+def test_programs_read_why_the_agent_stopped(event: str, mode: str, scene: Scene) -> None:
+    """The result says that the agent was stopped, why, by which hook, and whether the model was called at all."""
+    scene.hook(event, STOP, name="budget")
+    result = scene.run(mode, [WRITE], [says("More.")]).result()
+    is_before = event in ("BeforeToolSelection", "BeforeModel")
+    expected = {"stopped": True, "stopReason": "Enough.", "decidedBy": ["budget"]}
+    expected |= {"blocked": is_before, "reason": "Enough." if is_before else None, "turns": 1}
+    assert {key: result[key] for key in expected} == expected
+
+
+@text_modes
+def test_people_read_who_blocked_a_call(mode: str, scene: Scene) -> None:
+    """A blocked call is shown with the hook that blocked it and its reason."""
+    scene.hook("BeforeTool", BLOCK)
+    shown = scene.run(mode, [WRITE], [says("Then not.")])
+    if mode == "terminal":
+        assert "guard blocked write_file: Not here.\n⊘ write_file a.txt was not run\n" in shown.out
+    else:
+        assert (shown.out, shown.err) == ("Then not.\n", "[write_file: blocked by guard]\n  Not here.\n")
+
+
+@json_modes
+def test_programs_read_who_blocked_each_call(mode: str, scene: Scene) -> None:
+    """Each blocked call names its own hooks, also when calls of one tool are blocked at the same time."""
+    for name in ("a", "b"):
+        answer = {"decision": "deny", "reason": f"Not {name}."}
+        scene.hook("BeforeTool", answer, f"guard-{name}", when=f'test "${{input#*{name}.txt}}" != "$input"')
+    names = ("b", "a", "c", "b")
+    answer = calls(*(("read_file", {"file_path": f"{name}.txt"}) for name in names))
+    result = scene.run(mode, [answer], [says("Then not.")]).result()
+    assert [(call["status"], call["blockedBy"], call["display"]) for call in result["toolCalls"]] == [
+        ("idle", ["guard-b"], "Not b."),
+        ("idle", ["guard-a"], "Not a."),
+        ("error", [], "There is no c.txt; the nearest directory that exists is the project's directory."),
+        ("idle", ["guard-b"], "Not b."),
+    ]
+    assert (result["blocked"], result["decidedBy"]) == (False, [])
