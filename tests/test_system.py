@@ -230,7 +230,7 @@ def test_secrets_are_kept_out_of_the_log_file(project: Path, tmp_path: Path) -> 
 
 @pytest.mark.req("DELTA-HEVT-004")
 def test_disposing_leaves_no_subscription(project: Path) -> None:
-    """Each system serves the bus until `dispose()`, once, also before `initialize()`; a second `dispose()` is no error."""
+    """Each system serves the bus once, from the beginning to `dispose()`; to dispose of it twice is no error."""
     bus = InProcessBus()
     first, second = (Config(project, settings=settings(), message_bus=bus).get_hook_system() for _ in range(2))
     assert first is not None

@@ -3,7 +3,7 @@ import pytest
 from hookline.contract.endings import show_ending, show_ms, show_signal
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.contract.results import HookExecutionResult
+from hookline.contract.verdict import HookExecutionResult
 
 HOOK = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="user.json", location="hooks")
 

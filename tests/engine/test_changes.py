@@ -25,6 +25,10 @@ TOOL = {"cwd": "/", "tool_input": {"path": "/a", "mode": "w", "o": {"x": 1}}}
 MODEL = {"llm_request": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {"topP": 1}}}
 
 
+def response(text: str) -> dict[str, Any]:
+    return {"text": text, "candidates": [{"content": {"role": "model", "parts": [text]}}]}
+
+
 def changed(change: Change, told: Mapping[str, Any], *specifics: Mapping[str, Any]) -> dict[str, Any]:
     answers = [read_object({"hookSpecificOutput": specific}) for specific in specifics]
     return change(told, RULES[change](answers).answer, answers)
@@ -75,22 +79,29 @@ def changed(change: Change, told: Mapping[str, Any], *specifics: Mapping[str, An
         pytest.param(change_request, MODEL, [{"llm_response": {"text": "hi"}}], {}, id="a-response-is-no-request"),
         pytest.param(
             change_response,
-            {"llm_response": {"text": "secret"}},
+            {"llm_response": response("secret")},
             [{"llm_response": {"text": "xxx"}}],
-            {"llm_response": {"text": "xxx"}},
+            {"llm_response": response("xxx")},
             id="text-alone-replaces",
         ),
         pytest.param(
             change_response,
-            {"llm_response": {"text": "secret"}},
-            [{"llm_response": {"candidates": [{"content": {"parts": ["xxx"]}}]}}],
-            {"llm_response": {"candidates": [{"content": {"parts": ["xxx"]}}]}},
-            id="response",
+            {"llm_response": response("secret")},
+            [{"llm_response": {**response("secret"), "text": "xxx"}}],
+            {"llm_response": response("xxx")},
+            id="text-beside-unchanged-candidates-replaces",
         ),
         pytest.param(
             change_response,
-            {"llm_response": {"text": "a"}},
-            [{"llm_response": {"text": "a"}}],
+            {"llm_response": response("secret")},
+            [{"llm_response": {"candidates": response("xxx")["candidates"]}}],
+            {"llm_response": response("xxx")},
+            id="candidates-replace",
+        ),
+        pytest.param(
+            change_response,
+            {"llm_response": response("a")},
+            [{"llm_response": response("a")}],
             {},
             id="the-same-response",
         ),

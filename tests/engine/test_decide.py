@@ -27,7 +27,13 @@ from hookline.formats.outputs import BeforeModelHookOutput
 E = HookEventName
 HOOK = HookEntry(event=E.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")
 TOOL = {"tool_name": "ls", "tool_input": {"path": "/a", "mode": "w"}}
-MODEL = {"llm_request": {"model": "m"}, "llm_response": {"text": "secret"}}
+
+
+def response(text: str) -> dict[str, Any]:
+    return {"text": text, "candidates": [{"content": {"role": "model", "parts": [text]}}]}
+
+
+MODEL = {"llm_request": {"model": "m"}, "llm_response": response("secret")}
 RESPONSE = {"llm_response": {"text": "hi"}}
 STOP: dict[str, Any] = {"continue": False}
 DENY: dict[str, Any] = {"decision": "deny"}
@@ -150,10 +156,12 @@ def test_what_a_deny_comes_to(event: HookEventName) -> None:
 @pytest.mark.req("HOOK-058", "HOOK-097")
 @pytest.mark.parametrize("event", HookEventName)
 def test_what_a_stop_comes_to(event: HookEventName) -> None:
-    """A stop keeps an operation that has not begun from taking place, and is a stop on every event."""
+    """A stop also keeps an operation that has not begun from taking place; where hooks only watch, nothing stops."""
     made = verdict(event, {"continue": False, "stopReason": " enough "})
     before = event in (E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_TOOL_SELECTION)
-    assert (made.blocked, made.denied, made.stop, made.stop_reason) == (before, False, True, "enough")
+    stops = before or event in (E.AFTER_TOOL, E.AFTER_MODEL)
+    assert (made.blocked, made.denied, made.stop) == (before, False, stops)
+    assert made.stop_reason == ("enough" if stops else None)
 
 
 @pytest.mark.req("HOOK-169", "HOOK-199")
@@ -248,9 +256,9 @@ def test_the_reasons_of_all_hooks_that_block_reach_the_verdict(
             id="answered-instead",
         ),
         pytest.param(E.BEFORE_MODEL, STOP, {"llm_request": {"model": "x"}}, {}, id="stopped-without-response"),
-        pytest.param(E.AFTER_MODEL, {}, RESPONSE, {"response": {"text": "hi"}}, id="text-alone-replaces"),
-        pytest.param(E.AFTER_MODEL, STOP, RESPONSE, {"response": {"text": "hi"}}, id="replaced-and-stopped"),
-        pytest.param(E.AFTER_MODEL, {}, {"llm_response": {"text": "secret"}}, {}, id="the-same-response"),
+        pytest.param(E.AFTER_MODEL, {}, RESPONSE, {"response": response("hi")}, id="text-alone-replaces"),
+        pytest.param(E.AFTER_MODEL, STOP, RESPONSE, {"response": response("hi")}, id="replaced-and-stopped"),
+        pytest.param(E.AFTER_MODEL, {}, {"llm_response": response("secret")}, {}, id="the-same-response"),
         pytest.param(E.AFTER_MODEL, {}, {"llm_response": "hi"}, {}, id="odd-response"),
         pytest.param(
             E.BEFORE_TOOL_SELECTION,

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import pytest
 from google.genai import types
-from hookline.formats.genai.translator import HookTranslatorGenAIv1
 
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import ConfigSource, HookEntry
@@ -27,6 +26,7 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
+from hookline.formats.genai.translator import HookTranslatorGenAIv1
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
 from hookline.settings.load import Layer

@@ -122,7 +122,7 @@ RUN = st.tuples(
 def assert_typed(answer: Answer) -> None:
     """Past the reader nobody has to ask what type a field has, and no text is blank."""
     for text in (answer.reason, answer.stop_reason, answer.note, answer.permission_reason, answer.context):
-        assert text is UNSET or text is None or (isinstance(text, str) and trim(text))
+        assert text is UNSET or text is None or trim(text)
     for decision in (answer.decision, answer.permission):
         assert decision is UNSET or decision is None or decision in ("block", "deny", "allow", "approve", "ask")
     for flag in (answer.proceed, answer.suppress, answer.clear_context):
@@ -170,6 +170,21 @@ def test_any_runs_of_any_hooks_are_merged(event: HookEventName, runs: list[tuple
     row = EVENT_TABLE[event]
     answers = [result.answer for result in results if result.answer is not None]
     assert row.change(TOLD, row.merge(answers).answer, answers).keys() <= TOLD.keys()
+
+
+@given(st.sampled_from(HookEventName), st.lists(RUN, min_size=1, max_size=3), st.booleans())
+def test_a_hook_that_says_nothing_changes_nothing(
+    event: HookEventName, runs: list[tuple[bytes, int | None, bytes]], first: bool
+) -> None:
+    """An empty answer before or behind the others leaves the merged answer, and who said what, as it was."""
+    results = [ran(event, stdout, exit_code=code, stderr=stderr) for stdout, code, stderr in runs]
+    answers = [result.answer for result in results if result.answer is not None]
+    assume(answers)
+    merge = EVENT_TABLE[event].merge
+    alone = merge(answers)
+    beside = merge([Answer(given={}), *answers] if first else [*answers, Answer(given={})])
+    assert stringify_json(beside.answer.to_dict()) == stringify_json(alone.answer.to_dict())
+    assert {path: tuple(index - first for index in held) for path, held in beside.holders.items()} == alone.holders
 
 
 RANKED = st.tuples(RUN, st.integers(0, 3))
@@ -222,7 +237,7 @@ def test_no_less_trusted_hook_undoes_a_block_or_a_stop(
 ) -> None:
     """Before or after a guard of the system, hooks of other layers change nothing of what it forbids."""
     assume(EVENT_TABLE[event].merge is not merge_last_wins)
-    assume(stops or event is not HookEventName.BEFORE_TOOL_SELECTION)
+    assume(not EVENT_TABLE[event].only_watches if stops else event is not HookEventName.BEFORE_TOOL_SELECTION)
     guard = ran(event, b'{"continue":false}' if stops else b'{"decision":"deny"}', rank=4)
     others = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
     for results in ([guard, *others], [*others, guard]):
