@@ -24,7 +24,7 @@ from hookline.engine.run import HookRunner, _read
 from hookline.formats.genai.translator import default_hook_translator
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger
-from hookline.settings.settings import decode_settings
+from hookline.settings.decode import decode_settings
 
 SHARES = {
     "starting processes (vfork until exec)": ("fork_exec",),

@@ -90,7 +90,7 @@ def test_the_older_spelling_is_understood(project: Path) -> None:
     assert Config(project, settings={"tools": {"enableHooks": True}}).get_hook_system() is not None
     both = Config(project, settings={"enableHooks": False, "tools": {"enableHooks": True}})
     assert both.get_hook_system() is None
-    said = "tools.enableHooks says true but enableHooks says false, which counts; remove the older one"
+    said = "tools.enableHooks is true but enableHooks is false and is used; remove the older one"
     assert [str(problem) for problem in both.get_problems()] == [f"settings given in code: {said}"]
 
 
@@ -239,7 +239,7 @@ def test_options_of_a_project_are_ignored_with_a_warning(project: Path, files: F
     asyncio.run(system.initialize())
     assert (system.get_options().max_concurrent, system.get_options().output_limit) == (3, 10 * 1024 * 1024)
     assert [record.message for record in memory.records] == [
-        f"{files.paths.project}:1:{column}: hooksConfig.{option} counts only in the user's or the system's settings;"
+        f"{files.paths.project}:1:{column}: hooksConfig.{option} is only used in the user's or the system's settings;"
         " move it there"
         for option, column in (("maxConcurrent", 35), ("outputLimit", 53))
     ]
@@ -269,7 +269,7 @@ def test_an_unusable_file_costs_that_file_only(project: Path, files: Files) -> N
     files.paths.project.write_text('{"hooks": oops}')
     config = Config(project)
     assert [str(problem) for problem in config.get_problems()] == [
-        f"{files.paths.project}:1:11: is not JSON (Expecting value), so none of its hooks run; mend it at this place"
+        f"{files.paths.project}:1:11: is not JSON (Expecting value), so none of its hooks run; fix it at this place"
     ]
     assert [result.stdout for result in fire(config).results] == ["user\n"]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
     from hookline.log.logger import LogSink
+    from hookline.settings.decode import Settings
     from hookline.system import HookSystem
 
 
@@ -122,6 +123,12 @@ class Config:
     def get_layers(self) -> tuple[Layer, ...]:
         """The settings as they were read, most specific first."""
         return self._source.layers
+
+    def get_settings(self) -> "Settings":
+        """Everything that the layers say about hooks, decoded."""
+        from hookline.settings.decode import decode_settings  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        return decode_settings(self._source.layers)
 
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; the registry tells what is wrong with the hooks in them."""

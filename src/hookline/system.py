@@ -28,8 +28,8 @@ from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger, LogSink
 from hookline.log.paths import log_path
 from hookline.log.redact import Redactor
+from hookline.settings.decode import Settings, decode_settings
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
-from hookline.settings.settings import Settings, decode_settings
 from hookline.settings.source import SettingsSource
 from hookline.settings.trust import TrustStore, default_trust_path
 

@@ -4,6 +4,7 @@ import pytest
 
 from hookline.contract.events import (
     BLOCKING_DECISIONS,
+    EVENT_DESCRIPTIONS,
     HookDecision,
     HookEventName,
     NotificationType,
@@ -34,6 +35,12 @@ from hookline.contract.events import (
 def test_the_words_on_the_wire(vocabulary: type[StrEnum], words: str) -> None:
     """Scripts and settings depend on these spellings, and on no other word being there."""
     assert [word.value for word in vocabulary] == words.split()
+
+
+@pytest.mark.req("HOOK-081")
+def test_every_event_is_described() -> None:
+    """The settings accept the events of this table, so each has to be in it."""
+    assert list(EVENT_DESCRIPTIONS) == list(HookEventName)
 
 
 @pytest.mark.req("HOOK-182")

@@ -29,8 +29,8 @@ from hookline.engine.run import HookRunner
 from hookline.formats.genai.translator import HookTranslatorGenAIv1
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
+from hookline.settings.decode import decode_settings
 from hookline.settings.load import Layer
-from hookline.settings.settings import decode_settings
 
 Fire = Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]
 

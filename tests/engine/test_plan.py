@@ -12,8 +12,8 @@ from hookline.contract.verdict import HookExecutionPlan, SkipKind
 from hookline.engine.plan import HookPlanner, plan
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger
+from hookline.settings.decode import decode_settings
 from hookline.settings.load import Layer
-from hookline.settings.settings import decode_settings
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

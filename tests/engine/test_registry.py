@@ -9,8 +9,8 @@ from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
+from hookline.settings.decode import decode_settings
 from hookline.settings.load import Layer
-from hookline.settings.settings import decode_settings
 
 
 def hook(command: str, **options: Any) -> dict[str, Any]:

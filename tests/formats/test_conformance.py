@@ -11,8 +11,8 @@ from google.genai import types
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.formats.genai.translator import default_hook_translator
 from hookline.engine.event_table import create_hook_output
+from hookline.formats.genai.translator import default_hook_translator
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,

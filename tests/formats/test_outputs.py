@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.formats.genai.response import replace_response_text, to_hook_llm_response
 from hookline.engine.event_table import create_hook_output
+from hookline.formats.genai.response import replace_response_text, to_hook_llm_response
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,

@@ -12,12 +12,11 @@ from hookline.contract.hooks import ConfigSource
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger
-from hookline.settings.decode import decode_hooks, decode_options
+from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse, plain_json
 from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.schema import SettingsFile
-from hookline.settings.settings import decode_settings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -63,12 +62,12 @@ def layer(values: dict[str, Any], source: ConfigSource = ConfigSource.USER) -> L
 def test_any_settings_are_read(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Any JSON in any place gives hooks that can be planned and problems that can be shown, never an exception."""
     layers = [layer(one), layer(other, ConfigSource.SYSTEM)]
-    decoded = decode_hooks(layers)
+    decoded = decode_settings(layers)
     assert all(isinstance(str(problem), str) for problem in (*decoded.problems, *hooks_enabled(layers)[1]))
-    assert all(entry.timeout_ms >= 0 for entry in decoded.entries)
-    assert decode_options(layers).output_limit >= 1
+    assert all(entry.timeout_ms >= 0 for entry in decoded.hooks)
+    assert decode_settings(layers).options.output_limit >= 1
     settings = decode_settings(layers)
-    assert (settings.hooks, settings.problems) == (decoded.entries, decoded.problems)
+    assert (settings.hooks, settings.problems) == (decoded.hooks, decoded.problems)
     registry = HookRegistry(lambda: settings, HookLogger())
     registry.initialize()
     planner = HookPlanner(registry.get_hooks_for_event)
@@ -84,7 +83,7 @@ def test_no_neighbour_costs_a_guard(groups: list[Any], data: st.DataObject) -> N
     beside = data.draw(st.lists(HOOK, max_size=3))
     beside.insert(data.draw(st.integers(0, len(beside))), GUARD)
     groups.insert(data.draw(st.integers(0, len(groups))), {"hooks": beside})
-    commands = [entry.command for entry in decode_hooks([layer({"hooks": {"BeforeTool": groups}})]).entries]
+    commands = [entry.command for entry in decode_settings([layer({"hooks": {"BeforeTool": groups}})]).hooks]
     assert "guard" in commands
 
 
@@ -95,7 +94,7 @@ def test_what_the_types_accept_has_no_problems(settings: dict[str, Any]) -> None
         accepted = msgspec.convert(settings, SettingsFile)
     except msgspec.ValidationError:
         return
-    decoded = decode_hooks([layer(settings)])
+    decoded = decode_settings([layer(settings)])
     wrong = [str(problem) for problem in decoded.problems if "expected" in problem.message]
     assert wrong == []
     assert isinstance(accepted, SettingsFile)

@@ -1,5 +1,6 @@
 import json
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,13 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
-from hookline.settings.decode import decode_hooks, decode_options
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, Lifecycle, OnError, TrustLevel
+from hookline.settings.decode import decode_settings
+from hookline.settings.jsonc import parse
 from hookline.settings.load import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings, LogSettings
 
+PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
 TIME = "a number of at least 0"
 GOOD = {"type": "command", "command": "good"}
 GOOD_ENTRY = HookEntry(
@@ -21,6 +24,7 @@ GOOD_ENTRY = HookEntry(
     origin="user.json",
     location="hooks.BeforeTool[0].hooks[0]",
     command="good",
+    rank=2,
 )
 
 
@@ -33,8 +37,8 @@ def before_tool(*hooks: Any, **group: Any) -> dict[str, Any]:
 
 
 def decode(*layers: Layer) -> tuple[list[HookEntry], list[str]]:
-    decoded = decode_hooks(layers)
-    return list(decoded.entries), [str(problem) for problem in decoded.problems]
+    decoded = decode_settings(layers)
+    return list(decoded.hooks), [str(problem) for problem in decoded.problems]
 
 
 @pytest.mark.req("HOOK-080", "HOOK-082", "HOOK-083")
@@ -102,7 +106,7 @@ def test_all_eleven_events_are_known() -> None:
         ),
         (
             {"type": "command", "command": "bash", "args": ["./guard.sh"]},
-            "has args, which no command is given here; write the whole command line as one string",
+            "has args, which are not passed to commands here; write the whole command line as one string",
         ),
         (
             {"type": "plugin", "command": 5},
@@ -147,7 +151,7 @@ def test_one_bad_group_costs_one_group(bad: Any, problem: str) -> None:
 def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None:
     """What should hold hooks and is something else is an error that names its place."""
     assert decode(layer(values)) == ([], [f"user.json: {problem}; it does not run"])
-    assert decode_hooks([layer(values)]).problems[0].is_error
+    assert decode_settings([layer(values)]).problems[0].is_error
 
 
 @pytest.mark.parametrize(
@@ -171,15 +175,15 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
 )
 def test_an_unknown_event_is_told_with_the_likely_one(name: Any, advice: str) -> None:
     """A misspelt or foreign name is an error, since its hooks do not run, and costs no other event."""
-    decoded = decode_hooks([layer({"hooks": {name: [{"hooks": [GOOD]}], "BeforeTool": [{"hooks": [GOOD]}]}})])
-    assert decoded.entries == (GOOD_ENTRY,)
+    decoded = decode_settings([layer({"hooks": {name: [{"hooks": [GOOD]}], "BeforeTool": [{"hooks": [GOOD]}]}})])
+    assert decoded.hooks == (GOOD_ENTRY,)
     assert decoded.problems == (Problem(origin="user.json", path=f"hooks.{name}", message=advice, is_error=True),)
 
 
 @pytest.mark.parametrize("nothing", [None, [], {}])
 def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
     """Where nothing stands under the name, no hook is lost."""
-    (problem,) = decode_hooks([layer({"hooks": {"PreToolUse": nothing}})]).problems
+    (problem,) = decode_settings([layer({"hooks": {"PreToolUse": nothing}})]).problems
     assert (problem.path, problem.is_error) == ("hooks.PreToolUse", False)
 
 
@@ -193,8 +197,8 @@ def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
 )
 def test_an_option_among_the_events_is_told_where_it_belongs(name: str, value: Any, advice: str) -> None:
     """What other systems keep beside the events costs no hook, and is a warning."""
-    decoded = decode_hooks([layer({"hooks": {name: value, "BeforeTool": [{"hooks": [GOOD]}]}})])
-    assert decoded.entries == (GOOD_ENTRY,)
+    decoded = decode_settings([layer({"hooks": {name: value, "BeforeTool": [{"hooks": [GOOD]}]}})])
+    assert decoded.hooks == (GOOD_ENTRY,)
     assert decoded.problems == (Problem(origin="user.json", path=f"hooks.{name}", message=advice),)
 
 
@@ -219,9 +223,7 @@ def test_a_timeout_of_any_kind(timeout: Any, limit: float, wrong: str | None) ->
     """A timeout of any size counts; one that is no time costs the option with a warning, never the hook."""
     assert decode(layer(before_tool({**GOOD, "timeout": timeout}))) == (
         [replace(GOOD_ENTRY, timeout_ms=limit)],
-        [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong, 'so 60000 counts meanwhile')}"]
-        if wrong
-        else [],
+        [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong, '60000')}"] if wrong else [],
     )
 
 
@@ -239,17 +241,15 @@ def test_an_unusable_matcher_guards_everything(matcher: Any) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("name", 5, "is ignored (expected a string), so it counts as not given; mend or remove it"),
-        ("description", [], "is ignored (expected a string), so it counts as not given; mend or remove it"),
-        ("enabled", "false", "is ignored (expected true or false), so true counts meanwhile; mend or remove it"),
+        ("name", 5, "is ignored (expected a string); fix or remove it"),
+        ("description", [], "is ignored (expected a string); fix or remove it"),
+        ("enabled", "false", "is ignored (expected true or false); true is used until you fix or remove it"),
         (
             "env",
             {"A": 1},
-            "is ignored (expected an object whose values are strings), so it counts as not given; mend or remove it",
+            "is ignored (expected an object whose values are strings); fix or remove it",
         ),
-        ("onError", "deny", 'is ignored, so "allow" counts meanwhile; write "block" or "allow"'),
-        ("onError", "\ud800", 'is ignored, so "allow" counts meanwhile; write "block" or "allow"'),
-        ("budget", -1, "is ignored (expected a number of at least 0), so it counts as not given; mend or remove it"),
+        ("budget", -1, "is ignored (expected a number of at least 0); fix or remove it"),
     ],
 )
 def test_a_wrong_option_costs_that_option(option: str, value: Any, said: str) -> None:
@@ -261,11 +261,92 @@ def test_a_wrong_option_costs_that_option(option: str, value: Any, said: str) ->
 
 
 @pytest.mark.req("HOOK-082")
+@pytest.mark.parametrize(
+    ("option", "value", "used", "entry"),
+    [
+        pytest.param("onError", "deny", '"block"', {"on_error": OnError.BLOCK}, id="on-error"),
+        pytest.param("onError", "\ud800", '"block"', {"on_error": OnError.BLOCK}, id="on-error-surrogate"),
+        pytest.param("onError", None, '"allow"', {}, id="on-error-null"),
+        pytest.param("final", "yes", "true", {"final": True}, id="final"),
+    ],
+)
+def test_a_wrong_security_option_is_read_strictly(option: str, value: Any, used: str, entry: dict[str, Any]) -> None:
+    """A typo must not make a guard weaker than it was meant to be; null means that nothing was given."""
+    entries, problems = decode(layer(before_tool({**GOOD, option: value})))
+    assert entries == [replace(GOOD_ENTRY, **entry)]
+    stricter = "the stricter " if entry else ""
+    assert [said.partition("; ")[2] for said in problems] == [f"{stricter}{used} is used until you fix or remove it"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "options", "said"),
+    [
+        ("lifecycle", "apply", {"lifecycle": Lifecycle.APPLY}, None),
+        ("onFault", "block", {"on_fault": OnError.BLOCK}, None),
+        ("trust", "strict", {"trust": TrustLevel.STRICT}, None),
+        ("lifecycle", "all", {}, '(expected "watch" or "apply"); "watch" is used'),
+        ("onFault", "deny", {"on_fault": OnError.BLOCK}, '(expected "allow" or "block"); the stricter "block" is used'),
+        (
+            "trust",
+            True,
+            {"trust": TrustLevel.STRICT},
+            '(expected "standard" or "strict"); the stricter "strict" is used',
+        ),
+        ("trust", None, {}, '(expected "standard" or "strict"); "standard" is used'),
+    ],
+)
+def test_options_of_the_whole_system(option: str, value: Any, options: dict[str, Any], said: str | None) -> None:
+    """The words of each option are read; of an unknown word the default is used, or the stricter value for security."""
+    settings = decode_settings([layer({"hooksConfig": {option: value}})])
+    assert settings.options == HooksConfigSettings(**options)
+    expected = [f"user.json: hooksConfig.{option} is ignored {said} until you fix or remove it"] if said else []
+    assert [str(problem) for problem in settings.problems] == expected
+
+
+def test_a_final_hook() -> None:
+    """A BeforeTool hook can be final; on another event that has no effect, and is reported."""
+    final = [{"hooks": [{**GOOD, "final": True}]}]
+    entries, problems = decode(layer({"hooks": {"BeforeTool": final, "AfterTool": final}}))
+    assert [(entry.event.value, entry.final) for entry in entries] == [("BeforeTool", True), ("AfterTool", False)]
+    said = "has no effect on AfterTool; only a BeforeTool hook can be final"
+    assert problems == [f"user.json: hooks.AfterTool[0].hooks[0].final {said}"]
+
+
+def test_hooks_have_the_rank_of_the_file_that_names_them() -> None:
+    """The system's rank is above the user's, and the user's above a project's; extensions have that of their file."""
+    values = {**before_tool(GOOD), "extensions": [{"name": "e", "hooks": before_tool(GOOD)["hooks"]}]}
+    entries, _ = decode(*(layer(values, source) for source in (SYSTEM, USER, PROJECT)))
+    ranks = [(entry.origin, entry.rank) for entry in entries]
+    assert ranks == [
+        ("project.json", 1),
+        ("user.json", 2),
+        ("system.json", 3),
+        ("extension e (system.json)", 3),
+        ("extension e (user.json)", 2),
+        ("extension e (project.json)", 1),
+    ]
+
+
+@pytest.mark.req("HOOK-082", "HOOK-089")
+@pytest.mark.parametrize("matcher", ["a|" * 50_000 + "b", "(" * 100, "(?:(?:a?)*)*b"])
+def test_a_matcher_that_could_crash_the_engine_is_an_error_of_its_group(matcher: str) -> None:
+    """Its hooks run for every tool, as with any unusable matcher, and those of other groups as ever."""
+    values = before_tool(GOOD, matcher=matcher)
+    values["hooks"]["BeforeTool"].append({"matcher": "x", "hooks": [GOOD]})
+    settings = decode_settings([layer(values)])
+    assert [entry.matcher for entry in settings.hooks] == [None, "x"]
+    (problem,) = settings.problems
+    assert problem.is_error
+    assert problem.path == "hooks.BeforeTool[0].matcher"
+    assert problem.message.endswith(", so these hooks run for every tool; simplify it")
+
+
+@pytest.mark.req("HOOK-082")
 def test_a_wrong_sequential_costs_that_option() -> None:
     """Something that is neither true nor false leaves the group parallel."""
     assert decode(layer(before_tool(GOOD, sequential="yes"))) == (
         [GOOD_ENTRY],
-        [f"user.json: hooks.BeforeTool[0].sequential {ignored('true or false', 'so false counts meanwhile')}"],
+        [f"user.json: hooks.BeforeTool[0].sequential {ignored('true or false', 'false')}"],
     )
 
 
@@ -301,7 +382,7 @@ def test_a_plugin_is_kept_without_a_command() -> None:
 
 @pytest.mark.req("HOOK-084", "HOOK-085", "HOOK-086")
 def test_layers_add_up() -> None:
-    """The hooks of all layers are there, in the order of the layers, each with its source; only guests need trust."""
+    """The hooks of all layers are there, in the order of their sources; only guests need trust."""
     extension = {"name": "ext", "isActive": True, "hooks": before_tool(GOOD)["hooks"]}
     entries, _ = decode(
         layer(before_tool(GOOD), ConfigSource.PROJECT, is_guest=True),
@@ -311,13 +392,13 @@ def test_layers_add_up() -> None:
     assert [(entry.source, entry.origin, entry.location, entry.needs_trust) for entry in entries] == [
         (ConfigSource.PROJECT, "project.json", "hooks.BeforeTool[0].hooks[0]", True),
         (ConfigSource.USER, "user.json", "hooks.BeforeTool[0].hooks[0]", False),
+        (ConfigSource.SYSTEM, "system.json", "hooks.BeforeTool[0].hooks[0]", False),
         (
             ConfigSource.EXTENSIONS,
             "extension ext (user.json)",
             "extensions[0].hooks.BeforeTool[0].hooks[0]",
             False,
         ),
-        (ConfigSource.SYSTEM, "system.json", "hooks.BeforeTool[0].hooks[0]", False),
     ]
 
 
@@ -394,7 +475,7 @@ def test_disabled_hooks_are_kept_with_the_reason(
     [
         ({"disabled": "good"}, "hooksConfig.disabled {ignored}"),
         ({"disabled": "\ud800"}, "hooksConfig.disabled {ignored}"),
-        ([], "hooksConfig is an array, expected an object; its options do not count"),
+        ([], "hooksConfig is an array, expected an object; its options are not used"),
     ],
 )
 def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -> None:
@@ -407,15 +488,15 @@ def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -
 @pytest.mark.parametrize(
     ("options", "place", "said", "counts"),
     [
-        ({"maxConcurrent": 0}, "maxConcurrent", "a whole number of at least 1", "so 128 counts meanwhile"),
-        ({"log": 5}, "log", "an object", "so it counts as not given"),
+        ({"maxConcurrent": 0}, "maxConcurrent", "a whole number of at least 1", "128"),
+        ({"log": 5}, "log", "an object", None),
         (
             {"log": {"maxBytes": "\ud800"}},
             "log.maxBytes",
             "a whole number of at least 1",
-            "so 10485760 counts meanwhile",
+            "10485760",
         ),
-        ({"environment": {"deny": [5]}}, "environment.deny", "an array of strings", "so it counts as not given"),
+        ({"environment": {"deny": [5]}}, "environment.deny", "an array of strings", None),
     ],
 )
 def test_one_bad_option_costs_that_option(options: dict[str, Any], place: str, said: str, counts: str) -> None:
@@ -424,13 +505,13 @@ def test_one_bad_option_costs_that_option(options: dict[str, Any], place: str, s
         [],
         [f"user.json: hooksConfig.{place} {ignored(said, counts)}"],
     )
-    assert decode_options([layer({"hooksConfig": options})]) == HooksConfigSettings()
+    assert decode_settings([layer({"hooksConfig": options})]).options == HooksConfigSettings()
 
 
 def test_a_bad_option_does_not_cost_its_neighbour() -> None:
     """A log that is switched off stays off whatever else is said of it, even in half characters."""
     log = {"enabled": False, "maxBytes": -1, "\ud800": 1}
-    assert decode_options([layer({"hooksConfig": {"log": log}})]).log == LogSettings(enabled=False)
+    assert decode_settings([layer({"hooksConfig": {"log": log}})]).options.log == LogSettings(enabled=False)
 
 
 class Broken(dict[str, Any]):
@@ -448,27 +529,32 @@ def test_what_nobody_foresaw_costs_one_layer() -> None:
     """The hooks that were read before it and those of all other layers still run, and it is told as an error."""
     hooks = {"BeforeTool": [{"hooks": [GOOD]}], "AfterTool": [{"hooks": [GOOD, Broken(GOOD)]}]}
     other = layer(before_tool(GOOD), ConfigSource.SYSTEM)
-    decoded = decode_hooks([layer({"hooks": hooks}), layer({"hooks": Broken(x=1)}), other])
-    assert [(entry.origin, entry.event.value) for entry in decoded.entries] == [
+    broken = layer({"hooks": Broken(x=1)}, ConfigSource.PROJECT)
+    decoded = decode_settings([layer({"hooks": hooks}), broken, other])
+    assert [(entry.origin, entry.event.value) for entry in decoded.hooks] == [
         ("user.json", "BeforeTool"),
         ("user.json", "AfterTool"),
         ("system.json", "BeforeTool"),
     ]
     said = (
-        "could not be read to the end (RuntimeError: boom), so hooks of this file may be missing;"
+        "can't be read to the end (RuntimeError: boom), so hooks of this file may be missing;"
         " remove what is unusual in it"
     )
-    assert decoded.problems == (Problem(origin="user.json", path="hooks", message=said, is_error=True),) * 2
+    assert decoded.problems == tuple(
+        Problem(origin=origin, path="hooks", message=said, is_error=True) for origin in ("user.json", "project.json")
+    )
 
 
 def test_options_that_nobody_foresaw_cost_one_layer() -> None:
     """The options of other layers count, the hooks of the same layer run, and it is told as an error."""
     broken = layer({**before_tool(GOOD), "hooksConfig": Broken(x=1)}, ConfigSource.SYSTEM)
-    decoded = decode_hooks([broken])
-    assert [entry.command for entry in decoded.entries] == ["good"]
-    said = "could not be read (RuntimeError: boom), so its options do not count; remove what is unusual in it"
+    decoded = decode_settings([broken])
+    assert [entry.command for entry in decoded.hooks] == ["good"]
+    said = "can't be read (RuntimeError: boom), so its options are not used; remove what is unusual in it"
     assert decoded.problems == (Problem(origin="system.json", path="hooksConfig", message=said, is_error=True),)
-    assert decode_options([layer({"hooksConfig": {"outputLimit": 5}}), broken]) == HooksConfigSettings(output_limit=5)
+    assert decode_settings([layer({"hooksConfig": {"outputLimit": 5}}), broken]).options == HooksConfigSettings(
+        output_limit=5
+    )
 
 
 def test_half_a_character_in_a_projects_file_costs_no_guard(project: Path, own_home: Path) -> None:
@@ -478,22 +564,22 @@ def test_half_a_character_in_a_projects_file_costs_no_guard(project: Path, own_h
     (own_home / ".llxprt").mkdir()
     (own_home / ".llxprt" / "settings.json").write_text(json.dumps({"enableHooks": True, **before_tool(GOOD)}))
     layers = Config(project).get_layers()
-    assert [entry.command for entry in decode_hooks(layers).entries] == ["good"]
+    assert [entry.command for entry in decode_settings(layers).hooks] == ["good"]
 
 
 def test_a_projects_file_cannot_set_options() -> None:
     """Options of a guest do not count, and it is told of each; disabling its own hooks is its right."""
     guest = layer({"hooksConfig": {"disabled": [], "outputLimit": 1}}, ConfigSource.PROJECT, is_guest=True)
-    assert decode_options([guest]) == HooksConfigSettings()
+    assert decode_settings([guest]).options == HooksConfigSettings()
     assert decode(guest) == (
         [],
-        ["project.json: hooksConfig.outputLimit counts only in the user's or the system's settings; move it there"],
+        ["project.json: hooksConfig.outputLimit is only used in the user's or the system's settings; move it there"],
     )
 
 
 def test_each_option_is_decided_by_the_most_trusted_layer_that_gives_it() -> None:
     """Options of several layers add up; where two give the same one, the system's counts."""
-    options = decode_options(
+    settings = decode_settings(
         [
             layer({"hooksConfig": {"outputLimit": 5, "maxConcurrent": 2, "log": {"enabled": False}}}),
             layer({"hooksConfig": {"outputLimit": 7, "disabled": ["x"]}}, ConfigSource.SYSTEM),
@@ -501,7 +587,7 @@ def test_each_option_is_decided_by_the_most_trusted_layer_that_gives_it() -> Non
             layer({}),
         ]
     )
-    assert options == HooksConfigSettings(
+    assert settings.options == HooksConfigSettings(
         output_limit=7, max_concurrent=2, disabled=("x",), log=LogSettings(enabled=False)
     )
 
@@ -510,15 +596,15 @@ def test_problems_of_files_come_first() -> None:
     """What was wrong with a file as such is among the problems of its hooks."""
     broken = Problem(origin="p", path="", message="is not JSON", is_error=True)
     unusable = Layer(source=ConfigSource.PROJECT, origin="p", problems=(broken,))
-    decoded = decode_hooks([unusable, layer(before_tool(5, GOOD))])
+    decoded = decode_settings([unusable, layer(before_tool(5, GOOD))])
     assert decoded.problems[0] == broken
-    assert len(decoded.entries) == 1
+    assert len(decoded.hooks) == 1
 
 
 def test_problems_have_line_and_column() -> None:
     """A problem in a file points at the place where it has to be mended."""
     text = json.dumps(before_tool(GOOD, {"type": "command"}), indent=1)
-    problems = decode_hooks([replace(layer(json.loads(text)), text=text)]).problems
+    problems = decode_settings([replace(layer(json.loads(text)), text=text)]).problems
     line = text.splitlines()[problems[0].line - 1] if problems[0].line else ""
     assert line[(problems[0].column or 0) - 1 :] == "{"
     assert str(problems[0]).startswith(f"user.json:{text[: text.rindex('{')].count(chr(10)) + 1}:")
@@ -530,5 +616,76 @@ def test_settings_in_code_may_use_pythons_own_types() -> None:
     assert decode(layer(values)) == ([GOOD_ENTRY], [])
 
 
-def ignored(expected: str, counts: str = "so it counts as not given") -> str:
-    return f"is ignored (expected {expected}), {counts}; mend or remove it"
+def ignored(expected: str, used: str | None = None) -> str:
+    return f"is ignored (expected {expected}); {f'{used} is used until you ' if used else ''}fix or remove it"
+
+
+MANY = 10_000
+HOSTILE = [
+    pytest.param({"hooks": {"BeforeTool": [1] * MANY}}, id="numbers"),
+    pytest.param(before_tool(*[{"command": "x"}] * MANY), id="hooks-without-type"),
+    pytest.param(before_tool(*[{**GOOD, "timeout": "5"}] * MANY), id="wrong-options"),
+    pytest.param(before_tool(*({**GOOD, f"timeou{number}": 5} for number in range(MANY))), id="typos"),
+    pytest.param({"hooks": {f"BeforeTool{number}": [1] for number in range(MANY)}}, id="unknown-events"),
+    pytest.param(before_tool(*[GOOD] * MANY), id="hooks"),
+]
+
+
+@pytest.mark.parametrize("values", HOSTILE)
+def test_reading_is_linear(values: dict[str, Any]) -> None:
+    """A stranger's file with ten thousand problems, or hooks, must not keep anybody waiting."""
+    text = json.dumps(values, indent=1)
+    began = time.process_time()
+    settings = decode_settings([replace(layer(parse(text)), text=text)])
+    assert time.process_time() - began < 2
+    assert len(settings.problems) <= 20
+    assert all(problem.line for problem in settings.problems[:19])
+
+
+def test_many_problems_of_one_file_are_counted() -> None:
+    """Of more than 20 problems 19 are given, errors first, and the last line counts the others; other files as ever."""
+    hooks = [{**GOOD, "timeout": "5"}] * 30 + [5] * 8
+    settings = decode_settings([layer(before_tool(*hooks)), layer(before_tool(5), ConfigSource.SYSTEM)])
+    own = [problem for problem in settings.problems if problem.origin == "user.json"]
+    assert [problem.is_error for problem in own] == [True] * 8 + [False] * 12
+    assert str(own[-1]) == "user.json: and 19 more problems in this file"
+    assert len(settings.problems) == 21
+
+
+def test_twenty_problems_are_all_given() -> None:
+    """Nothing is counted as long as all can be shown."""
+    paths = [problem.path for problem in decode_settings([layer(before_tool(*range(20)))]).problems]
+    assert paths == [f"hooks.BeforeTool[0].hooks[{index}]" for index in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("values", "usable"),
+    [
+        pytest.param(before_tool(*[GOOD] * 1001), 1000, id="hooks"),
+        pytest.param({"hooks": {"BeforeTool": [{"hooks": [GOOD]}] * 1001}}, 1000, id="groups"),
+        pytest.param({"extensions": [{"name": "e", **before_tool(GOOD)}] * 1001}, 1000, id="extensions"),
+        pytest.param({"hooks": {"BeforeTool": [1] * 600 + [{"hooks": []}] * 400 + [{"hooks": [GOOD]}]}}, 0, id="empty"),
+        pytest.param({"extensions": [{"isActive": False}] * 1000 + [{**before_tool(GOOD)}]}, 0, id="inactive"),
+        pytest.param({"hooks": {**{f"x{n}": 1 for n in range(1000)}, **before_tool(GOOD)["hooks"]}}, 0, id="events"),
+    ],
+)
+def test_a_thousand_hooks_of_a_guest_are_looked_at(values: dict[str, Any], usable: int) -> None:
+    """The rest of an untrusted file is one problem, which is shown before all others; a user's file has no limit."""
+    guest = decode_settings([layer(values, ConfigSource.PROJECT, is_guest=True)])
+    assert len(guest.hooks) == usable
+    said = "has more than 1,000 entries; only the first 1,000 of a project's file are used; remove some"
+    assert str(guest.problems[0]) == f"project.json: hooks {said}"
+    assert len(decode_settings([layer(values)]).hooks) == max(usable, 1) + bool(usable)
+
+
+def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
+    """One value has everything: enabling, options, hooks, and the problems of all of them."""
+    broken = Problem(origin="user.json", path="", message="is odd")
+    values = {**before_tool(GOOD), "enableHooks": 1, "hooksConfig": {"trust": "strict", "log": 5}}
+    settings = decode_settings([replace(layer(values), problems=(broken, broken))])
+    assert (settings.enabled, settings.options, settings.hooks) == (
+        True,
+        HooksConfigSettings(trust=TrustLevel.STRICT),
+        (GOOD_ENTRY,),
+    )
+    assert [problem.path for problem in settings.problems] == ["", "enableHooks", "hooksConfig.log"]

@@ -35,22 +35,22 @@ def test_a_missing_file_is_an_empty_layer(tmp_path: Path, name: str) -> None:
     [
         pytest.param(
             b'{\n  "hooks": }',
-            ":2:12: is not JSON (Expecting value), so none of its hooks run; mend it at this place",
+            ":2:12: is not JSON (Expecting value), so none of its hooks run; fix it at this place",
             id="broken",
         ),
         pytest.param(
-            b"", ":1:1: is not JSON (Expecting value), so none of its hooks run; mend it at this place", id="empty"
+            b"", ":1:1: is not JSON (Expecting value), so none of its hooks run; fix it at this place", id="empty"
         ),
-        pytest.param(b"[]", ": does not hold a JSON object, so none of its hooks run; start it with {", id="array"),
+        pytest.param(b"[]", ": is not a JSON object, so none of its hooks run; start it with {", id="array"),
         pytest.param(
-            b'{"a": NaN}', ": is not JSON (NaN is not JSON), so none of its hooks run; mend it", id="not-a-number"
+            b'{"a": NaN}', ": is not JSON (NaN is not JSON), so none of its hooks run; fix it", id="not-a-number"
         ),
         pytest.param(
             b'{"a": "\xff"}', ": is not UTF-8 (byte 7), so none of its hooks run; save it as UTF-8", id="encoding"
         ),
         pytest.param(
             b"[" * 100_000 + b"]" * 100_000,
-            ": is nested too deeply to be read, so none of its hooks run; mend it",
+            ": is nested too deeply, so none of its hooks run; fix it",
             id="too-deep",
         ),
     ],
@@ -68,7 +68,7 @@ def test_an_unusable_file_is_an_error_of_that_file(tmp_path: Path, content: byte
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     """A directory (or a file without permission) in its place is told with the system's words."""
     layer = read_layer(tmp_path, ConfigSource.USER)
-    said = "cannot be read (Is a directory), so none of its hooks run; check its permissions"
+    said = "can't be read (Is a directory), so none of its hooks run; check its permissions"
     assert layer.problems == (Problem(origin=str(tmp_path), path="", message=said, is_error=True),)
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_settings_file_is_an_error_and_never_waited_for(tmp_path: Pat
     assert "so none of its hooks run" in problem.message
 
 
-def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+def test_a_repeated_key_is_reported(tmp_path: Path) -> None:
     """Of two equal keys the first is lost, and with it perhaps a guard."""
     path = tmp_path / "settings.json"
     path.write_text(
@@ -108,7 +108,7 @@ def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
     )
     (problem,) = read_layer(path, ConfigSource.USER).problems
     assert (problem.line, problem.column, problem.is_error) == (4, 2, False)
-    assert problem.message.startswith('the key "BeforeTool" stands twice in one object')
+    assert problem.message.startswith('the key "BeforeTool" appears twice in one object')
 
 
 def test_unclosed_comments_are_read_in_no_time(tmp_path: Path) -> None:

@@ -41,23 +41,23 @@ def test_the_more_trusted_layer_decides(said: dict[ConfigSource, bool | None], e
         (
             {"enableHooks": False, "tools": {"enableHooks": True}},
             False,
-            ["user.json: tools.enableHooks says true but enableHooks says false, which counts; remove the older one"],
+            ["user.json: tools.enableHooks is true but enableHooks is false and is used; remove the older one"],
         ),
         ({"enableHooks": True, "tools": []}, True, []),
         (
             {"enableHooks": "yes"},
             True,
-            ["user.json: enableHooks is neither true nor false and is taken as true; write true or false"],
+            ["user.json: enableHooks is neither true nor false and is read as true; write true or false"],
         ),
         (
             {"enableHooks": " OFF "},
             False,
-            ["user.json: enableHooks is neither true nor false and is taken as false; write true or false"],
+            ["user.json: enableHooks is neither true nor false and is read as false; write true or false"],
         ),
         (
             {"tools": {"enableHooks": 0}},
             False,
-            ["user.json: tools.enableHooks is neither true nor false and is taken as false; write true or false"],
+            ["user.json: tools.enableHooks is neither true nor false and is read as false; write true or false"],
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
-from hookline.settings.decode import decode_hooks
+from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
@@ -31,7 +31,7 @@ def examples() -> Iterator[Any]:
 
 def problems(values: dict[str, Any]) -> list[str]:
     layers = [Layer(source=ConfigSource.USER, origin="example", values=values)]
-    return [str(problem) for problem in (*decode_hooks(layers).problems, *hooks_enabled(layers)[1])]
+    return [str(problem) for problem in (*decode_settings(layers).problems, *hooks_enabled(layers)[1])]
 
 
 @pytest.mark.req("HOOK-080")

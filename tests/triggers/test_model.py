@@ -11,8 +11,8 @@ from google.genai import types
 
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
-from hookline.errors import MissingExtraError
 from hookline.contract.records import LogLevel
+from hookline.errors import MissingExtraError
 from hookline.log.memory import MemorySink
 from hookline.triggers.model import (
     AfterModelHookResult,

@@ -22,6 +22,21 @@ class HookEventName(StrEnum):
     __hash__ = str.__hash__
 
 
+EVENT_DESCRIPTIONS: Mapping[HookEventName, str] = {
+    HookEventName.BEFORE_TOOL: "Before a tool runs: can block it or change its input.",
+    HookEventName.AFTER_TOOL: "After a tool ran: can add context for the model and hide its output from the user.",
+    HookEventName.BEFORE_MODEL: "Before the model is called: can change the request or answer in its place.",
+    HookEventName.AFTER_MODEL: "After the model answered: can change or hide the answer.",
+    HookEventName.BEFORE_TOOL_SELECTION: "Before the model chooses a tool: can restrict what it may call.",
+    HookEventName.BEFORE_AGENT: "When a prompt is given to the agent.",
+    HookEventName.AFTER_AGENT: "When the agent has dealt with a prompt.",
+    HookEventName.SESSION_START: "When a session begins; matchers: startup, resume, clear, compress.",
+    HookEventName.SESSION_END: "When a session ends; matchers: exit, clear, logout, prompt_input_exit, other.",
+    HookEventName.PRE_COMPRESS: "Before the history is compressed; matchers: manual, auto.",
+    HookEventName.NOTIFICATION: "When the user is asked for something; matcher: ToolPermission.",
+}
+
+
 class SessionStartSource(StrEnum):
     """How a session came to be."""
 

@@ -32,10 +32,24 @@ SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in 
 
 
 class OnError(StrEnum):
-    """What a hook that could not do its work means for the operation."""
+    """What a failure (of a hook, or of hookline itself) means for the operation."""
 
     ALLOW = "allow"
     BLOCK = "block"
+
+
+class Lifecycle(StrEnum):
+    """Whether the answers to the six events around a session are only logged, or applied."""
+
+    WATCH = "watch"
+    APPLY = "apply"
+
+
+class TrustLevel(StrEnum):
+    """Whether a command can be trusted whose files can't all be found."""
+
+    STANDARD = "standard"
+    STRICT = "strict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +76,8 @@ class HookEntry:
     budget_ms: float | None = None
     rank: int = 0
     """How trusted the layer is: a hook can't undo what a hook of a higher rank decided."""
+    final: bool = False
+    """True for a BeforeTool guard that runs after all other hooks and can't rewrite the arguments."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
 

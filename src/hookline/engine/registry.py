@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.records import LogLevel, SettingsRecord
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
+from hookline.settings.decode import Settings
 from hookline.settings.load import Problem
-from hookline.settings.settings import Settings
 
 
 class HookRegistry:
@@ -67,7 +67,7 @@ class HookRegistry:
 
     def _arrange(self, hooks: Sequence[HookEntry]) -> None:
         by_event: dict[HookEventName, list[HookEntry]] = {event: [] for event in HookEventName}
-        for hook in sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source]):
+        for hook in hooks:
             by_event[hook.event].append(self._as_switched(hook))
         self._by_event = {event: tuple(own) for event, own in by_event.items()}
 

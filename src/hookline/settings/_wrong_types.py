@@ -1,42 +1,36 @@
-"""What to say of an option whose value is of a wrong type, in the words of somebody who writes JSON."""
+"""The message for an option whose value has a wrong type, in the words of somebody who writes JSON."""
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from hookline.contract.hooks import OnError
 
-
-def ignored(field: msgspec.structs.FieldInfo) -> str:
-    """What to say of an option whose value is not of its type."""
-    is_plain = isinstance(field.default, bool | int | float | str)
-    counts = f"{json.dumps(field.default)} counts meanwhile" if is_plain else "it counts as not given"
-    kind = inspect.type_info(field.type)
-    expected = _expected(kind)
-    if _bare(kind) == inspect.EnumType(OnError):
-        return f"is ignored, so {counts}; write {expected}"
-    return f"is ignored (expected {expected}), so {counts}; mend or remove it"
+def ignored(field: msgspec.structs.FieldInfo, used: Any) -> str:
+    """What to say of an option that is ignored because of its type; `used` is the value in its place."""
+    message = f"is ignored (expected {_expected(inspect.type_info(field.type))})"
+    if not isinstance(used, bool | int | float | str):
+        return f"{message}; fix or remove it"
+    stricter = "" if used == field.default else "the stricter "
+    return f"{message}; {stricter}{json.dumps(used)} is used until you fix or remove it"
 
 
 def _expected(kind: inspect.Type) -> str:
-    """A type in the words of somebody who writes JSON."""
-    match _bare(kind):
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _expected(inner)
         case inspect.UnionType(types=types):
             return " or ".join(_expected(each) for each in types if not isinstance(each, inspect.NoneType))
         case inspect.EnumType(cls=words):
-            return " or ".join(sorted((json.dumps(word.value) for word in words), reverse=True))
+            return " or ".join(json.dumps(word.value) for word in words)
         case inspect.IntType(ge=least):
             return f"a whole number of at least {least}"
         case inspect.FloatType(ge=least):
             return f"a number of at least {least:g}"
-        case bare:
-            return _PLAIN_WORDS[type(bare)]
-
-
-def _bare(kind: inspect.Type) -> inspect.Type:
-    return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+        case _:
+            return _PLAIN_WORDS[type(kind)]
 
 
 _PLAIN_WORDS: Mapping[type[inspect.Type], str] = {

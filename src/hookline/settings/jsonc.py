@@ -2,19 +2,41 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NoReturn
 
-# What is not closed goes to the end of the text: to try again at every character would take time by its square.
+PathStep = str | int
+
+# An unclosed string or comment runs to the end of the text: to try again at every character would be quadratic.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|,(?=\s*[}\]])', re.DOTALL)
-_STRUCTURE = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]', re.DOTALL)
+_TRAILING_COMMA = re.compile(r",\s*[}\]]")
+_VALUE = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]|[^\s",:{}\[\]]+', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
-_SPACE = re.compile(r"\s*")
+_NEWLINE = re.compile("\n")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
+# A stranger's file may hold millions of values. Only problems point at places, and those of so many are enough.
+_MOST_PLACES = 300_000
 
-PathStep = str | int
+
+@dataclass(slots=True)
+class _Node:
+    """An object or array: where it starts, and where its values do."""
+
+    offset: int
+    children: "dict[PathStep, _Node | int]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    root: _Node | int | None
+    newlines: list[int]
+    repeated: list[tuple[str, int]]
+    """Keys that an object has more than once, each with the offset of the last one."""
 
 
 def parse(text: str) -> Any:
@@ -23,98 +45,83 @@ def parse(text: str) -> Any:
 
 
 def repeated_keys(text: str) -> list[tuple[str, int, int]]:
-    """Keys that stand more than once in the same object, each with line and column of the last one."""
-    found: dict[tuple[int, str], int] = {}
-    objects: list[dict[str, int]] = []
-    for token in _STRUCTURE.finditer(plain_json(text)):
-        if token[0] in ("{", "["):
-            objects.append({})
-        elif token[0] in ("}", "]"):
-            objects.pop()
-        elif token[2] is not None and objects:
-            key = json.loads(token[1], strict=False)
-            if key in objects[-1]:
-                found[id(objects[-1]), key] = token.start()
-            objects[-1][key] = token.start()
-    return [(key, *_place(text, offset)) for (_, key), offset in found.items()]
+    """Keys that stand more than once in the same object of a valid text, each with line and column of the last one."""
+    has_repeated = False
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal has_repeated
+        has_repeated = has_repeated or len(dict(pairs)) != len(pairs)
+
+    # Reading it again is much quicker than the index, which hardly any file needs.
+    json.loads(plain_json(text), object_pairs_hook=look, parse_int=str)
+    return [(key, *_place(text, offset)) for key, offset in _index(text).repeated] if has_repeated else []
 
 
 @lru_cache(maxsize=4)
 def plain_json(text: str) -> str:
     """The same text with comments and trailing commas blanked out, so that every offset stays true."""
+    if "//" not in text and "/*" not in text and not _TRAILING_COMMA.search(text):
+        return text
     # Twice: only when the comments are gone is it plain which commas are trailing.
     return _TOKEN.sub(_blank, _TOKEN.sub(_blank, text))
 
 
 def position_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
-    """Line and column (from 1) of the value at a path, or None when it is not there."""
-    offset = _offset_of(plain_json(text), path)
-    if offset is None:
-        return None
-    return _place(text, offset)
+    """Line and column (from 1) of the value at a path of a valid text, or None when it is not there."""
+    offset = _offset_of(text, path)
+    return None if offset is None else _place(text, offset)
 
 
 def span_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:
     """The offsets at which the value at a path starts and ends, or None when it is not there."""
-    plain = plain_json(text)
-    offset = _offset_of(plain, path)
-    return None if offset is None else (offset, _DECODER.raw_decode(plain, offset)[1])
+    offset = _offset_of(text, path, most=None)
+    return None if offset is None else (offset, _DECODER.raw_decode(plain_json(text), offset)[1])
 
 
 def show_path(path: Sequence[PathStep]) -> str:
     """A path as people write it: `hooks.BeforeTool[0].command`."""
-    shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    shown = "".join([f"[{step}]" if isinstance(step, int) else f".{step}" for step in path])
     return shown.removeprefix(".")
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+    newlines = _index(text).newlines
+    line = bisect_left(newlines, offset)
+    return line + 1, offset - (newlines[line - 1] if line else -1)
 
 
-def _offset_of(plain: str, path: Sequence[PathStep]) -> int | None:
-    offset = _skip_space(plain, 0)
+def _offset_of(text: str, path: Sequence[PathStep], most: int | None = _MOST_PLACES) -> int | None:
+    found = _index(text, most).root
     for step in path:
-        found = _member(plain, offset, step) if isinstance(step, str) else _item(plain, offset, step)
-        if found is None:
-            return None
-        offset = found
-    return offset
+        found = found.children.get(step) if isinstance(found, _Node) else None
+    return found.offset if isinstance(found, _Node) else found
 
 
-def _member(text: str, offset: int, key: str) -> int | None:
-    if text[offset : offset + 1] != "{":
-        return None
-    found = None
-    offset = _skip_space(text, offset + 1)
-    while text[offset : offset + 1] == '"':
-        name, offset = _DECODER.raw_decode(text, offset)
-        offset = _skip_space(text, _skip_space(text, offset) + 1)
-        if name == key:
-            found = offset  # not the end of the search: of two equal keys the last one counts
-        offset = _next_item(text, offset)
-    return found
-
-
-def _item(text: str, offset: int, index: int) -> int | None:
-    if text[offset : offset + 1] != "[":
-        return None
-    offset = _skip_space(text, offset + 1)
-    for _ in range(index):
-        if text[offset : offset + 1] == "]":
-            return None
-        offset = _next_item(text, offset)
-    return None if text[offset : offset + 1] == "]" else offset
-
-
-def _next_item(text: str, offset: int) -> int:
-    _, offset = _DECODER.raw_decode(text, offset)
-    offset = _skip_space(text, offset)
-    return _skip_space(text, offset + 1) if text[offset : offset + 1] == "," else offset
-
-
-def _skip_space(text: str, offset: int) -> int:
-    space = _SPACE.match(text, offset)
-    return space.end() if space else offset
+@lru_cache(maxsize=4)
+def _index(text: str, most: int | None = _MOST_PLACES) -> _Index:
+    """The places of a valid text, found in one pass: a file can have a problem in each of its values."""
+    root = _Node(0, {})
+    is_object, open_nodes, key = False, [(root, False)], ""
+    repeated: dict[tuple[int, str], int] = {}
+    for token in islice(_VALUE.finditer(plain_json(text)), most):
+        first = token[0][0]
+        if first in "}]":
+            open_nodes.pop()
+            is_object = open_nodes[-1][1]
+        elif token[2] is not None:
+            key = token[1][1:-1] if "\\" not in token[1] else json.loads(token[1], strict=False)
+            if key in open_nodes[-1][0].children:
+                repeated[open_nodes[-1][0].offset, key] = token.start()
+        else:
+            children = open_nodes[-1][0].children
+            value = _Node(token.start(), {}) if first in "{[" else token.start()
+            # Of two equal keys the last one is used, as in every JSON.
+            children[key if is_object else len(children)] = value
+            if isinstance(value, _Node):
+                is_object = first == "{"
+                open_nodes.append((value, is_object))
+    newlines = [found.start() for found in _NEWLINE.finditer(text)]
+    return _Index(root.children.get(0), newlines, [(key, offset) for (_, key), offset in repeated.items()])
 
 
 def _blank(token: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hookline.settings import jsonc
 from hookline.settings.jsonc import PathStep
 
 _LARGEST_BYTES = 4 << 20
+_MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +39,15 @@ class Layer:
 
     source: ConfigSource
     origin: str
-    """The file's path, or what else a person would look for."""
+    """The file's path, or whatever else a person would look for."""
     values: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
     is_guest: bool = False
-    """True for a project's own file: its hooks need trust, and it cannot change how others' hooks run."""
+    """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
 
     def problem(self, path: Sequence[PathStep], message: str, *, is_error: bool = False) -> Problem:
-        """A problem at a place of this layer, with its line where there is a text."""
+        """A problem at a place of this layer, with line and column if the layer has a text."""
         at = jsonc.position_of(self.text, path) if self.text is not None else None
         return Problem(
             origin=self.origin,
@@ -58,8 +59,31 @@ class Layer:
         )
 
 
+def first_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, and at most 20 per file: errors first, and the last one says how many more there are."""
+    by_origin: dict[str, list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        by_origin.setdefault(problem.origin, []).append(problem)
+    return [problem for found in by_origin.values() for problem in _shortened(found)]
+
+
+def _shortened(problems: list[Problem]) -> list[Problem]:
+    if len(problems) <= _MOST_PROBLEMS:
+        return problems
+    # Stable, so errors and warnings each keep their order.
+    problems = sorted(problems, key=lambda problem: not problem.is_error)
+    shown, rest = problems[: _MOST_PROBLEMS - 1], problems[_MOST_PROBLEMS - 1 :]
+    count = Problem(
+        origin=problems[0].origin,
+        path="",
+        message=f"and {len(rest):,} more problems in this file",
+        is_error=rest[0].is_error,
+    )
+    return [*shown, count]
+
+
 def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:
-    """The layer of one file: empty when there is none, with a problem when it cannot be used."""
+    """The layer of one file: empty if there is no file, with a problem if it can't be used."""
     origin = str(path)
     try:
         text = _read(path)
@@ -68,15 +92,15 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
         problem = Problem(
             origin=origin,
             path="",
-            message=f"{error.what}, so none of its hooks run; {error.to_do}",
+            message=f"{error.what}, so none of its hooks run; {error.advice}",
             is_error=True,
             line=error.line,
             column=error.column,
         )
         return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
     problems = tuple(
-        Problem(origin=origin, path="", message=_said_twice(key), line=line, column=column)
-        for key, line, column in jsonc.repeated_keys(text or "")
+        Problem(origin=origin, path="", message=_repeated(key), line=line, column=column)
+        for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
     )
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
 
@@ -84,10 +108,10 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
-    def __init__(self, what: str, to_do: str, line: int | None = None, column: int | None = None) -> None:
+    def __init__(self, what: str, advice: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(what)
         self.what = what
-        self.to_do = to_do
+        self.advice = advice
         self.line = line
         self.column = column
 
@@ -98,18 +122,18 @@ def _read(path: Path) -> str | None:
         return _bytes_of(path).decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():
-            raise _UnusableError("is a link that leads nowhere", "mend the link or remove it") from None
+            raise _UnusableError("is a link to a file that does not exist", "fix the link or remove it") from None
         return None
     except NotADirectoryError:
         return None
     except OSError as error:
-        raise _UnusableError(f"cannot be read ({error.strerror})", "check its permissions") from error
+        raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
 
 
 def _bytes_of(path: Path) -> bytes:
-    # A project's file is read before anybody trusts it: it may be a pipe, or a link to a device without end.
+    # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(descriptor)
@@ -129,17 +153,15 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         values = jsonc.parse(text)
     except json.JSONDecodeError as error:
-        raise _UnusableError(
-            f"is not JSON ({error.msg})", "mend it at this place", error.lineno, error.colno
-        ) from error
+        raise _UnusableError(f"is not JSON ({error.msg})", "fix it at this place", error.lineno, error.colno) from error
     except ValueError as error:
-        raise _UnusableError(f"is not JSON ({error})", "mend it") from error
+        raise _UnusableError(f"is not JSON ({error})", "fix it") from error
     except RecursionError as error:
-        raise _UnusableError("is nested too deeply to be read", "mend it") from error
+        raise _UnusableError("is nested too deeply", "fix it") from error
     if not isinstance(values, dict):
-        raise _UnusableError("does not hold a JSON object", "start it with {")
+        raise _UnusableError("is not a JSON object", "start it with {")
     return values
 
 
-def _said_twice(key: str) -> str:
-    return f"the key {json.dumps(key)} stands twice in one object, and only this last one counts; make one of the two"
+def _repeated(key: str) -> str:
+    return f"the key {json.dumps(key)} appears twice in one object, and only the last one is used; merge the two"

@@ -1,4 +1,4 @@
-"""Several layers, one answer: whether hooks are enabled, and which layer has a say over which."""
+"""Which of several layers decides, and whether hooks are enabled. Loaded while hooks are disabled, so no msgspec."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 from hookline.contract.hooks import ConfigSource
 from hookline.settings.load import Layer, Problem
 
-# For one value the more trusted layer decides: a project cannot switch off its user's guards, nor a user the system's.
+# A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}
 
 
 def authority(layer: Layer) -> int:
-    """How much say a layer has; layers given by name or in code all have the same."""
+    """The rank of a layer and of its hooks; layers given by name or in code all have the same."""
     return _AUTHORITY[layer.source]
 
 
 def by_authority(layers: Sequence[Layer]) -> list[Layer]:
-    """The layers, the one with the last word first."""
+    """The layers, the most trusted first."""
     return sorted(layers, key=authority, reverse=True)
 
 
 def hooks_enabled(layers: Sequence[Layer]) -> tuple[bool, tuple[Problem, ...]]:
-    """Whether hooks are enabled at all, and what should be said about how that was configured."""
+    """Whether hooks are enabled at all, and what is wrong with how that is configured."""
     problems: list[Problem] = []
     decided: bool | None = None
     for layer in by_authority(layers):
@@ -38,18 +38,16 @@ def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:
     newer = _flag(layer, ("enableHooks",), newer, problems)
     older = _flag(layer, ("tools", "enableHooks"), older, problems)
     if newer is not None and older is not None and newer != older:
-        said = (
-            f"says {str(older).lower()} but enableHooks says {str(newer).lower()}, which counts; remove the older one"
-        )
-        problems.append(layer.problem(("tools", "enableHooks"), said))
+        message = f"is {str(older).lower()} but enableHooks is {str(newer).lower()} and is used; remove the older one"
+        problems.append(layer.problem(("tools", "enableHooks"), message))
     return older if newer is None else newer
 
 
 def _flag(layer: Layer, path: tuple[str, ...], value: Any, problems: list[Problem]) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    # Somebody meant to say something about guards: unless it plainly means no, running them is the safer reading.
+    # Unless it plainly means no, running the hooks is the safer reading.
     meant = bool(value) and str(value).strip().lower() not in ("false", "no", "off", "0")
-    said = f"is neither true nor false and is taken as {str(meant).lower()}; write true or false"
-    problems.append(layer.problem(path, said))
+    message = f"is neither true nor false and is read as {str(meant).lower()}; write true or false"
+    problems.append(layer.problem(path, message))
     return meant

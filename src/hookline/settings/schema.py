@@ -5,11 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline.contract.events import EVENT_DESCRIPTIONS
 from hookline.contract.hooks import (
     DEFAULT_MAX_CONCURRENT,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
+    Lifecycle,
     OnError,
+    TrustLevel,
 )
 from hookline.contract.schema import json_schema
 
@@ -36,12 +39,17 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     enabled: Annotated[bool, Meta(description="false keeps the hook configured without running it.")] = True
     env: Annotated[dict[str, str] | None, Meta(description="Environment variables to add for this hook alone.")] = None
     on_error: Annotated[
-        OnError, Meta(description="What a crash or a timeout means where a hook can block: allow (as ever) or block.")
+        OnError,
+        Meta(description="What a crash or a timeout means where a hook can block: allow (the default) or block."),
     ] = OnError.ALLOW
     budget: Annotated[
         Milliseconds | None,
         Meta(description="The time it should stay under, in milliseconds; `hookline stats` compares."),
     ] = None
+    final: Annotated[
+        bool,
+        Meta(description="BeforeTool: true runs it after all others, with the arguments as they will be used."),
+    ] = False
 
 
 class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -61,34 +69,19 @@ class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
 Groups = list[HookGroupSettings] | None
 
 
-class HooksByEvent(msgspec.Struct, kw_only=True, rename="pascal", forbid_unknown_fields=True):
-    """Groups of hooks for each event."""
+_groups_by_event: Any = msgspec.defstruct(
+    "_GroupsByEvent",
+    [
+        (event.value, Annotated[Groups, Meta(description=description)], None)
+        for event, description in EVENT_DESCRIPTIONS.items()
+    ],
+    kw_only=True,
+    forbid_unknown_fields=True,
+)
 
-    before_tool: Annotated[Groups, Meta(description="Before a tool runs: can block it or change its input.")] = None
-    after_tool: Annotated[
-        Groups, Meta(description="After a tool ran: can add context for the model and hide its output from the user.")
-    ] = None
-    before_model: Annotated[
-        Groups, Meta(description="Before the model is called: can change the request or answer in its place.")
-    ] = None
-    after_model: Annotated[Groups, Meta(description="After the model answered: can change or hide the answer.")] = None
-    before_tool_selection: Annotated[
-        Groups, Meta(description="Before the model chooses a tool: can restrict what it may call.")
-    ] = None
-    before_agent: Annotated[Groups, Meta(description="When a prompt is given to the agent.")] = None
-    after_agent: Annotated[Groups, Meta(description="When the agent has dealt with a prompt.")] = None
-    session_start: Annotated[
-        Groups, Meta(description="When a session begins; matchers: startup, resume, clear, compress.")
-    ] = None
-    session_end: Annotated[
-        Groups, Meta(description="When a session ends; matchers: exit, clear, logout, prompt_input_exit, other.")
-    ] = None
-    pre_compress: Annotated[Groups, Meta(description="Before the history is compressed; matchers: manual, auto.")] = (
-        None
-    )
-    notification: Annotated[
-        Groups, Meta(description="When the user is asked for something; matcher: ToolPermission.")
-    ] = None
+
+class HooksByEvent(_groups_by_event):  # type: ignore[misc]  # its fields are the events
+    """Groups of hooks for each event."""
 
 
 class ExtensionSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -132,8 +125,19 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         Count, Meta(description="How many hooks may run at the same time in one program; more than that wait.")
     ] = DEFAULT_MAX_CONCURRENT
     stream_during_after_model: Annotated[
-        bool, Meta(description="true shows the model's answer while it streams, before AfterModel hooks have spoken.")
+        bool, Meta(description="true shows the model's answer while it streams, before AfterModel hooks have run.")
     ] = False
+    lifecycle: Annotated[
+        Lifecycle,
+        Meta(description="apply lets hooks around a prompt or session block and add context; watch only logs it."),
+    ] = Lifecycle.WATCH
+    on_fault: Annotated[
+        OnError, Meta(description="What a fault of hookline itself means where a hook can block: allow or block.")
+    ] = OnError.ALLOW
+    trust: Annotated[
+        TrustLevel,
+        Meta(description="strict refuses to run a project's command if the files that it uses can't all be found."),
+    ] = TrustLevel.STANDARD
     redact: Annotated[
         tuple[str, ...],
         Meta(description="Patterns such as *TOKEN* for names whose values are kept out of the log."),

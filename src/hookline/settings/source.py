@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hookline.settings.load import Layer
 
-# Events can come in bursts; nobody edits a file and expects it to count within this time.
+# Events can come in bursts; nobody expects an edited file to be used within this time.
 _LOOK_AGAIN_S = 0.002
 
 _Stamp = tuple[int, int, int, int] | None
@@ -32,7 +32,7 @@ class SettingsSource:
         self.layers = read()
 
     def has_changed(self) -> bool:
-        """Whether it is time to look at the files again, and one of them is another than when it was read."""
+        """Whether it is time to look at the files again, and one of them has changed since it was read."""
         if not self._files:
             return False
         now = self._clock()
@@ -42,18 +42,18 @@ class SettingsSource:
         return tuple(map(_stamp, self._files)) != self._stamps
 
     def refresh(self) -> bool:
-        """Reads the files again if one of them has changed; True when it has. Not for two threads at once."""
+        """Reads the files again if one of them has changed, and returns whether it has. Not thread-safe."""
         stamps = tuple(map(_stamp, self._files))
         if stamps == self._stamps:
             return False
         self.layers = tuple(_last_good(*pair) for pair in zip(self.layers, self._read(), strict=True))
-        # Last, because whoever finds these takes the layers for read.
+        # Last: another thread that sees these stamps expects the new layers.
         self._stamps = stamps
         return True
 
 
 def _last_good(before: Layer, after: Layer) -> Layer:
-    """The layer as it is now; if it cannot be read any more, as it was: a slip of the pen must not lift a guard."""
+    """The layer as it is now, or as it was if it can't be read any more: a typo must not remove a guard."""
     if not any(problem.is_error for problem in after.problems):
         return after
     return replace(before, problems=after.problems)

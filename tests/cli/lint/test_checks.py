@@ -56,7 +56,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, redact, environment, log"
+            " streamDuringAfterModel, lifecycle, onFault, trust, redact, environment, log"
         ),
     ),
     (

@@ -20,7 +20,6 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import Verdict
 from hookline.log.paths import log_path
-from hookline.settings.decode import decode_options
 from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority, hooks_enabled
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
@@ -134,7 +133,7 @@ def _shell(setup: Setup) -> Sign:
 
 
 def _limits(setup: Setup) -> Sign:
-    options = decode_options(setup.layers)
+    options = setup.options
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     said = (
@@ -149,7 +148,7 @@ def _limit(value: int) -> str:
 
 
 def _log(setup: Setup) -> Sign:
-    log = decode_options(setup.layers).log
+    log = setup.options.log
     if not log.enabled:
         return Sign("log", Health.ODD, "switched off by hooksConfig.log.enabled; hooks run, and nothing is recorded")
     path = log_path(log.path)

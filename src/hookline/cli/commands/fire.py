@@ -22,7 +22,6 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.memory import MemorySink
 from hookline.log.redact import Redactor
-from hookline.settings.decode import decode_options
 
 EXIT_BLOCKED = 2
 
@@ -118,7 +117,7 @@ def _forgotten_at(given: str) -> str:
 
 
 def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
-    options = decode_options(config.get_layers())
+    options = config.get_settings().options
     redactor = Redactor(options.redact, config.get_environ())
     return [(redactor.redact(record) if options.redact else record).to_dict() for record in records]
 

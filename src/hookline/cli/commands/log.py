@@ -19,7 +19,6 @@ from hookline.config import Config
 from hookline.errors import UsageError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
-from hookline.settings.decode import decode_options
 
 _EXAMPLES = """\
 examples:
@@ -78,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _recorded_in(config: Config) -> Path:
-    options = decode_options(config.get_layers()).log
+    options = config.get_settings().options.log
     if not options.enabled:
         sys.stderr.write("hookline: the settings disable the log (hooksConfig.log.enabled), so nothing new is in it\n")
     return log_path(options.path)

@@ -22,7 +22,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.verdict import SkipKind
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.settings.decode import decode_options
+from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
 from hookline.settings.load import Layer, Problem
@@ -134,7 +134,7 @@ def _misplaced_key(setup: Setup) -> Iterator[Problem]:
 def _disabled_name(setup: Setup) -> Iterator[Problem]:
     labels = [hook.label for hook in setup.hooks]
     for layer in setup.layers:
-        names = decode_options((replace(layer, is_guest=False),)).disabled
+        names = decode_settings((replace(layer, is_guest=False),)).options.disabled
         for index, name in enumerate(names):
             meant = difflib.get_close_matches(name, labels, n=1)
             # A user's list may speak of hooks that only another project has.

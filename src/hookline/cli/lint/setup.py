@@ -7,13 +7,12 @@ from typing import Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.plan import TrustCheck, everything_is_trusted, plan
 from hookline.settings.jsonc import PathStep
 from hookline.settings.load import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
-from hookline.settings.settings import decode_settings
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -78,12 +77,12 @@ class Setup:
 
 def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
     """The setup of a configuration, whether or not it enables hooks."""
-    settings = decode_settings(config.get_layers())
+    settings = config.get_settings()
     order = list(HookEventName)
     return Setup(
         layers=config.get_layers(),
         problems=tuple(dict.fromkeys((*config.get_problems(), *settings.problems))),
-        hooks=tuple(sorted(settings.hooks, key=lambda hook: (order.index(hook.event), SOURCE_PRIORITY[hook.source]))),
+        hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
         options=settings.options,
         is_enabled=config.get_enable_hooks(),
         tools=(*KNOWN_TOOLS, *tools),

@@ -15,7 +15,6 @@ from hookline.errors import HooklineError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
-from hookline.settings.decode import decode_options
 from hookline.settings.jsonc import position_of
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
@@ -104,7 +103,7 @@ def key_of(hook: HookEntry) -> HookKey:
 
 def recorded_in(config: Config) -> Path:
     """The file that the settings have hook runs recorded in."""
-    return log_path(decode_options(config.get_layers()).log.path)
+    return log_path(config.get_settings().options.log.path)
 
 
 def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatistics]:

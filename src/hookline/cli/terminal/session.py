@@ -20,7 +20,6 @@ from hookline.config import Config
 from hookline.contract.observer import HookObserver
 from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
-from hookline.settings.decode import decode_hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def _report_unusable_hooks(config: Config) -> None:
     """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
     if not config.get_enable_hooks():
         return
-    for problem in decode_hooks(config.get_layers()).problems:
+    for problem in config.get_settings().problems:
         if problem.is_error and problem not in config.get_problems():
             tell(printable(str(problem)))
 

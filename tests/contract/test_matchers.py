@@ -1,0 +1,135 @@
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES, MOST_ALTERNATIVES, pattern_fault
+
+LONG = "is longer than 4 KiB"
+WIDE = f"has more than {MOST_ALTERNATIVES} alternatives"
+DEEP = f"has groups nested more than {DEEPEST_NESTING} deep"
+LOOP = "has a group with a quantifier inside a repeated group"
+
+# Compiles and searches on a small stack with little memory. The last number printed is that of the pattern at fault.
+PROGRAM = """
+import json, resource, sys, threading
+import regress
+from hookline.child.bounded_search import quick_length
+
+def try_all():
+    for number, pattern in enumerate(json.load(sys.stdin)):
+        print(number, flush=True)
+        try:
+            regex = regress.Regex(pattern)
+        except regress.RegressError:
+            continue
+        for name in ("", "a", "aab", "abcabc", "write_file"):
+            if len(name) <= quick_length(pattern):
+                regex.find(name)
+    print("done", flush=True)
+
+resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
+resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
+threading.stack_size(128 << 10)
+thread = threading.Thread(target=try_all)
+thread.start()
+thread.join()
+"""
+ATOMS = ("a", "b*", "a?", "[ab]", "[)(|]", "[^]", "\\)", ".", "", "\\1", "\\1*", "\\b", "(?=a)", "()", "b{0,3}", "é+?")
+OPENINGS = ("(", "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(a|", "(?:b|")
+QUANTIFIERS = ("", "", "*", "+", "?", "*?", "+?", "??", "{0,3}", "{2,}", "{2}")
+COUNTS = ("", "*", "{99999999999}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        pytest.param("", None, id="empty"),
+        pytest.param("^(?:run|exec)_[a-z_]+$", None, id="ordinary"),
+        pytest.param("^([a-z]+_)+file$", None, id="one-repeated-group"),
+        pytest.param("(", None, id="broken"),
+        pytest.param("\ud800", None, id="lone-surrogate"),
+        pytest.param("a" * LARGEST_BYTES, None, id="longest"),
+        pytest.param("a" * (LARGEST_BYTES + 1), LONG, id="too-long"),
+        pytest.param("é" * LARGEST_BYTES, LONG, id="too-many-bytes"),
+        pytest.param("a|" * 50_000 + "b", LONG, id="attack"),
+        pytest.param("a|" * (MOST_ALTERNATIVES - 1) + "b", None, id="most-alternatives"),
+        pytest.param("a|" * MOST_ALTERNATIVES + "b", WIDE, id="too-many-alternatives"),
+        pytest.param("(" * DEEPEST_NESTING + ")" * DEEPEST_NESTING, None, id="deepest"),
+        pytest.param("(?:" * (DEEPEST_NESTING + 1), DEEP, id="too-deep"),
+        pytest.param("(?:[)]\\)" * (DEEPEST_NESTING + 1), DEEP, id="escaped-parentheses-close-nothing"),
+        pytest.param("([(]\\()" * 100, None, id="escaped-parentheses-open-nothing"),
+        pytest.param(")" * 100 + "(a)", None, id="too-many-closed"),
+        pytest.param("(?:(?:a?)*)*c", LOOP, id="endless"),
+        pytest.param("(?:x((?:a|)?b))+c", LOOP, id="endless-below"),
+        pytest.param("(a?)(?:\\1*)*c", LOOP, id="endless-backreference"),
+        pytest.param("(?<n>a?)(?:\\k<n>*)*c", LOOP, id="endless-named-backreference"),
+        pytest.param("(?:(?:a?)*)?c", None, id="optional-is-not-repeated"),
+    ],
+)
+def test_what_could_crash_the_engine_is_refused(pattern: str, fault: str | None) -> None:
+    """Length, alternatives, nesting and loops in loops have limits; an ordinary or a broken pattern is accepted."""
+    assert pattern_fault(pattern) == fault
+
+
+@pytest.mark.parametrize("pattern", ["[" * LARGEST_BYTES, "(" * LARGEST_BYTES, "\\" * LARGEST_BYTES, "a" * 50_000_000])
+def test_refusing_takes_no_time(pattern: str) -> None:
+    """The check itself is linear, and a pattern that is too long is not even looked at."""
+    began = time.process_time()
+    pattern_fault(pattern)
+    assert time.process_time() - began < 0.2
+
+
+def nested(dice: random.Random) -> str:
+    """Groups in groups, many of them at a limit or beyond, with a run of alternatives somewhere."""
+    depth = dice.choice((1, 3, DEEPEST_NESTING, DEEPEST_NESTING + 1, 255))
+    bars = dice.choice((0, 5, MOST_ALTERNATIVES - 1 - depth, MOST_ALTERNATIVES - 1, 2000))
+    alternatives = dice.choice(("|", "a|", f"{dice.choice(ATOMS)}{dice.choice(COUNTS)}|")) * bars
+    parts = [*dice.choices(OPENINGS, k=depth), *dice.choices(ATOMS, k=9)]
+    parts += [f"{dice.choice(ATOMS)})" for _ in range(depth)]
+    parts.insert(dice.randrange(len(parts)), alternatives)
+    return "".join(parts)
+
+
+def looping(dice: random.Random, depth: int = 4) -> str:
+    """A few items, some of them quantified groups of the same kind."""
+    items = []
+    for _ in range(dice.randrange(1, 4)):
+        is_group = depth > 0 and dice.random() < 0.45
+        group = f"{dice.choice(OPENINGS)}{looping(dice, depth - 1)}){dice.choice(QUANTIFIERS)}" if is_group else ""
+        items.append(group or dice.choice(ATOMS) + dice.choice(("", "", "", "|")))
+    return "".join(items)
+
+
+def try_in_child(patterns: list[str]) -> tuple[int, str]:
+    """How a child process ended that compiled and searched with the patterns, and the last line that it printed."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(patterns), capture_output=True, text=True, check=False
+    )
+    return ended.returncode, ended.stdout.split()[-1]
+
+
+@pytest.mark.parametrize("make", [nested, looping])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_accepted_pattern_crashes_the_engine(make: Callable[[random.Random], str], seed: int) -> None:
+    """Hundreds of patterns are compiled and searched with on a stack of 128 KiB, and no one ends the process."""
+    dice = random.Random(seed)  # noqa: S311 - the same patterns each time
+    patterns = [pattern for pattern in (make(dice) for _ in range(400)) if pattern_fault(pattern) is None]
+    assert len(patterns) > 50
+    code, last = try_in_child(patterns)
+    at_fault = "" if last == "done" else patterns[int(last)]
+    assert (code, last, at_fault) == (0, "done", "")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ending"),
+    [("a|" * 5000 + "b", signal.SIGSEGV), ("(?:" * 200 + ")" * 200, signal.SIGSEGV), ("((a?)*)*c", signal.SIGABRT)],
+)
+def test_without_the_limits_the_engine_crashes(pattern: str, ending: signal.Signals) -> None:
+    """The test above could fail: these patterns end the same child by a full stack, or by all memory used."""
+    assert try_in_child([pattern])[0] == -ending
