@@ -4,7 +4,7 @@ import signal
 
 from msgspec.structs import replace
 
-from hookline.child.process import ChildOutcome
+from hookline.child.batch import ChildOutcome
 from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.outputs import (
     DecodedOutput,

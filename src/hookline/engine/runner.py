@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from hookline.child.process import ChildJob, ChildLimits, run_children
+from hookline.child.batch import ChildJob, ChildLimits, run_children
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.results import HookExecutionResult
 from hookline.contract.wire import stringify_json

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hookline.agent.tool import ToolContext
 
 if TYPE_CHECKING:
-    from hookline.child.process import ChildOutcome
+    from hookline.child.batch import ChildOutcome
 
 OUTPUT_BYTES = 1024 * 1024
 
@@ -18,7 +18,7 @@ async def run_child(
 ) -> "ChildOutcome":
     """What became of the command; when this is cancelled, its whole group is ended first."""
     # Not before a command is really run: an agent without hooks loads nothing of the engine.
-    from hookline.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
+    from hookline.child.batch import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
     # A copy, because the program's environment may change before the next command, and a job's must not.
     environ = dict(context.environ)

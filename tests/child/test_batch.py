@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from hookline.child.facilities import Facilities, using
-from hookline.child.process import ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildLimits, ChildOutcome, run_children
+from hookline.child.features import Features, using
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
@@ -72,8 +72,8 @@ def test_the_whole_input_arrives_and_ends(run: "Run", job: "MakeJob", size: int)
 def test_hooks_of_one_event_share_a_large_input(run: "Run", job: "MakeJob") -> None:
     """Each of several hooks gets its own complete copy of one large input."""
     data = os.urandom(1_500_000)
-    outcomes = run(*[job("cat", stdin=data)] * 5)
-    assert [outcome.stdout == data for outcome in outcomes] == [True] * 5
+    outcomes = run(*[job("cat", stdin=data)] * 8)
+    assert [outcome.stdout == data for outcome in outcomes] == [True] * 8
 
 
 def test_stdin_is_a_pipe(run: "Run", job: "MakeJob") -> None:
@@ -291,7 +291,7 @@ def test_what_cannot_be_started_says_why_and_hurts_no_other(
 
 AUDITED = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 def refuse(event, _):
     if event == "subprocess.Popen":
         raise RuntimeError("no processes here")
@@ -387,7 +387,7 @@ def test_being_cancelled_twice_kills_at_once(job: "MakeJob", tmp_path: Path) -> 
         task = asyncio.create_task(run_children([job(command)], limits=ChildLimits(grace_s=600)))
         pid = await pid_in(tmp_path / "ready")
         task.cancel()
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -447,7 +447,7 @@ def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> N
 
 SURVIVOR = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 command = "(trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done) & echo $!; wait"
 job = ChildJob(command=command, stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=700)
 (outcome,) = asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))
@@ -465,7 +465,7 @@ def test_survivors_are_killed_when_the_program_ends() -> None:
 
 INTERRUPTED = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 job = ChildJob(command="echo $$ > ready; sleep 60; :", stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=1e9)
 asyncio.run(run_children([job]))
 """
@@ -483,7 +483,7 @@ def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
 
 FORKED = """
 import asyncio, os, sys, threading, time
-from hookline.child.process import *
+from hookline.child.batch import *
 os.chdir(sys.argv[1])
 command = "echo $$ > ready; until [ -e go ]; do sleep 0.02; done; echo hello"
 job = ChildJob(command=command, stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=15000)
@@ -509,7 +509,7 @@ def test_a_forked_copy_of_the_program_leaves_the_hooks_alone(tmp_path: Path) -> 
 
 CLOSED_STDIO = """
 import asyncio, os
-from hookline.child.process import *
+from hookline.child.batch import *
 for fd in (0, 1, 2):
     os.close(fd)
 job = ChildJob(command="cat; echo err >&2", stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=15000)
@@ -532,10 +532,10 @@ def test_every_path_gives_the_same_outcomes(job: "MakeJob") -> None:
     """What a hook does and reports does not depend on how it was started and watched."""
     jobs = [job("echo a; exit 4"), job("cat", stdin=b"b" * 100_000), job("nonsense-command"), job("kill $$")]
     seen = []
-    for has_fork_exec in (True, False):
-        for has_pidfd in (True, False):
-            for runs_directly in (True, False):
-                choice = Facilities(has_fork_exec=has_fork_exec, has_pidfd=has_pidfd, runs_directly=runs_directly)
+    for fork_exec in (True, False):
+        for pidfd in (True, False):
+            for direct in (True, False):
+                choice = Features(fork_exec=fork_exec, pidfd=pidfd, direct=direct)
                 with using(choice):
                     seen.append([told(outcome) for outcome in asyncio.run(run_children(jobs))])
     assert seen == [seen[0]] * 8
