@@ -47,7 +47,6 @@ def test_the_input_is_in_the_pipe_before_anybody_reads(pipe: Ends, size: int) ->
     data = os.urandom(size)
     source, sink = pipe
     stdin = InputPipe(sink, data)
-    stdin.fill_before_start()
     stdin.send(NoWatcher())
     assert (read_all(source), stdin.fd) == (data, -1)
 
@@ -60,7 +59,6 @@ def test_a_small_pipe_is_filled_whenever_there_is_room(pipe: Ends) -> None:
 
     async def main() -> bytes:
         stdin = InputPipe(sink, data)
-        stdin.fill_before_start()
         stdin.send(watcher_for(asyncio.get_running_loop()))
         return await asyncio.to_thread(read_all, source)
 
@@ -72,7 +70,6 @@ def test_a_closed_read_end_is_no_error(size: int) -> None:
     """A hook that doesn't read its input leaves nothing to write."""
     source, sink = os.pipe()
     stdin = InputPipe(sink, b"x" * size)
-    stdin.fill_before_start()
     os.close(source)
     stdin.send(NoWatcher())
     assert stdin.fd == -1
@@ -108,13 +105,11 @@ def test_a_sigpipe_that_another_thread_got_is_not_waited_for(pipe: Ends, monkeyp
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     source, sink = pipe
     try:
-        stdin = InputPipe(sink, b"x" * 5000)
         # A wait for a signal can't be interrupted: in a thread it blocks only that.
-        thread = threading.Thread(target=stdin.fill_before_start, daemon=True)
+        thread = threading.Thread(target=InputPipe(sink, b"x" * 100_000).send, args=(NoWatcher(),), daemon=True)
         thread.start()
         thread.join(5)
-        stdin.close()
-        assert (thread.is_alive(), read_all(source)) == (False, b"x" * 5000)
+        assert (thread.is_alive(), read_all(source)) == (False, b"x" * 100_000)
     finally:
         signal.signal(signal.SIGPIPE, before)
 

@@ -17,6 +17,7 @@ from hookline.child.watcher import watcher_for
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
 _DEFAULT_LIMITS = ChildLimits()
+_NOT_STARTED = ChildOutcome(error="the hook was not started")
 _NEVER = float("inf")
 _LONGEST_TIMER_S = 86400.0
 
@@ -86,7 +87,7 @@ class _Batch:
             self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
         self._loop = asyncio.get_running_loop()
         self.watcher = watcher_for(self._loop)
-        self.outcomes = [ChildOutcome(error="the hook was not started")] * len(jobs)
+        self.outcomes = [_NOT_STARTED] * len(jobs)
         self._running: set[Process] = set()
 
     async def start(self, jobs: Sequence[ChildJob]) -> None:

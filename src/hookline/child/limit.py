@@ -52,7 +52,8 @@ class Limit:
         """Free a slot; a second call does nothing."""
         with self._lock:
             self._running.discard(slot)
-        self._wake_all()
+        if self._waiting:
+            self._wake_all()
 
     def _acquire_or_wait(self, slot: object, most: int, wake: asyncio.Future[None]) -> bool:
         with self._lock:

@@ -51,11 +51,9 @@ class SharedInput:
 
 
 class _Pipe:
+    fd: int
+    """Negative when closed."""
     _watcher: Watcher | None = None
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        """Negative when closed."""
 
     def close(self) -> None:
         """Stop watching and close the pipe; a second call does nothing."""
@@ -69,29 +67,26 @@ class _Pipe:
 class InputPipe(_Pipe):
     """The end of a hook's stdin that we write to."""
 
-    def __init__(self, fd: int, data: bytes) -> None:
-        super().__init__(fd)
-        self._data = data
-        self._rest = memoryview(data)
+    _rest = memoryview(b"")
 
-    def fill_before_start(self) -> None:
-        """Write a short input into the new, empty pipe; a long one is written while the process starts."""
-        if len(self._data) <= select.PIPE_BUF:
-            os.write(self.fd, self._data)
-            self._rest = self._rest[:0]
-        elif len(self._data) <= _DEFAULT_PIPE_BYTES:
-            os.set_blocking(self.fd, False)
-            self._write()
+    def __init__(self, fd: int, data: bytes) -> None:
+        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts."""
+        self.fd = fd
+        self._data = data
+        if len(data) <= select.PIPE_BUF:
+            os.write(fd, data)
+        elif len(data) <= _DEFAULT_PIPE_BYTES:
+            os.set_blocking(fd, False)
+            self._write(memoryview(data))
 
     def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
         """Write what the pipe takes now, and the rest whenever the watcher reports room; then close the pipe."""
         if len(self._data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
             _enlarge(self.fd, len(self._data))
-            with _sigpipe_ignored():
+            with _sigpipe_blocked():
                 done = shared.splice(self._data, self.fd) if shared else 0
-            self._rest = self._rest[done:]
-            self._write()
+                self._write(memoryview(self._data)[done:])
         if self._rest:
             watcher.add_writer(self.fd, self._on_writable)
             self._watcher = watcher
@@ -99,38 +94,39 @@ class InputPipe(_Pipe):
             self.close()
 
     def _on_writable(self) -> None:
-        self._write()
+        with _sigpipe_blocked():
+            self._write(self._rest)
         if not self._rest:
             self.close()
 
-    def _write(self) -> None:
-        with _sigpipe_ignored():
-            try:
-                for _ in _CALLS_IN_A_ROW:
-                    if not self._rest:
-                        return
-                    self._rest = self._rest[os.write(self.fd, self._rest) :]
-            except BlockingIOError:
-                pass
-            except BrokenPipeError:  # the hook doesn't read its input, which is fine
-                self._rest = self._rest[:0]
+    def _write(self, rest: memoryview) -> None:
+        try:
+            for _ in _CALLS_IN_A_ROW:
+                if not rest:
+                    break
+                rest = rest[os.write(self.fd, rest) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # the hook doesn't read its input, which is fine
+            rest = rest[:0]
+        self._rest = rest
 
 
 class OutputPipe(_Pipe):
     """The end of a hook's stdout or stderr that we read from, and what was read, up to a limit."""
 
     is_truncated = False
+    _buffer: io.BytesIO | None = None
 
     def __init__(self, fd: int, limit: int) -> None:
-        super().__init__(fd)
-        os.set_blocking(fd, False)
+        self.fd = fd
         self._room = limit
-        self._buffer = io.BytesIO()
+        os.set_blocking(fd, False)
 
     @property
     def content(self) -> bytes:
         """Everything that was read, up to the limit."""
-        return self._buffer.getvalue()
+        return self._buffer.getvalue() if self._buffer else b""
 
     def watch(self, watcher: Watcher, on_eof: Callable[[], None]) -> None:
         """Read whenever there is something to read; at EOF close the pipe and call `on_eof`."""
@@ -139,7 +135,9 @@ class OutputPipe(_Pipe):
 
         def on_readable() -> None:
             with contextlib.suppress(BlockingIOError):
-                if not self._read():
+                if data := os.read(self.fd, _READ_BYTES):
+                    self._keep(data)
+                else:
                     self.close()
                     on_eof()
 
@@ -152,19 +150,21 @@ class OutputPipe(_Pipe):
             return True
         try:
             for _ in _CALLS_IN_A_ROW:
-                if not self._read():
+                if not (data := os.read(self.fd, _READ_BYTES)):
                     self.close()
                     return True
+                self._keep(data)
         except BlockingIOError:
             pass
         return False
 
-    def _read(self) -> bool:
-        """Read once; False at EOF."""
-        data = os.read(self.fd, _READ_BYTES)
-        self.is_truncated = self.is_truncated or len(data) > self._room
-        self._room -= self._buffer.write(data[: self._room])
-        return bool(data)
+    def _keep(self, data: bytes) -> None:
+        if len(data) > self._room:
+            self.is_truncated = True
+            data = data[: self._room]
+        self._room -= len(data)
+        self._buffer = self._buffer or io.BytesIO()
+        self._buffer.write(data)
 
 
 def _enlarge(pipe: int, size: int) -> None:
@@ -174,7 +174,7 @@ def _enlarge(pipe: int, size: int) -> None:
 
 
 @contextlib.contextmanager
-def _sigpipe_ignored() -> Iterator[None]:
+def _sigpipe_blocked() -> Iterator[None]:
     """Keep a hook that doesn't read from killing a program that has restored the default action of SIGPIPE."""
     if signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN:
         yield

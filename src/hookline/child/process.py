@@ -76,7 +76,6 @@ class Process:
             fds += os.pipe()
             child_stdin, stdin, stdout, child_stdout, stderr, child_stderr = fds
             self._stdin = InputPipe(stdin, job.stdin)
-            self._stdin.fill_before_start()
             self._pid = _spawn(job, (child_stdin, child_stdout, child_stderr))
         except BaseException:
             for fd in fds:
@@ -222,7 +221,8 @@ class Process:
         REAPER.running.discard(self._pid)
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=False)
-        self._stdin.close()
+        if self._stdin.fd >= 0:
+            self._stdin.close()
         # Read both, whatever the first one gives.
         is_stdout_read = self._stdout.drain()
         if self._stderr.drain() and is_stdout_read:

@@ -114,10 +114,11 @@ class EpollWatcher(Watcher):
         except OSError:  # out of file descriptors, or already reaped by somebody else
             return super().watch_exit(pid, on_exit)
         try:
-            self.add_reader(pidfd, on_exit)
+            self._epoll.register(pidfd, select.EPOLLIN)
         except OSError:
             os.close(pidfd)
             raise
+        self._callbacks[pidfd] = on_exit
         return pidfd
 
     def _on_ready(self) -> None:
