@@ -27,12 +27,12 @@ SHORT = ChildLimits(grace_s=0.3)
 
 @pytest.fixture
 def long_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New hooks are only waited for, and their pipes not watched, for seconds."""
+    """The pipes of a new hook are not watched for five seconds."""
     monkeypatch.setattr(batch._Batch, "quiet_s", 5.0)
 
 
 def refuse(*_given: object) -> None:
-    """Refuses as epoll does when the user watches too much."""
+    """Fail as epoll does when the user watches too many descriptors."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -57,8 +57,8 @@ def test_a_known_exit_code_is_kept_when_the_pipes_cannot_be_watched(
 
 
 @pytest.mark.usefixtures("long_quiet")
-def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path: Path) -> None:
-    """However early that is: it can clean up and end, and need not be killed."""
+def test_output_after_a_cancellation_is_read(job: "MakeJob", tmp_path: Path) -> None:
+    """So a hook that writes a lot while it cleans up can exit and need not be killed."""
     command = "trap 'head -c 300000 /dev/zero; echo > cleaned; exit' TERM; echo > ready; while :; do sleep 0.01; done"
 
     async def main() -> float:
@@ -77,7 +77,7 @@ def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path
 @pytest.mark.parametrize("run_loop", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 @pytest.mark.usefixtures("each_path")
 def test_a_hook_that_ended_while_the_loop_was_busy_ended_in_time(run_loop: Any, job: "MakeJob") -> None:
-    """Its deny must not be lost to a deadline that it kept."""
+    """Its deny must not be lost: it met its deadline."""
 
     async def main() -> Any:
         task = asyncio.create_task(run_children([job("exit 2", timeout_ms=600)]))
@@ -109,7 +109,7 @@ os._exit(3 if os.read(heard, 1) == bytes([1]) else 77)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ptrace is called as Linux has it")
 def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Whoever traces a process is told of its end first, and only then its parent."""
+    """The tracer of a process gets its exit status first, and only then its parent."""
     (tmp_path / "traced.py").write_text(TRACED)
     outcome, other = run(job(f"'{sys.executable}' traced.py"), job("exit 2"))
     if outcome.exit_code == 77:
@@ -120,7 +120,7 @@ def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob"
 
 
 def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is what the program gets to see, and the hooks before are ended."""
+    """The program gets its KeyboardInterrupt, and hooks that were started before are terminated."""
     genuine, started = process._spawn, list[int]()
 
     def spawn(*given: Any) -> int:
@@ -132,7 +132,7 @@ def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest
     monkeypatch.setattr(process, "_spawn", spawn)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(run_children([job("sleep 60"), job("sleep 60")]))
-    gc.collect()  # the traceback of the interruption
+    gc.collect()  # the traceback of the interrupt
     assert LIMIT.running == 0
 
 
@@ -155,7 +155,7 @@ def test_a_keyboard_interrupt_in_the_loop_leaves_nothing(job: "MakeJob") -> None
 
 
 def test_without_threads_a_survivor_costs_no_other_hook(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one hook left is killed at once; the deny of another is heard."""
+    """The rest of one hook's group is killed at once; the deny of another hook counts."""
     jobs = [job("sleep 1; exit 2"), job("(trap '' TERM; sleep 30) & sleep 30", timeout_ms=300)]
 
     def start(_thread: threading.Thread) -> None:

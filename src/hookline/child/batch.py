@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
@@ -197,6 +198,7 @@ class _Batch:
             self.schedule(min((process.deadline for process in self._running), default=_NEVER))
 
 
+@lru_cache(maxsize=8)
 def _most_at_once(wanted: int) -> int:
     """Leave some file descriptors to the rest of the program."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -20,8 +20,8 @@ class Limit:
         self._running: set[object] = set()
         # In order of arrival.
         self._waiting: dict[object, asyncio.Future[None]] = {}
-        # Reentrant, because a garbage collection while we hold it may release the slot of an abandoned hook.
-        self._lock = threading.RLock()
+        # Not taken by `release`, which a garbage collection may call at any time.
+        self._lock = threading.Lock()
 
     @property
     def running(self) -> int:
@@ -50,8 +50,7 @@ class Limit:
 
     def release(self, slot: object) -> None:
         """Free a slot; a second call does nothing."""
-        with self._lock:
-            self._running.discard(slot)
+        self._running.discard(slot)
         if self._waiting:
             self._wake_all()
 

@@ -80,13 +80,15 @@ class InputPipe(_Pipe):
             self._write(memoryview(data))
 
     def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
-        """Write what the pipe takes now, and the rest whenever the watcher reports room; then close the pipe."""
+        """Write what the pipe takes now, and the rest whenever the watcher reports room; then close the pipe.
+
+        The caller still holds the read end, so there is no SIGPIPE yet.
+        """
         if len(self._data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
             _enlarge(self.fd, len(self._data))
-            with _sigpipe_blocked():
-                done = shared.splice(self._data, self.fd) if shared else 0
-                self._write(memoryview(self._data)[done:])
+            done = shared.splice(self._data, self.fd) if shared else 0
+            self._write(memoryview(self._data)[done:])
         if self._rest:
             watcher.add_writer(self.fd, self._on_writable)
             self._watcher = watcher

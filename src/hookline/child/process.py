@@ -85,10 +85,10 @@ class Process:
         self._stdout = OutputPipe(stdout, owner.limits.output_bytes)
         self._stderr = OutputPipe(stderr, owner.limits.output_bytes)
         try:
+            self._stdin.send(owner.watcher, owner.shared_input)
             os.close(child_stdin)
             os.close(child_stdout)
             os.close(child_stderr)
-            self._stdin.send(owner.watcher, owner.shared_input)
             self._pidfd = owner.watcher.watch_exit(self._pid, self._on_exit)
             # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
             # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
