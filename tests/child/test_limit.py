@@ -151,6 +151,21 @@ def test_a_slot_may_be_released_under_the_lock() -> None:
     assert limit.running == 0
 
 
+def test_a_release_while_somebody_joins_the_line_is_seen() -> None:
+    """Another thread may release a slot just after a newcomer found none."""
+    limit = Limit()
+
+    class ReleasedAfterLook(set[object]):
+        def __len__(self) -> int:
+            count = super().__len__()
+            limit.release("a")
+            return count
+
+    limit._running = ReleasedAfterLook("a")
+    asyncio.run(asyncio.wait_for(limit.acquire("b", 1), 5))
+    assert set(limit._running) == {"b"}
+
+
 def test_many_at_once_are_served_in_their_order() -> None:
     """A waiter that was woken for nothing keeps its place in the line."""
 
