@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from hookline import Config
-from hookline.child.process import ChildJob, run_children
+from hookline.child.batch import ChildJob, run_children
 from hookline.contract.answers import read_object
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry

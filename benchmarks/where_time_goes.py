@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.child.process import ChildJob, run_children
+from hookline.child.batch import ChildJob, run_children
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult

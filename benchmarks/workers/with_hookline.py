@@ -7,8 +7,8 @@ import time
 from dataclasses import replace
 from functools import cache
 
-from hookline.child.facilities import facilities, using
-from hookline.child.process import ChildJob, ChildLimits, run_children
+from hookline.child.batch import ChildJob, ChildLimits, run_children
+from hookline.child.features import features, using
 
 HOOK, BASH, SH = sys.argv[1:4]
 LIMITS = ChildLimits(max_concurrent=512)
@@ -44,8 +44,8 @@ class Ticker:
 async def main() -> None:
     """Answers one line per round."""
     env = dict(os.environ)
-    best = facilities()
-    with_shell = replace(best, runs_directly=False)
+    best = features()
+    with_shell = replace(best, direct=False)
     for line in sys.stdin:
         count, size, shell, *wishes = line.split()
         job = ChildJob(command=HOOK, stdin=payload(int(size)), cwd="/", env=env, timeout_ms=60_000)

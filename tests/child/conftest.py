@@ -8,15 +8,15 @@ from typing import Protocol
 import pytest
 import uvloop
 
-from hookline.child.facilities import Facilities, using
-from hookline.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.features import Features, using
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {
-    "vfork-pidfd": Facilities(has_fork_exec=True, has_pidfd=True),
-    "popen-pidfd": Facilities(has_fork_exec=False, has_pidfd=True),
-    "vfork-threads": Facilities(has_fork_exec=True, has_pidfd=False),
-    "popen-threads": Facilities(has_fork_exec=False, has_pidfd=False),
+    "vfork-pidfd": Features(fork_exec=True, pidfd=True),
+    "popen-pidfd": Features(fork_exec=False, pidfd=True),
+    "vfork-threads": Features(fork_exec=True, pidfd=False),
+    "popen-threads": Features(fork_exec=False, pidfd=False),
 }
 
 

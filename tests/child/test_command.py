@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.child import command as commands
+from hookline.child.batch import run_children
 from hookline.child.command import direct_invocation, shell_invocation
-from hookline.child.facilities import Facilities, using
-from hookline.child.process import run_children
+from hookline.child.features import Features, using
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
@@ -138,8 +138,8 @@ def _variables(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
 
 def _both_ways(job: "MakeJob", command: str, folder: Path, more: Mapping[str, str]) -> list[object]:
     seen: list[object] = []
-    for runs_directly in (True, False):
-        with using(Facilities(has_fork_exec=True, has_pidfd=True, runs_directly=runs_directly)):
+    for direct in (True, False):
+        with using(Features(fork_exec=True, pidfd=True, direct=direct)):
             given = job(command, stdin=b"input", cwd=str(folder), env=_variables(folder, more))
             (outcome,) = asyncio.run(run_children([given]))
         seen.append((outcome.exit_code, outcome.signal, outcome.stdout, outcome.stderr, outcome.error))

@@ -4,35 +4,35 @@ import asyncio
 import errno
 import gc
 import os
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvloop
 
-from hookline.child import process, running
-from hookline.child.process import ChildLimits, run_children
-from hookline.child.reading import Stream
-from hookline.child.slots import SLOTS
-from hookline.child.watch import EpollWatcher
+from hookline.child import batch, process
+from hookline.child.batch import ChildLimits, run_children
+from hookline.child.limit import LIMIT
+from hookline.child.pipes import OutputPipe
+from hookline.child.process import Process
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
 
+SHORT = ChildLimits(grace_s=0.3)
+
 
 @pytest.fixture
 def long_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New hooks are only waited for, and their pipes not watched, for seconds."""
-    monkeypatch.setattr(process._Batch, "quiet_s", 5.0)
+    """The pipes of a new hook are not watched for five seconds."""
+    monkeypatch.setattr(batch._Batch, "quiet_s", 5.0)
 
 
 def refuse(*_given: object) -> None:
-    """Refuses as epoll does when the user watches too much."""
+    """Fail as epoll does when the user watches too many descriptors."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -40,7 +40,7 @@ def test_a_hook_that_cannot_be_watched_leaves_the_others_their_deadlines(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when its own deadline is over at the same time."""
-    monkeypatch.setattr(EpollWatcher, "reads", refuse)
+    monkeypatch.setattr(OutputPipe, "watch", refuse)
     jobs = [job("sleep 60", timeout_ms=4), job("sleep 60", timeout_ms=300)]
     outcomes = asyncio.run(asyncio.wait_for(run_children(jobs), 10))
     assert ["could not be watched" in (outcome.error or "") for outcome in outcomes] == [True, True]
@@ -51,14 +51,14 @@ def test_a_known_exit_code_is_kept_when_the_pipes_cannot_be_watched(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deny of a hook that left a background process is no less a deny."""
-    monkeypatch.setattr(EpollWatcher, "reads", refuse)
+    monkeypatch.setattr(OutputPipe, "watch", refuse)
     (outcome,) = asyncio.run(run_children([job("sleep 2 & echo no >&2; exit 2")]))
     assert (outcome.exit_code, outcome.stderr, outcome.error) == (2, b"no\n", None)
 
 
 @pytest.mark.usefixtures("long_quiet")
-def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path: Path) -> None:
-    """However early that is: it can clean up and end, and need not be killed."""
+def test_output_after_a_cancellation_is_read(job: "MakeJob", tmp_path: Path) -> None:
+    """So a hook that writes a lot while it cleans up can exit and need not be killed."""
     command = "trap 'head -c 300000 /dev/zero; echo > cleaned; exit' TERM; echo > ready; while :; do sleep 0.01; done"
 
     async def main() -> float:
@@ -77,7 +77,7 @@ def test_what_a_hook_says_while_it_is_cancelled_is_read(job: "MakeJob", tmp_path
 @pytest.mark.parametrize("run_loop", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 @pytest.mark.usefixtures("each_path")
 def test_a_hook_that_ended_while_the_loop_was_busy_ended_in_time(run_loop: Any, job: "MakeJob") -> None:
-    """Its deny must not be lost to a deadline that it kept."""
+    """Its deny must not be lost: it met its deadline."""
 
     async def main() -> Any:
         task = asyncio.create_task(run_children([job("exit 2", timeout_ms=600)]))
@@ -109,7 +109,7 @@ os._exit(3 if os.read(heard, 1) == bytes([1]) else 77)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ptrace is called as Linux has it")
 def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Whoever traces a process is told of its end first, and only then its parent."""
+    """The tracer of a process gets its exit status first, and only then its parent."""
     (tmp_path / "traced.py").write_text(TRACED)
     outcome, other = run(job(f"'{sys.executable}' traced.py"), job("exit 2"))
     if outcome.exit_code == 77:
@@ -120,8 +120,8 @@ def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob"
 
 
 def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is what the program gets to see, and the hooks before are ended."""
-    genuine, started = running._spawn, list[int]()
+    """The program gets its KeyboardInterrupt, and hooks that were started before are terminated."""
+    genuine, started = process._spawn, list[int]()
 
     def spawn(*given: Any) -> int:
         if started:
@@ -129,42 +129,33 @@ def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest
         started.append(genuine(*given))
         return started[0]
 
-    monkeypatch.setattr(running, "_spawn", spawn)
+    monkeypatch.setattr(process, "_spawn", spawn)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(run_children([job("sleep 60"), job("sleep 60")]))
-    gc.collect()  # the traceback of the interruption
-    assert SLOTS.taken == 0
+    gc.collect()  # the traceback of the interrupt
+    assert LIMIT.running == 0
 
 
-def test_an_interruption_while_the_alarm_rings_costs_no_later_alarm(
-    job: "MakeJob", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hook that ignores TERM is killed all the same when it is cancelled afterwards."""
-    genuine, times = running.RunningChild.do_due, list[int]()
+@pytest.mark.usefixtures("each_path")
+def test_a_keyboard_interrupt_in_the_loop_leaves_nothing(job: "MakeJob") -> None:
+    """A program that is interrupted in a loop of its own and then cancels its tasks has no hook and no slot left."""
 
-    def interrupted(self: running.RunningChild) -> None:
-        times.append(1)
-        if len(times) == 1:
-            raise KeyboardInterrupt
-        genuine(self)
+    def interrupt() -> None:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(running.RunningChild, "do_due", interrupted)
     loop = asyncio.new_event_loop()
-    stubborn = job("trap '' TERM; while :; do sleep 0.05; done")
-    task = loop.create_task(run_children([stubborn], limits=ChildLimits(grace_s=0.3)))
+    task = loop.create_task(run_children([job("sleep 60"), job("trap '' TERM; sleep 60")], limits=SHORT))
+    loop.call_later(0.2, interrupt)
     with pytest.raises(KeyboardInterrupt):
         loop.run_until_complete(task)
     task.cancel()
     done, _ = loop.run_until_complete(asyncio.wait([task], timeout=8))
     loop.close()
-    assert done == {task}
-    # From 3.12 on, the frames of an interrupted loop hold each other, and with them what the loop held.
-    del task, done
-    gc.collect()
+    assert (done, LIMIT.running) == ({task}, 0)
 
 
 def test_without_threads_a_survivor_costs_no_other_hook(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one hook left is killed at once; the deny of another is heard."""
+    """The rest of one hook's group is killed at once; the deny of another hook counts."""
     jobs = [job("sleep 1; exit 2"), job("(trap '' TERM; sleep 30) & sleep 30", timeout_ms=300)]
 
     def start(_thread: threading.Thread) -> None:
@@ -180,8 +171,8 @@ def test_a_large_input_arrives_where_it_cannot_be_shared(
 ) -> None:
     """Sharing is a matter of speed only."""
     monkeypatch.setattr(os, "memfd_create", refuse)
-    outcomes = run(*[job("wc -c", stdin=b"x" * 300_000)] * 3)
-    assert [(outcome.stdout.strip(), outcome.error) for outcome in outcomes] == [(b"300000", None)] * 3
+    outcomes = run(*[job("wc -c", stdin=b"x" * 300_000)] * 7)
+    assert [(outcome.stdout.strip(), outcome.error) for outcome in outcomes] == [(b"300000", None)] * 7
 
 
 @pytest.mark.usefixtures("each_path")
@@ -204,90 +195,18 @@ def test_a_closed_loop_ends_its_hooks_even_if_it_is_kept(job: "MakeJob", tmp_pat
         asyncio.set_event_loop(None)
 
 
-ANYWHERE = """
-import asyncio, os, sys, time
-from hookline.child import process, running
-from hookline.child.process import *
-from hookline.child.slots import SLOTS
-groups, killpg = [], os.killpg
-def note(group, number):
-    groups.append(group)
-    if group > 0:
-        killpg(group, number)
-os.killpg = note
-# Of the rest a slot or a descriptor may be lost, in the moment between having it and knowing it.
-swept = {code.co_name: code for code in (
-    process._Batch.try_start.__code__,
-    running.RunningChild.start.__code__,
-    running.RunningChild.do_due.__code__,
-    running.RunningChild._process_ended.__code__,
-    running.RunningChild._stop_watching_end.__code__,
-    running.RunningChild._watch_pipes.__code__,
-)}
-def interrupted(number, jobs):
-    count = 0
-    where = ""
-    def trace(frame, event, _):
-        nonlocal count, where
-        code = frame.f_code
-        if swept.get(code.co_name) is not code:
-            return None
-        if event == "line":
-            count += 1
-            if count == number:
-                where = f"{code.co_name}:{frame.f_lineno}"
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-    loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda *_: None)
-    task = loop.create_task(run_children(jobs))
-    sys.settrace(trace)
-    try:
-        loop.run_until_complete(task)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(None)
-    began = time.monotonic()
-    task.cancel()
-    loop.run_until_complete(asyncio.wait([task]))
-    if not task.cancelled():
-        task.exception()
-    loop.close()
-    took = time.monotonic() - began
-    if min(groups, default=1) <= 0 or SLOTS.taken or took > 3:
-        print(where, min(groups, default=1), SLOTS.taken, round(took))
-    SLOTS.start_over()
-    groups.clear()
-    return where
-job = ChildJob(command=sys.argv[1], stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=9000)
-number = 1
-while interrupted(number, [job, job]):
-    number += 1
-print(number > 50)
-"""
+def test_a_failing_abandon_does_not_stop_the_others(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a batch is closed, the others are terminated, and the loop and the shared input are released."""
+    genuine, failed = Process.abandon, list[int]()
 
-
-@pytest.mark.parametrize("command", ["/bin/true", "sleep 0.03"], ids=["quick", "watched"])
-def test_an_interruption_anywhere_hits_only_the_hooks(command: str) -> None:
-    """Before whatever line it comes: our own group gets no signal, no slot is lost, and cancelling takes no time."""
-    done = subprocess.run([sys.executable, "-c", ANYWHERE, command], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("True\n", "")
-
-
-def test_a_hook_that_cannot_be_let_go_costs_no_other(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are ended, and the loop and the shared input are let go, when a batch is closed."""
-    genuine, failed = running.RunningChild.abandon, list[int]()
-
-    def fail_once(self: running.RunningChild) -> None:
+    def fail_once(self: Process) -> None:
         genuine(self)
         failed.append(self.index)
         if len(failed) == 1:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
-    monkeypatch.setattr(running.RunningChild, "abandon", fail_once)
-    coroutine = run_children([job("sleep 60", stdin=b"x" * 100_000)] * 3)
+    monkeypatch.setattr(Process, "abandon", fail_once)
+    coroutine = run_children([job("sleep 60", stdin=b"x" * 100_000)] * 6)
     loop = asyncio.new_event_loop()
     task: Any = loop.create_task(coroutine)
     task._log_destroy_pending = False
@@ -296,40 +215,17 @@ def test_a_hook_that_cannot_be_let_go_costs_no_other(job: "MakeJob", monkeypatch
     loop.close()
     del task, coroutine, loop
     gc.collect()
-    assert (sorted(failed), SLOTS.taken) == ([0, 1, 2], 0)
-
-
-@pytest.mark.parametrize("which", ["feed", "stream"])
-def test_an_interrupted_closing_closes_nothing_twice(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number may be somebody else's by then."""
-    genuine, closed = os.close, list[int]()
-
-    def close(fd: int) -> None:
-        genuine(fd)
-        closed.append(fd)
-        if len(closed) == 1:
-            raise KeyboardInterrupt
-
-    source, sink = os.pipe()
-    child: Any = running.RunningChild.__new__(running.RunningChild)
-    child._batch, child._feed = SimpleNamespace(watcher=SimpleNamespace(forget=bool)), source
-    again = Stream(source, 100).close if which == "stream" else child._stop_feeding
-    monkeypatch.setattr(os, "close", close)
-    with pytest.raises(KeyboardInterrupt):
-        again()
-    again()
-    os.close(sink)
-    assert closed == [source, sink]
+    assert (sorted(failed), LIMIT.running) == ([0, 1, 2, 3, 4, 5], 0)
 
 
 @pytest.mark.usefixtures("each_path")
-def test_an_outcome_that_cannot_be_told_is_an_error(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for ever because there is no memory for what a hook wrote."""
+def test_an_outcome_that_cannot_be_made_is_an_error(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits forever because there is no memory for the output."""
 
-    def kept(_stream: Stream) -> bytes:
+    def content(_pipe: OutputPipe) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr(Stream, "kept", kept)
+    monkeypatch.setattr(OutputPipe, "content", property(content))
     (outcome,) = asyncio.run(asyncio.wait_for(run_children([job("echo much")]), 10))
-    assert (outcome.exit_code, outcome.error) == (None, "what became of the hook is not known: MemoryError()")
-    assert SLOTS.taken == 0
+    assert (outcome.exit_code, outcome.error) == (None, "the hook's outcome is not known: MemoryError()")
+    assert LIMIT.running == 0

@@ -43,14 +43,14 @@ def has_gone(pid: int) -> bool:
 def test_an_adopted_child_is_killed_at_its_time_and_reaped() -> None:
     """What a closed loop left behind ends, without a zombie."""
     pid, reaper = start(), Reaper()
-    reaper.adopt(pid, kill_at=time.monotonic() + 0.2, unreaped=True)
+    reaper.adopt(pid, deadline=time.monotonic() + 0.2, unreaped=True)
     assert has_gone(pid)
 
 
 def test_an_adopted_child_that_ends_by_itself_is_reaped() -> None:
     """Nobody is killed who ends within the grace."""
     pid, reaper = start(), Reaper()
-    reaper.adopt(pid, kill_at=time.monotonic() + 600, unreaped=True)
+    reaper.adopt(pid, deadline=time.monotonic() + 600, unreaped=True)
     os.kill(pid, signal.SIGKILL)
     assert has_gone(pid)
 
@@ -59,7 +59,7 @@ def test_the_end_of_the_program_kills_everybody() -> None:
     """Tracked and adopted groups end at once."""
     tracked, adopted, reaper = start(), start(), Reaper()
     reaper.running.add(tracked)
-    reaper.adopt(adopted, kill_at=time.monotonic() + 600, unreaped=True)
+    reaper.adopt(adopted, deadline=time.monotonic() + 600, unreaped=True)
     reaper.end_with_program()
     statuses = []
     for pid in (tracked, adopted):
@@ -74,7 +74,7 @@ def test_after_the_end_of_the_program_nothing_waits() -> None:
     """What is handed over even later is killed without a grace and without a thread."""
     pid, reaper = start(), Reaper()
     reaper.end_with_program()
-    reaper.adopt(pid, kill_at=time.monotonic() + 600, unreaped=True)
+    reaper.adopt(pid, deadline=time.monotonic() + 600, unreaped=True)
     try:
         assert os.waitpid(pid, 0)[1] == signal.SIGKILL
     except ChildProcessError:

@@ -2,6 +2,7 @@ import typing
 
 import pytest
 
+from hookline.contract.answers import ANY_FIELD
 from hookline.contract.events import HookEventName
 from hookline.contract.inputs import HookInput
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
@@ -106,7 +107,7 @@ def test_which_hooks_only_watch() -> None:
         E.PRE_COMPRESS,
         E.NOTIFICATION,
     }
-    assert {event for event, row in EVENT_TABLE.items() if row.reads is None} == watched
+    assert {event for event, row in EVENT_TABLE.items() if row.reads is ANY_FIELD} == watched
 
 
 @pytest.mark.req("HOOK-062")

@@ -468,6 +468,7 @@ class _NotingPlanner(HookPlanner):
     """Notes what it is asked for, and plans nothing."""
 
     def __init__(self) -> None:
+        super().__init__(lambda _event: ())
         self.asked: list[tuple[HookEventName, str | None]] = []
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:

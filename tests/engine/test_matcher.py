@@ -109,11 +109,18 @@ def test_a_search_that_may_take_long_is_made_elsewhere(matcher: str, name: str, 
     assert found(matcher, name) is (Match.YES if is_found else Match.NO)
 
 
-@pytest.mark.parametrize("matcher", ["(a?){9999999}b", "(?:(a?){9999}){9999}c", "(?:a|){" + "9" * 5000 + "}c"])
+@pytest.mark.parametrize("matcher", ["(a?){9999999}b", "(?:b*|){50}c", "([ab]*){65535}c"])
 def test_counting_takes_time_too(matcher: str) -> None:
     """However short the name is, nothing may be tried a hundred million times."""
     assert quick_length(matcher) < 3
     assert found(matcher, "xyz") is not Match.YES
+
+
+@pytest.mark.parametrize("matcher", ["(?:(a?){9999}){9999}c", "(?:a|){" + "9" * 5000 + "}c", "a|" * 50_000 + "b"])
+def test_a_pattern_that_could_crash_the_engine_is_not_compiled(matcher: str) -> None:
+    """Its hook runs for every tool: a guard too many is safer than one too few."""
+    assert found(matcher, "xyz") is Match.YES
+    assert not is_literal(matcher)
 
 
 def test_a_long_name_that_cannot_be_searched_is_guarded() -> None:

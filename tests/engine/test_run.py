@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hookline.child.process import ChildLimits
+from hookline.child.batch import ChildLimits
 from hookline.contract.answers import Answer, deny, read_object, warning_from_stderr
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError

@@ -1,30 +1,32 @@
-"""Searches with patterns that may take forever, in a process of its own that is given half a second."""
+"""Searches with patterns that may take forever, in a separate process that gets half a second."""
 
-import asyncio
+import contextlib
 import json
 import math
+import os
 import re
+import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import regress
 
-# So many steps take a third of a second at most.
+# This many steps take a third of a second at most.
 _QUICK_STEPS = 1e7
 _LENGTHS = (1 << 20, 4096, 1024, 256, 128, 64, 48, 32, 24, 16, 12, 10, 8, 6, 4, 2, 1)
-# Of the processor, for the search itself; and until the process has ended, on a machine that is busy.
+# Processor time for the search itself; and wall-clock time for the process, on a busy machine.
 _SEARCH_S = 0.5
 _PROCESS_S = 5.0
-# Up to here an exponential number of steps is still a number.
-_LONGEST_EXPONENT = 100
+# A larger exponent would overflow.
+_LARGEST_EXPONENT = 100
+_LARGEST_LOGARITHM = 200
+_CACHE_SIZE = 4096
 
 _PIECE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 _NUMBER = re.compile(r"\d+")
 _REPETITIONS = ("*", "+", "{")
 
-# Found, not found; everything else is what Python says when it fails.
 _FOUND, _NOT_FOUND = 0, 3
 _PROGRAM = f"""
 import json, signal, sys
@@ -34,61 +36,71 @@ import regress
 signal.setitimer(signal.ITIMER_VIRTUAL, {_SEARCH_S})
 sys.exit({_NOT_FOUND} if regress.Regex(pattern).find(name) is None else {_FOUND})
 """
-_gave_up: set[str] = set()
+
+_RESULT_OF: dict[int | None, bool] = {_FOUND: True, _NOT_FOUND: False}
+_results: dict[tuple[str, str], bool | None] = {}
+_too_slow: set[str] = set()
 
 
 def quick_length(pattern: str) -> int:
-    """Names up to this length are surely searched in no time, whatever they are."""
+    """Return the length up to which any name can be searched in no time."""
     return next((length for length in _LENGTHS if _most_steps(pattern, length) * length <= _QUICK_STEPS), -1)
 
 
-_results: dict[tuple[str, str], bool | None] = {}
-
-
 def is_known(pattern: str, name: str) -> bool:
-    """Whether `search` returns at once."""
-    return pattern in _gave_up or (pattern, name) in _results
+    """Return whether a search gives its result at once."""
+    return pattern in _too_slow or not _has_interpreter() or (pattern, name) in _results
 
 
 async def search_async(pattern: str, name: str) -> bool | None:
-    """The same as `search`, without blocking the event loop."""
-    return await asyncio.to_thread(search, pattern, name)
+    """Return whether the pattern is found in the name; None if that takes too long, then at once for any other name.
 
+    Takes five seconds at most and never blocks the event loop; a cancellation kills the process.
+    """
+    # Slow to import, and few matchers need it.
+    import asyncio  # noqa: PLC0415
 
-def search(pattern: str, name: str) -> bool | None:
-    """Whether the pattern is found in the name; None if it takes too long, and then at once for every other name."""
-    if not is_known(pattern, name):
-        _results[pattern, name] = _search(pattern, name)
+    from hookline.child.batch import ChildJob, run_children  # noqa: PLC0415
+
+    if pattern in _too_slow or not _has_interpreter():
+        return None
+    if (pattern, name) not in _results:
+        request = json.dumps([str(Path(regress.__file__).parent.parent), pattern, name]).encode()
+        command = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
+        job = ChildJob(command=command, stdin=request, cwd="/", env=dict(os.environ), timeout_ms=math.inf)
+        result = None
+        # Not the job's own timeout, which does not cover the wait for a free slot.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PROCESS_S):
+                (outcome,) = await run_children([job])
+            if outcome.signal == signal.SIGVTALRM:
+                _too_slow.add(pattern)
+            result = _RESULT_OF.get(outcome.exit_code)
+        if len(_results) >= _CACHE_SIZE:
+            _results.clear()
+        _results[pattern, name] = result
     return _results.get((pattern, name))
 
 
-def _search(pattern: str, name: str) -> bool | None:
-    # A program that is its own interpreter would be started again.
-    if pattern in _gave_up or getattr(sys, "frozen", False) or not sys.executable:
-        return None
-    try:
-        ended = subprocess.run(  # noqa: S603 - our own interpreter with a program of our own
-            [sys.executable, "-I", "-S", "-c", _PROGRAM],
-            input=json.dumps([_folder(), pattern, name]).encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_PROCESS_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if ended.returncode == -signal.SIGVTALRM:
-        _gave_up.add(pattern)
-    return {_FOUND: True, _NOT_FOUND: False}.get(ended.returncode)
+def search(pattern: str, name: str) -> bool | None:
+    """Return the result of `search_async`, but block until it is known."""
+    import asyncio  # noqa: PLC0415
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    if is_known(pattern, name):
+        return _results.get((pattern, name))
+    with ThreadPoolExecutor(1) as pool:  # our own thread may have a running event loop
+        return pool.submit(asyncio.run, search_async(pattern, name)).result()
 
 
-def _folder() -> str:
-    return str(Path(regress.__file__).parent.parent)
+def _has_interpreter() -> bool:
+    # A frozen program is its own interpreter: it would be started again.
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def _most_steps(pattern: str, length: int) -> float:
-    """How many ways there are at most to try the pattern from one place of a name; rather too many than too few."""
-    # Of each open group: the ways of the alternatives before this one, and those of this one before its last item.
+    """Estimate, rather too high than too low, in how many ways the pattern can be tried from one position of a name."""
+    # For each open group: the ways of earlier alternatives, and those of the current one before its last item.
     open_groups: list[tuple[float, float]] = []
     others, before, item = 0.0, 1.0, 1.0
     previous = ""
@@ -103,8 +115,9 @@ def _most_steps(pattern: str, length: int) -> float:
         elif piece == "|":
             others, before, item = others + before * item, 1.0, 1.0
         elif piece.startswith(_REPETITIONS):
-            times = max(length, *map(float, _NUMBER.findall(piece)), 1.0)
-            item = times if item == 1 else max(item * times, _exponential(length))
+            count = max(map(float, _NUMBER.findall(piece)), default=1.0)
+            times = max(length, count)
+            item = times + 1 if item == 1 else max(item * times, _exponential(length), _power(item, count))
         elif piece == "?":
             if not previous.startswith(_REPETITIONS) and previous != "(":
                 item += 1
@@ -114,5 +127,9 @@ def _most_steps(pattern: str, length: int) -> float:
     return others + before * item
 
 
+def _power(ways: float, count: float) -> float:
+    return ways**count if count * math.log(ways) < _LARGEST_LOGARITHM else math.inf
+
+
 def _exponential(length: int) -> float:
-    return 4.0**length if length <= _LONGEST_EXPONENT else math.inf
+    return 4.0**length if length <= _LARGEST_EXPONENT else math.inf

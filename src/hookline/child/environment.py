@@ -1,11 +1,11 @@
-"""The environment as the kernel takes it, and as bash would hand it on."""
+"""Encodes a process environment for exec, as given and as bash would pass it on."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Variables that bash acts on or rewrites when it starts: with one of these only bash knows what a command sees.
+# Bash acts on these variables or rewrites them when it starts, so with one of them only bash can run a command right.
 _BASH_REWRITES = frozenset(
     (
         *("IFS", "PS4", "OPTIND", "OPTERR", "LINENO", "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME"),
@@ -18,19 +18,18 @@ _HIGHEST_SHELL_LEVEL = 998
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """A child's variables, encoded."""
+    """The encoded variables of a process."""
 
     encoded: tuple[bytes, ...]
     needs_bash: bool
     handed_on: tuple[bytes, ...]
-    """What a program started by bash sees, but for `_`, which is the program's own path."""
+    """The variables that a program started by bash sees, without `_`, which is the program's own path."""
 
 
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
-    """The environment encoded, from a small cache: events in a row mostly have the same one, and so have their hooks.
+    """Encode an environment, or return the cached result: events in a row, and their hooks, mostly have the same one.
 
-    PWD names the directory that the child runs in, as after a `cd` in a shell; OLDPWD, which is about another shell, is
-    left out.
+    PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out.
     """
     global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
     last_env, last_cwd, prepared = _last

@@ -1,258 +1,263 @@
-"""Runs hooks as child processes, many at once, from any event loop."""
+"""One hook's process, from spawn to exit."""
 
-import asyncio
-import contextlib
-import errno
 import os
-import resource
+import signal
 import time
-from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from hookline.child.feeding import SharedInputs
+from hookline.child.command import direct_invocation, shell_invocation
+from hookline.child.features import features
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.child.running import RunningChild
-from hookline.child.slots import SLOTS
-from hookline.child.watch import watcher_for
+from hookline.child.pipes import InputPipe, OutputPipe, SharedInput
+from hookline.child.reaper import REAPER, signal_group
+from hookline.child.spawn import ExecError, Stdio, spawn
+from hookline.child.watcher import Watcher
 
-__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
-
-_DEFAULT_LIMITS = ChildLimits()
+_UNKILLABLE_S = 2.0
 _NEVER = float("inf")
-_ALREADY = -_NEVER
-_LONGEST_ALARM_S = 86400.0
+_LONGEST_TIMEOUT_MS = 1e15
 
-# Shortages that pass when other children end.
-_SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
-_FIRST_PAUSE_S = 0.01
-_LONGEST_PAUSE_S = 0.2
-_PAUSES_ALONE = 5
-
-# How long children are started in a row: a turn of the loop costs about a fifth of what we do for a start.
-_TURN_S = 0.003
-
-# What comes so soon after a cancellation is the same one, repeated.
-_SAME_CANCELLATION_S = 0.02
-
-# How long a new child is only waited for.
-_QUIET_S = 0.005
-_QUIET_S_PER_CHILD = 0.001
-_LONGEST_QUIET_S = 0.05
-
-# So many children find room in any program, so that it need not be asked how many may run.
-_SURELY_AFFORDABLE = 16
-_DESCRIPTORS_PER_CHILD = 4
-_DESCRIPTORS_FOR_OTHERS = 64
+_STATUS_LOST = (
+    "the hook's exit status was lost: the program around it ignores SIGCHLD or waits for every child, "
+    "so whether the hook succeeded is not known"
+)
+_UNKILLABLE = "the hook did not exit even after SIGKILL, so it was left alone"
 
 
-async def run_children(
-    jobs: Sequence[ChildJob],
-    *,
-    limits: ChildLimits = _DEFAULT_LIMITS,
-    on_end: Callable[[int], None] | None = None,
-) -> list[ChildOutcome]:
-    """The outcomes of all jobs, in the order given; they are started at once, within the limit of the whole program.
+class Owner(Protocol):
+    """What a process needs from the batch it belongs to."""
 
-    `on_end` is told the index of each job that ends, as soon as it does; it must not raise.
-    Raises nothing but CancelledError; every started child is then terminated with its group before it propagates.
-    """
-    if not jobs:
-        return []
-    batch = _Batch(jobs, limits, on_end)
-    try:
-        turn_ends = time.monotonic() + _TURN_S
-        for index, job in enumerate(jobs):
-            if index and time.monotonic() >= turn_ends:
-                # Others on this loop get their turn between two spawns.
-                await asyncio.sleep(0)
-                turn_ends = time.monotonic() + _TURN_S
-            if job.timeout_ms <= 0:
-                batch.outcomes[index] = _without_output(timed_out=True)
-            elif not batch.try_start(index, job):
-                await batch.start(index, job)
-        await batch.all_ended()
-    except asyncio.CancelledError:
-        await batch.stop()
-        raise
-    finally:
-        batch.close()
-    return batch.outcomes
+    limits: ChildLimits
+    shared_input: SharedInput | None
+    quiet_s: float
+    """How long we only wait for the exit of a new process and leave its output in the pipes."""
+    watcher: Watcher
+
+    def schedule(self, deadline: float) -> None:
+        """Call `on_deadline` of every process whose deadline has passed, at this monotonic time at the latest."""
+
+    def finished(self, process: "Process") -> None:
+        """Called once, when the process has exited and its output has been read, or when it was abandoned."""
 
 
-class _Batch:
-    """The children of one call: one watcher, one alarm, one future.
+class Process:
+    """A hook's process: watched, fed, read, timed and reaped until it calls `finished` of its owner."""
 
-    It lives as long as the call, so that loops share nothing and a loop that is closed too early leaves nothing behind.
-    """
+    deadline: float = _NEVER
+    """The monotonic time at which the owner calls `on_deadline`."""
+    _error: str | None = None
+    _status: int | None = None
+    _terminated_at: float | None = None
+    _timed_out = False
+    _is_killed = False
+    _has_exited = False
+    _watches_pipes = False
+    _started_at = 0.0
+    _pid = 0
+    _pidfd = -1
+    _stdin: InputPipe
+    _stdout: OutputPipe
+    _stderr: OutputPipe
 
-    inputs: SharedInputs | None = None
-    quiet_s = _QUIET_S
-    _idle: asyncio.Future[None] | None = None
-    _alarm: asyncio.TimerHandle | None = None
-    _alarm_at = _NEVER
+    def __init__(self, owner: Owner, index: int, job: ChildJob) -> None:
+        self.index = index
+        self.job = job
+        self.slot = object()
+        self._owner = owner
 
-    def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
-        self.limits = limits
-        self._on_end = on_end
-        count = len(jobs)
-        if count > 1:
-            self.inputs = SharedInputs(job.stdin for job in jobs)
-            self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_CHILD * count), _LONGEST_QUIET_S)
-        if count > _SURELY_AFFORDABLE:
-            self._most = _most_at_once(limits.max_concurrent)
-        else:
-            self._most = min(_SURELY_AFFORDABLE, limits.max_concurrent)
-        self._loop = asyncio.get_running_loop()
-        self.watcher = watcher_for(self._loop)
-        self.outcomes = [_NEVER_STARTED] * count
-        self._running: set[RunningChild] = set()
-
-    async def start(self, index: int, job: ChildJob) -> None:
-        """Starts a job when there is room for it; one that the system refuses for good gets its outcome at once."""
-        pauses = 0
-        while True:
-            await SLOTS.take((id(self), index), _most_at_once(self.limits.max_concurrent))
-            if self.try_start(index, job, has_slot=True, is_last=pauses >= _PAUSES_ALONE):
-                return
-            await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
-            # While others run, the shortage may end with them.
-            pauses = 0 if SLOTS.taken else pauses + 1
-
-    def try_start(self, index: int, job: ChildJob, *, has_slot: bool = False, is_last: bool = False) -> bool:
-        """Tries to start a job, in the slot it has or takes; False, without a slot, if it is worth trying again."""
-        slot = id(self), index
-        child: RunningChild | None = None
+    def start(self) -> None:
+        """Start the process and watch it. Raises if it can't be started; later faults become its error."""
+        job, owner = self.job, self._owner
+        self._started_at = time.monotonic()
+        fds: list[int] = []
         try:
-            if not has_slot and not SLOTS.try_take(slot, self._most):
-                return False
-            child = RunningChild(self, index, job)
-            self._running.add(child)
-            child.start()
-        except BaseException as error:
-            if child and child.is_started:
-                raise  # an interruption: what runs is ended when the batch is closed
-            if child:
-                self._running.discard(child)
-            SLOTS.give_back(slot)
-            if not isinstance(error, Exception):
-                raise
-            if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
-                return False
-            self.outcomes[index] = _without_output(error=_refusal(error, job))
+            fds += os.pipe()
+            fds += os.pipe()
+            fds += os.pipe()
+            child_stdin, stdin, stdout, child_stdout, stderr, child_stderr = fds
+            self._stdin = InputPipe(stdin, job.stdin)
+            self._pid = _spawn(job, (child_stdin, child_stdout, child_stderr))
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            raise
+        REAPER.running.add(self._pid)
+        self._stdout = OutputPipe(stdout, owner.limits.output_bytes)
+        self._stderr = OutputPipe(stderr, owner.limits.output_bytes)
+        try:
+            self._stdin.send(owner.watcher, owner.shared_input)
+            os.close(child_stdin)
+            os.close(child_stdout)
+            os.close(child_stderr)
+            self._pidfd = owner.watcher.watch_exit(self._pid, self._on_exit)
+            # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
+            # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
+            # short timeouts are watched from half of theirs.
+            self._set_deadline(self._started_at + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
+        except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
+            self._abandon_unwatched(error)
+
+    def outcome(self) -> ChildOutcome:
+        """Return the result."""
+        code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+        return ChildOutcome(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            timed_out=self._timed_out,
+            stdout=self._stdout.content,
+            stderr=self._stderr.content,
+            stdout_truncated=self._stdout.is_truncated,
+            stderr_truncated=self._stderr.is_truncated,
+            duration_ms=(time.monotonic() - self._started_at) * 1000,
+            error=self._error,
+        )
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the process group; SIGKILL follows after the grace period."""
+        if self._has_exited:
+            self.abandon()
+        elif _is_zombie(self._pid):
+            self._on_exit()
+        elif self._terminated_at is None:
+            self._terminate()
+
+    def kill(self) -> None:
+        """Send SIGKILL to the process group."""
+        if not self._has_exited and not self._is_killed:
+            self._is_killed = True
+            signal_group(self._pid, signal.SIGKILL)
+            self._set_deadline(time.monotonic() + _UNKILLABLE_S)
+
+    def on_deadline(self) -> None:
+        """Take the next step.
+
+        After the quiet time watch the pipes; at the timeout send SIGTERM, then SIGKILL, then give up. After the exit
+        stop waiting for other processes that hold the pipes open.
+        """
+        if self._has_exited:
+            self.abandon()
+        elif not self._watches_pipes:
+            self._set_deadline(self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000)
+            self._watch_pipes()
+        elif _is_zombie(self._pid):  # it exited in time, but the loop was busy
+            self._on_exit()
+        elif self._is_killed:
+            self._error = _UNKILLABLE
+            self.abandon()
+        elif self._terminated_at is not None:
+            self.kill()
+        else:
+            self._timed_out = True
+            self._terminate()
+
+    def abandon(self) -> None:
+        """Close everything now; if the process still runs, the reaper terminates it."""
+        if self._pid == 0:  # the start was interrupted and has closed its pipes
+            self._owner.finished(self)
+            return
+        try:
+            if not self._has_exited:
+                self._has_exited = True
+                if self._terminated_at is None:
+                    self._terminated_at = time.monotonic()
+                    _terminate_group(self._pid)
+                REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=True)
+            self._close_pidfd()
+            self._stdin.close()
+            self._stdout.close()
+            self._stderr.close()
+        finally:
+            REAPER.running.discard(self._pid)
+            self._owner.finished(self)
+
+    def _terminate(self) -> None:
+        self._terminated_at = time.monotonic()
+        _terminate_group(self._pid)
+        self._set_deadline(self._kill_deadline())
+        # Before it exits it may write more than its pipes hold.
+        self._watch_pipes()
+
+    def _set_deadline(self, deadline: float) -> None:
+        self.deadline = deadline
+        self._owner.schedule(deadline)
+
+    def _kill_deadline(self) -> float:
+        return (self._terminated_at or 0.0) + self._owner.limits.grace_s
+
+    def _watch_pipes(self) -> None:
+        if self._watches_pipes:
+            return
+        self._watches_pipes = True
+        try:
+            self._stdout.watch(self._owner.watcher, self._on_eof)
+            self._stderr.watch(self._owner.watcher, self._on_eof)
+        except (OSError, RuntimeError) as error:
+            self._abandon_unwatched(error)
+
+    def _abandon_unwatched(self, error: Exception) -> None:
+        if not self._has_exited:
+            self._error = f"the hook could not be watched and was ended: {error}"
+        self.abandon()
+
+    def _on_eof(self) -> None:
+        if self._has_exited and self._stdout.fd < 0 and self._stderr.fd < 0:
+            self._owner.finished(self)
+
+    def _on_exit(self, status: int | None = None) -> None:
+        if self._has_exited:  # abandoned in the meantime
+            return
+        self._close_pidfd()
+        if status is None:
+            try:
+                reaped, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:
+                self._error = _STATUS_LOST
+            else:
+                if not reaped:  # a tracer (a debugger, strace) has to see the exit first
+                    self._owner.watcher.wait_in_thread(self._pid, self._on_exit)
+                    return
+        self._has_exited = True
+        self._status = status
+        REAPER.running.discard(self._pid)
+        if self._terminated_at is not None and not self._is_killed:
+            REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=False)
+        if self._stdin.fd >= 0:
+            self._stdin.close()
+        # Read both, whatever the first one gives.
+        is_stdout_read = self._stdout.drain()
+        if self._stderr.drain() and is_stdout_read:
+            self._owner.finished(self)
+        else:
+            self._set_deadline(time.monotonic() + self._owner.limits.pipe_grace_s)
+            self._watch_pipes()
+
+    def _close_pidfd(self) -> None:
+        if self._pidfd >= 0:
+            self._owner.watcher.remove(self._pidfd)
+            pidfd, self._pidfd = self._pidfd, -1
+            os.close(pidfd)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a child has exited, without reaping it."""
+    if not hasattr(os, "waitid"):
+        return False
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
         return True
 
-    def all_ended(self) -> asyncio.Future[None]:
-        """Is done when the last child has ended."""
-        self._idle = self._loop.create_future()
-        if not self._running:
-            self._idle.set_result(None)
-        return self._idle
 
-    async def stop(self) -> None:
-        """Terminates what runs and returns when it has ended; being cancelled once more, later, kills at once."""
-        for child in tuple(self._running):
-            child.terminate()
-        cancelled = time.monotonic()
-        while self._running:
-            try:
-                await self.all_ended()
-            except asyncio.CancelledError:
-                # Some frameworks (anyio) repeat themselves in every turn of the loop until they are obeyed.
-                if time.monotonic() - cancelled > _SAME_CANCELLATION_S:
-                    for child in tuple(self._running):
-                        child.kill()
-                cancelled = time.monotonic()
-
-    def close(self) -> None:
-        """Lets go of the loop; what still runs, because the loop was closed or interrupted, goes to the reaper."""
-        idle, self._idle = self._idle, None
-        if self._alarm:
-            self._alarm.cancel()
+def _spawn(job: ChildJob, stdio: Stdio) -> int:
+    if features().direct and (direct := direct_invocation(job.command, job.cwd, job.env)):
         try:
-            if self._running:
-                self._abandon_all()
-        finally:
-            if self.inputs:
-                self.inputs.close()
-            if idle is None or not idle.done():
-                # An interruption may have come between the taking of a slot and the start.
-                for index in range(len(self.outcomes)):
-                    SLOTS.give_back((id(self), index))
-
-    def wake_at(self, when: float) -> None:
-        """Sees to it that what is due at that monotonic time is done then, if the batch still exists."""
-        if when < self._alarm_at:
-            if self._alarm:
-                self._alarm.cancel()
-            self._alarm_at = when
-            delay = min(when - time.monotonic(), _LONGEST_ALARM_S)
-            self._alarm = self._loop.call_at(self._loop.time() + delay, self._ring)
-
-    def ended(self, child: RunningChild) -> None:
-        """Keeps the outcome of a child and its slot for the next."""
-        child.due = _NEVER
-        try:
-            self.outcomes[child.index] = child.outcome()
-        except Exception as error:  # noqa: BLE001 - of a lack of memory, say: nobody must wait for it forever
-            reason = f"what became of the hook is not known: {error!r}"
-            self.outcomes[child.index] = _without_output(error=reason)
-        finally:
-            # First, because after an interruption what is left in the set is ended once more.
-            SLOTS.give_back((id(self), child.index))
-            self._running.remove(child)
-            if not self._running and self._idle and not self._idle.done():
-                self._idle.set_result(None)
-        if self._on_end is not None:
-            self._on_end(child.index)
-
-    def _abandon_all(self) -> None:
-        # What goes wrong with one of them, even an interruption, costs no other.
-        with contextlib.ExitStack() as each:
-            for child in self._running:
-                each.enter_context(contextlib.suppress(Exception))
-                each.callback(child.abandon)
-
-    def _ring(self) -> None:
-        now = time.monotonic()
-        # While it rings, no child sets the alarm: that is done for all of them at the end, whatever happens.
-        self._alarm_at = _ALREADY
-        try:
-            for child in tuple(self._running):
-                while child.due <= now:
-                    child.do_due()
-        finally:
-            self._alarm_at = _NEVER
-            self.wake_at(min((child.due for child in self._running), default=_NEVER))
+            return spawn(direct, job.cwd, stdio)
+        except ExecError:
+            pass  # bash can run it or has the usual message for it
+    return spawn(shell_invocation(job.command, job.cwd, job.env), job.cwd, stdio)
 
 
-def _most_at_once(wanted: int) -> int:
-    """How many children may run, leaving descriptors to the rest of the program."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY:
-        wanted = min(wanted, (soft - _DESCRIPTORS_FOR_OTHERS) // _DESCRIPTORS_PER_CHILD)
-    return max(1, wanted)
-
-
-def _without_output(*, timed_out: bool = False, error: str | None = None) -> ChildOutcome:
-    return ChildOutcome(
-        exit_code=None,
-        signal=None,
-        timed_out=timed_out,
-        stdout=b"",
-        stderr=b"",
-        stdout_truncated=False,
-        stderr_truncated=False,
-        duration_ms=0.0,
-        error=error,
-    )
-
-
-_NEVER_STARTED = _without_output(error="the hook was not started")
-
-
-def _refusal(error: Exception, job: ChildJob) -> str:
-    if not isinstance(error, OSError):
-        return f"the hook could not be started: {error}"
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    if error.filename == job.cwd:
-        return f"the hook could not be started: its working directory {job.cwd} can't be used: {reason}"
-    return f"the hook could not be started: {reason}"
+def _terminate_group(group: int) -> None:
+    signal_group(group, signal.SIGTERM)
+    # A stopped process gets its SIGTERM only when it is continued.
+    signal_group(group, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""Sees to what hooks leave behind: group members that outlive a timeout, and children whose loop is gone."""
+"""Kills and reaps what is left behind: group members that outlive a timeout, and children whose loop was closed."""
 
 import atexit
 import contextlib
@@ -9,113 +9,100 @@ import time
 from collections.abc import Sequence
 
 _POLL_S = 0.05
-# Orphans are reaped by init, in its own time: at once almost everywhere, within two seconds in some containers.
+# Init reaps orphans: almost everywhere at once, in some containers within two seconds.
 _GONE_S = 2.5
 _GONE_POLL_S = 0.005
-# How long a killed child takes to be gone; the program waits for it only where it gets no thread.
+# How long we wait for killed children when there is no thread to reap them.
 _DYING_S = 0.1
 
 
 class Reaper:
-    """Kills process groups when their time is up, in one thread that lives only while there are any."""
-
-    running: set[int]
-    """The groups of children that are waited for elsewhere; they are killed when the program ends."""
-    _lock: threading.RLock
-    _kill_at: dict[int, float]
-    _unreaped: set[int]
-    _thread: threading.Thread | None
-    _is_over: bool
+    """Kills process groups at their deadline, in one thread that exists only while there are any."""
 
     def __init__(self) -> None:
-        self.start_over()
+        self.reset()
 
-    def adopt(self, group: int, *, kill_at: float, unreaped: bool) -> None:
-        """Takes over a group that has had its TERM; `unreaped` says that its leader was not waited for yet."""
+    def reset(self) -> None:
+        """Forget everything: after a fork the processes belong to the parent."""
+        # Groups whose leader is watched elsewhere; they are killed when the program ends.
+        self.running: set[int] = set()
+        # Reentrant, because a garbage collection while we hold it may abandon a process.
+        self._lock = threading.RLock()
+        self._deadlines: dict[int, float] = {}
+        self._unreaped: set[int] = set()
+        self._thread: threading.Thread | None = None
+        self._has_program_ended = False
+
+    def adopt(self, group: int, *, deadline: float, unreaped: bool) -> None:
+        """Take over a group that has got SIGTERM; `unreaped` means that its leader has not been reaped yet."""
         if not unreaped and not group_remains(group):
             return
         with self._lock:
-            self._kill_at[group] = kill_at
+            self._deadlines[group] = deadline
             if unreaped:
                 self._unreaped.add(group)
-            if self._is_over:
-                self._kill_all()
-            elif self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="hookline-reaper", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # the system gives us no thread
-                    self._thread = None
-                    self._end_adopted_now()
+            if not self._has_thread():
+                self._kill_now()
 
     def end_with_program(self) -> None:
-        """Kills every group that is still waited for, and from now on at once whatever comes."""
+        """Kill every group now, and any group that comes later at once."""
         with self._lock:
-            # Coroutines that are thrown away even later must not start a thread: it would never run.
-            self._is_over = True
-            groups = (*self._kill_at, *self.running)
-            self._kill_all()
+            self._has_program_ended = True
+            self._deadlines |= dict.fromkeys(self.running, 0.0)
+            self._unreaped |= self.running
+            groups = tuple(self._deadlines)
+            self._kill_now()
         _wait_until_gone(groups)
 
-    def start_over(self) -> None:
-        """Forgets everything: after a fork it is the parent's business."""
-        # May be taken again by its own thread, when collecting garbage ends a forgotten child.
-        self._lock = threading.RLock()
-        self.running = set()
-        self._kill_at = {}
-        self._unreaped = set()
-        self._thread = None
-        self._is_over = False
+    def _has_thread(self) -> bool:
+        # When the program has ended, a coroutine may still be garbage-collected, but no new thread would run.
+        if self._thread is None and not self._has_program_ended:
+            self._thread = threading.Thread(target=self._run, name="hookline-reaper", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # the system refuses us a thread
+                self._thread = None
+        return self._thread is not None
 
-    def _end_adopted_now(self) -> None:
-        for group in self._kill_at:
+    def _kill_now(self) -> None:
+        for group in self._deadlines:
             signal_group(group, signal.SIGKILL)
-        self._kill_at.clear()
-        until = time.monotonic() + _DYING_S
-        while self._unreaped and time.monotonic() < until:
+        self._deadlines.clear()
+        deadline = time.monotonic() + _DYING_S
+        while self._unreaped and time.monotonic() < deadline:
             self._unreaped = {pid for pid in self._unreaped if not _reap(pid)}
             time.sleep(_GONE_POLL_S if self._unreaped else 0)
 
-    def _kill_all(self) -> None:
-        for group in (*self._kill_at, *self.running):
-            signal_group(group, signal.SIGKILL)
-        for group in (*self._unreaped, *self.running):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(group, os.WNOHANG)
-        self._kill_at.clear()
-        self._unreaped.clear()
-
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._lock:
-                self._look()
-                if not self._kill_at:
+                self._check()
+                if not self._deadlines:
                     self._thread = None
                     return
             time.sleep(_POLL_S)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = time.monotonic()
-        for group, kill_at in list(self._kill_at.items()):
-            is_due = now >= kill_at
-            if is_due:
+        for group, deadline in list(self._deadlines.items()):
+            if now >= deadline:
                 signal_group(group, signal.SIGKILL)
             if group in self._unreaped and _reap(group):
                 self._unreaped.discard(group)
-            # Killed is done, even if their zombies stay: reaping those is the business of init.
-            if group not in self._unreaped and (is_due or not group_remains(group)):
-                del self._kill_at[group]
+            # After SIGKILL we are done, even if zombies remain: init reaps those.
+            if group not in self._unreaped and (now >= deadline or not group_remains(group)):
+                del self._deadlines[group]
 
 
 def _wait_until_gone(groups: Sequence[int]) -> None:
-    """Waits a moment, so that whoever looks after the program's end finds nothing left, not even zombies."""
-    until = time.monotonic() + _GONE_S
-    while any(map(group_remains, groups)) and time.monotonic() < until:
+    """Wait a moment, so that not even zombies are left when the program has ended."""
+    deadline = time.monotonic() + _GONE_S
+    while any(map(group_remains, groups)) and time.monotonic() < deadline:
         time.sleep(_GONE_POLL_S)
 
 
 def signal_group(group: int, number: int) -> None:
-    """Sends a signal to all members of a group that may be gone already."""
+    """Send a signal to all members of a group, which may be gone already."""
     # 0 would be our own group.
     if group <= 0:
         return
@@ -131,7 +118,7 @@ def group_remains(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    # The number of a living group is never given to a process: one that has it is a stranger.
+    # A new process never gets the number of an existing group. So if a process has it, the group is gone.
     try:
         os.getsid(group)
     except ProcessLookupError:
@@ -148,4 +135,4 @@ def _reap(pid: int) -> bool:
 
 REAPER = Reaper()
 atexit.register(REAPER.end_with_program)
-os.register_at_fork(after_in_child=REAPER.start_over)
+os.register_at_fork(after_in_child=REAPER.reset)

@@ -1,4 +1,4 @@
-"""Starts a process in a session of its own."""
+"""Starts a process in its own session."""
 
 import contextlib
 import errno
@@ -11,100 +11,67 @@ from importlib import import_module
 from typing import Any
 
 from hookline.child.command import Invocation
-from hookline.child.facilities import facilities
+from hookline.child.features import features
 
 _HIGHEST_STDIO = 2
 _ERROR_BYTES = 256
 _ERROR_WAIT_MS = 1000
 
-
-# Private, so used only in versions whose arguments are known: see facilities.py.
+# Private, so used only in versions whose arguments are known: see features.py.
 _fork_exec: Any = getattr(import_module("_posixsubprocess"), "fork_exec", None)
-_CLOSE_OTHERS = True
-_NO_FD = -1
-_RESTORE_SIGNALS = True
-_NEW_SESSION = True
-_SAME_GROUP = -1
-_SAME_USER = None
-_SAME_UMASK = -1
-_NOTHING_BEFORE_EXEC = None
-# The cost does not grow with the memory of this program.
-_VFORK = True
-
-_NEITHER_INHERITED_NOR_WAITING = getattr(os, "O_CLOEXEC", 0) | os.O_NONBLOCK
-
-
-class ExecError(OSError):
-    """The program itself could not be executed; the directory and everything else was right."""
-
+_CLOSE_FDS = True
+# restore_signals, start_new_session, process_group, gid, groups, uid, umask, preexec_fn, allow_vfork: with vfork a
+# start takes the same time however much memory this program uses.
+_LAST_ARGUMENTS = (True, True, -1, None, None, None, -1, None, True)
 
 # The child's ends of its three pipes: stdin, stdout, stderr.
 Stdio = tuple[int, int, int]
 
 
+class ExecError(OSError):
+    """The program could not be executed; its working directory and everything else was fine."""
+
+
 def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
-    """The id of the new process; ExecError or another OSError if there is none."""
-    if not facilities().has_fork_exec:
-        return _by_popen(invocation, cwd, stdio)
+    """Return the id of the new process; raise ExecError or another OSError if there is none."""
+    if not features().fork_exec:
+        return _spawn_with_popen(invocation, cwd, stdio)
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
     sys.audit("subprocess.Popen", executable, argv, cwd, None)
-    told, tells = os.pipe2(_NEITHER_INHERITED_NOR_WAITING)
+    error_read, error_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         try:
-            if tells <= _HIGHEST_STDIO:
-                tells = _moved_above_stdio(tells)
-            pid: int = _fork_exec(
-                argv,
-                (executable,),
-                _CLOSE_OTHERS,
-                (tells,),
-                cwd,
-                env,
-                stdin,
-                _NO_FD,
-                _NO_FD,
-                stdout,
-                _NO_FD,
-                stderr,
-                told,
-                tells,
-                _RESTORE_SIGNALS,
-                _NEW_SESSION,
-                _SAME_GROUP,
-                _SAME_USER,
-                _SAME_USER,
-                _SAME_USER,
-                _SAME_UMASK,
-                _NOTHING_BEFORE_EXEC,
-                _VFORK,
-            )
+            if error_write <= _HIGHEST_STDIO:
+                error_write = _move_above_stdio(error_write)
+            pipes = (stdin, -1, -1, stdout, -1, stderr, error_read, error_write)
+            pid: int = _fork_exec(argv, (executable,), _CLOSE_FDS, (error_write,), cwd, env, *pipes, *_LAST_ARGUMENTS)
         finally:
-            os.close(tells)
+            os.close(error_write)
         try:
-            message = os.read(told, _ERROR_BYTES)
+            message = os.read(error_read, _ERROR_BYTES)
         except BlockingIOError:
-            message = _told_late(told)
+            message = _wait_for_error(error_read)
     finally:
-        os.close(told)
+        os.close(error_read)
     if message:
         _reap(pid)
         raise _error(message, cwd, executable)
     return pid
 
 
-def _moved_above_stdio(fd: int) -> int:
-    """The descriptor under another number: in a program without standard descriptors the child would overwrite it."""
+def _move_above_stdio(fd: int) -> int:
+    """Give the descriptor another number: in a program without stdin, stdout or stderr the child would overwrite it."""
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGHEST_STDIO + 1)
     os.close(fd)
     return moved
 
 
-def _told_late(fd: int) -> bytes:
-    """What the child says about its failure, nothing if it is executed.
+def _wait_for_error(fd: int) -> bytes:
+    """Return the child's error message, or nothing once it has been executed.
 
-    After vfork the answer is there, or the child is about to close its end. That is waited for, a moment: where the
-    kernel made a fork of it, or another thread forked a process that holds the pipe, it may take longer.
+    After vfork the message is there, or the child is about to close its end. Wait for that, but not forever: another
+    thread may have forked a process that holds the pipe open.
     """
     poll = select.poll()
     poll.register(fd, select.POLLIN)
@@ -112,8 +79,7 @@ def _told_late(fd: int) -> bytes:
 
 
 def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
-    # As _posixsubprocess writes it: "OSError:hexadecimal errno:where", where "noexec" is before the exec, in newer
-    # versions "noexec:chdir".
+    # _posixsubprocess writes "OSError:<errno in hex>:<where>"; "noexec" or "noexec:chdir" means before the exec.
     _, code, where = message.split(b":", 2)
     number = int(code, 16)
     if where.startswith(b"noexec"):
@@ -121,12 +87,12 @@ def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
     return ExecError(number, os.strerror(number), os.fsdecode(executable))
 
 
-def _by_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
     pairs = (entry.partition(b"=") for entry in env)
     try:
-        process = subprocess.Popen(  # noqa: S603 - running the user's commands is our purpose
+        process = subprocess.Popen(  # noqa: S603 - we are here to run the user's commands
             argv,
             executable=executable,
             cwd=cwd,
@@ -140,7 +106,7 @@ def _by_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
         if error.filename == cwd or error.errno in (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise
         raise ExecError(error.errno, error.strerror, error.filename) from error
-    # We reap the child ourselves: Popen must neither warn about it nor wait for it.
+    # We reap the child ourselves, so Popen must neither warn about it nor wait for it.
     process.returncode = 0
     return process.pid
 

@@ -22,6 +22,43 @@ Text = str | UnsetType | None
 Flag = bool | UnsetType | None
 Object = Mapping[str, Any] | UnsetType | None
 
+_Kind = Literal["decision", "text", "context", "flag", "object", "tools"]
+_EXPECTED: Mapping[str, tuple[type, str]] = {
+    "decision": (str, "a string"),
+    "text": (str, "a string"),
+    "context": (str, "a string"),
+    "flag": (bool, "true or false"),
+    "object": (dict, "an object"),
+    "tools": (dict, "an object"),
+}
+# The name on the wire, the field of an Answer, and how its value is read.
+_TOP: tuple[tuple[str, str, _Kind], ...] = (
+    ("decision", "decision", "decision"),
+    ("reason", "reason", "text"),
+    ("continue", "proceed", "flag"),
+    ("stopReason", "stop_reason", "text"),
+    ("suppressOutput", "suppress", "flag"),
+    ("systemMessage", "note", "text"),
+)
+_SPECIFIC: tuple[tuple[str, str, _Kind], ...] = (
+    ("permissionDecision", "permission", "decision"),
+    ("permissionDecisionReason", "permission_reason", "text"),
+    ("additionalContext", "context", "context"),
+    ("clearContext", "clear_context", "flag"),
+    ("tool_input", "tool_input", "object"),
+    ("llm_request", "llm_request", "object"),
+    ("llm_response", "llm_response", "object"),
+)
+_TOP_FIELDS = {name: (field, kind) for name, field, kind in _TOP}
+_SPECIFIC_FIELDS = {name: (field, kind) for name, field, kind in _SPECIFIC}
+_SPECIFIC_FIELDS["toolConfig"] = ("tools", "tools")
+_SPECIFIC_FIELDS["updatedInput"] = ("tool_input", "object")  # Claude Code's name for it
+
+EVERY_FIELD = frozenset(_SPECIFIC_FIELDS)
+ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
+COMMON_FIELDS = frozenset((*_TOP_FIELDS, "hookSpecificOutput"))
+_DECIDING = frozenset({"decision", "permissionDecision", "continue"})
+
 
 class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
     """Which tools the model may call; None restricts nothing, no names allow nothing."""
@@ -123,10 +160,11 @@ def said(text: Text) -> str | None:
     return text or None
 
 
-def read_stdout(stdout: str, reads: frozenset[str] | None = None, *, rank: int = 0) -> Answer | None:
+def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer | None:
     """Reads what a hook printed before it exited with 0: JSON first, else plain text for the model.
 
-    `reads` names the fields of `hookSpecificOutput` that count on this event; None means all of them.
+    `reads` names the fields of `hookSpecificOutput` that count on this event; with ANY_FIELD and EVERY_FIELD
+    none is complained about.
     """
     text = trim(stdout)
     if not text:
@@ -160,11 +198,11 @@ def warning_from_stderr(stderr: str, *, rank: int = 0) -> Answer | None:
 
 
 def read_object(
-    value: Mapping[str, Any], reads: frozenset[str] | None = None, *, rank: int = 0, is_explicit: bool = True
+    value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0, is_explicit: bool = True
 ) -> Answer:
     """The answer in a JSON object."""
     reader = _Reader()
-    others = reader.read(value, _TOP_FIELDS, "")
+    others = reader.read(value, _TOP_FIELDS, "", EVERY_FIELD)
     specific = value.get("hookSpecificOutput")
     other_specific: dict[str, Any] = {}
     if isinstance(specific, dict):
@@ -256,41 +294,6 @@ def shorten(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-_Kind = Literal["decision", "text", "context", "flag", "object", "tools"]
-_EXPECTED: Mapping[str, tuple[type, str]] = {
-    "decision": (str, "a string"),
-    "text": (str, "a string"),
-    "context": (str, "a string"),
-    "flag": (bool, "true or false"),
-    "object": (dict, "an object"),
-    "tools": (dict, "an object"),
-}
-# The name on the wire, the field of an Answer, and how its value is read.
-_TOP: tuple[tuple[str, str, _Kind], ...] = (
-    ("decision", "decision", "decision"),
-    ("reason", "reason", "text"),
-    ("continue", "proceed", "flag"),
-    ("stopReason", "stop_reason", "text"),
-    ("suppressOutput", "suppress", "flag"),
-    ("systemMessage", "note", "text"),
-)
-_SPECIFIC: tuple[tuple[str, str, _Kind], ...] = (
-    ("permissionDecision", "permission", "decision"),
-    ("permissionDecisionReason", "permission_reason", "text"),
-    ("additionalContext", "context", "context"),
-    ("clearContext", "clear_context", "flag"),
-    ("tool_input", "tool_input", "object"),
-    ("llm_request", "llm_request", "object"),
-    ("llm_response", "llm_response", "object"),
-)
-_TOP_FIELDS = {name: (field, kind) for name, field, kind in _TOP}
-_SPECIFIC_FIELDS = {name: (field, kind) for name, field, kind in _SPECIFIC}
-_SPECIFIC_FIELDS["toolConfig"] = ("tools", "tools")
-_SPECIFIC_FIELDS["updatedInput"] = ("tool_input", "object")  # Claude Code's name for it
-
-COMMON_FIELDS = frozenset((*_TOP_FIELDS, "hookSpecificOutput"))
-
-
 class _Reader:
     """Reads the fields of one answer, and collects what is wrong with them."""
 
@@ -304,7 +307,7 @@ class _Reader:
         value: Mapping[str, Any],
         table: Mapping[str, tuple[str, _Kind]],
         prefix: str,
-        reads: frozenset[str] | None = None,
+        reads: frozenset[str],
     ) -> dict[str, Any]:
         """Reads the fields of one object; returns those that are not in the table, or do not count here."""
         others: dict[str, Any] = {}
@@ -313,13 +316,13 @@ class _Reader:
             if known is None:
                 others[name] = given
                 self._check_place(name, prefix, given)
-            elif reads is not None and name not in reads:
+            elif prefix and name not in reads:
                 others[name] = given
             elif name == "updatedInput" and "tool_input" in value:
                 others[name] = given  # of both names ours is used
             elif not self._read_field(known, name, prefix, given):
                 others[name] = given
-        if reads is not None:
+        if prefix and reads not in (ANY_FIELD, EVERY_FIELD):
             self._check_unread(others, reads, prefix)
         return others
 
@@ -373,6 +376,3 @@ class _Reader:
             if name not in COMMON_FIELDS and name != "hookEventName" and name not in reads:
                 fields = ", ".join(sorted(reads)) or "none of them"
                 self.complain(f"{prefix}{name} changes nothing; this event reads {fields}")
-
-
-_DECIDING = frozenset({"decision", "permissionDecision", "continue"})

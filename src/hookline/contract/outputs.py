@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from hookline.contract.answers import DEFAULT_REASON, Answer, read_object, said
-
-_PERMISSION = frozenset({"permissionDecision", "permissionDecisionReason"})
-_EVERYTHING_ELSE = frozenset(
-    {"tool_input", "updatedInput", "additionalContext", "clearContext", "llm_request", "llm_response", "toolConfig"}
-)
+from hookline.contract.answers import ANY_FIELD, DEFAULT_REASON, EVERY_FIELD, Answer, read_object, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +19,7 @@ class DefaultHookOutput:
     """One answer, of a hook or merged from several."""
 
     __slots__ = ("answer",)
-    _reads: ClassVar[frozenset[str]] = _EVERYTHING_ELSE
+    _reads: ClassVar[frozenset[str]] = ANY_FIELD
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         self.answer = read_object(data or {}, self._reads)
@@ -106,7 +101,7 @@ class BeforeToolHookOutput(DefaultHookOutput):
     """An answer to BeforeTool, which may also speak in Claude Code's compatibility fields."""
 
     __slots__ = ()
-    _reads = _EVERYTHING_ELSE | _PERMISSION
+    _reads = EVERY_FIELD
 
     def get_modified_tool_input(self) -> dict[str, Any] | None:
         """The arguments to lay over the original ones, or None."""

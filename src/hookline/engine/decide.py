@@ -55,17 +55,19 @@ def decide(
 def _decision(event: HookEventName, told: Mapping[str, Any], merged: Merged, runs: Runs) -> dict[str, Any]:
     row = EVENT_TABLE[event]
     answer = merged.answer
-    blocks, asks = answer.blocks, answer.asks
+    blocks = answer.blocks
     stop, stop_reason, note, suppress = common_fields(answer)
     stop = stop and not row.only_watches
     blocked = (row.can_block and blocks) or (row.comes_before and stop)
+    # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
+    asking = [] if blocks or stop or not row.can_block else [run for run in runs if run.answer and run.answer.asks]
     labels = [run.hook.label for run in runs]
     return {
         "blocked": blocked,
         "denied": blocks,
         "stop": stop,
-        "ask": asks,
-        "reason": _reason(answer, runs) if blocks or stop or asks else said(answer.reason),
+        "ask": bool(asking),
+        "reason": _reason(answer, asking or runs) if blocks or stop or asking else said(answer.reason),
         "stop_reason": stop_reason if stop else None,
         "note": note,
         "context": said(answer.context),
@@ -78,12 +80,13 @@ def _decision(event: HookEventName, told: Mapping[str, Any], merged: Merged, run
 
 
 def _reason(answer: Answer, runs: Runs) -> str:
-    """The merged reason, and the reason of each hook that blocks and would not be heard otherwise."""
-    reason = answer.why or DEFAULT_REASON
+    """The merged reason, and the reason of each hook that blocks or asks and would not be heard otherwise."""
+    reasons = [answer.why] if answer.why else []
     for run in runs:
-        if run.blocks and run.answer is not None and run.answer.why and run.answer.why not in reason:
-            reason = f"{reason}\n{run.answer.why}"
-    return reason
+        why = run.answer.why if run.answer is not None and (run.answer.blocks or run.answer.asks) else None
+        if why and not any(why in reason for reason in reasons):
+            reasons.append(why)
+    return "\n".join(reasons) or DEFAULT_REASON
 
 
 def _effect(

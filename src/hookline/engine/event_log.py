@@ -65,9 +65,9 @@ class EventLog:
             message = undecided_message(hook, plan.subject)
             self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
 
-    def nothing_ran(self, event: HookEventName, subject: str | None) -> None:
+    def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
         """Counts an event for which no hook had to run; the first of its kind is logged."""
-        record = self._quiet.note(event.value, subject, "no hook matches", session=self._session_if_known())
+        record = self._quiet.note(event.value, subject, reason, session=self._session_if_known())
         if record is not None:
             self._log.write(record)
 

@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import Any
 
 from hookline.contract import inputs
+from hookline.contract.answers import ANY_FIELD
 from hookline.contract.events import (
     HookEventName,
     NotificationType,
@@ -53,8 +54,8 @@ class EventRow:
     matching: Matching = Matching.NEVER_ASKED
     subject: str | None = None
     """The input field that matchers are compared with."""
-    reads: frozenset[str] | None = None
-    """The fields of `hookSpecificOutput` that count; None where nothing is applied and so nothing is checked."""
+    reads: frozenset[str] = ANY_FIELD
+    """The fields of `hookSpecificOutput` that count."""
     change: Change = no_change
     """What answers change of the thing that the event is about."""
     chains: bool = True

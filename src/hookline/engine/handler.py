@@ -148,7 +148,7 @@ class HookEventHandler:
             subject = _subject(event, fields)
             plan = await self._plan(event, subject)
             if plan is None:
-                self._event_log.nothing_ran(event, subject)
+                self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
                 return Verdict(event=event, subject=subject)
             stage = "translation"
             told = self._build_input(event, fields)
@@ -198,7 +198,7 @@ class HookEventHandler:
 
     async def _plan(self, event: HookEventName, subject: str | None) -> HookExecutionPlan | None:
         plan = self._planner.create_execution_plan(event, subject)
-        while plan is not None and plan.slow:
+        if plan is not None and plan.slow:
             for pattern, name in plan.slow:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)

@@ -7,6 +7,7 @@ import regress
 
 from hookline.child.bounded_search import is_known, quick_length, search
 from hookline.contract.hooks import HookEntry
+from hookline.contract.matchers import pattern_fault
 from hookline.contract.wire import trim
 from hookline.engine.event_table import EVENT_TABLE, Matching
 
@@ -40,10 +41,12 @@ def matches_everything(matcher: str | None) -> bool:
 
 def is_literal(matcher: str) -> bool:
     """True when a matcher is not a regular expression and is therefore compared as plain text."""
-    return _regex(trim(matcher)) is None
+    return not _is_refused(trim(matcher)) and _regex(trim(matcher)) is None
 
 
 def _match_regex(pattern: str, name: str, *, may_wait: bool) -> Match:
+    if _is_refused(pattern):
+        return Match.YES  # the pattern could crash the regular expression engine, so the hook always runs
     regex = _regex(pattern)
     if regex is None:
         return Match.YES if pattern == name else Match.NO
@@ -55,6 +58,11 @@ def _match_regex(pattern: str, name: str, *, may_wait: bool) -> Match:
     if not may_wait and not is_known(pattern, name):
         return Match.SLOW
     return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, name)]
+
+
+@lru_cache(maxsize=4096)
+def _is_refused(pattern: str) -> bool:
+    return pattern_fault(pattern) is not None
 
 
 @lru_cache(maxsize=4096)

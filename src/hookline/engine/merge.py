@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from hookline.contract.answers import TOOL_MODES, Answer, ToolSelection, read_object, said
+from hookline.contract.answers import ANY_FIELD, TOOL_MODES, Answer, ToolSelection, read_object, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.formats.hook_format import merge_llm_requests, normalize_llm_request
 
@@ -31,7 +31,7 @@ Rule = Callable[[Answers], Merged]
 
 def merge_or_decision(answers: Answers) -> Merged:
     """Any block blocks, any stop stops, any suppression suppresses; texts are joined, the rest is replaced by key."""
-    if len(answers) == 1:
+    if len(answers) == 1 and (given := answers[0].given) is not None and not given.get("hookSpecificOutput"):
         return _alone(answers[0])
     draft = _Draft()
     blocking = [index for index, answer in enumerate(answers) if answer.blocks]
@@ -48,19 +48,25 @@ def merge_or_decision(answers: Answers) -> Merged:
 
 
 def _alone(answer: Answer) -> Merged:
-    """The only answer there is, as most events have it: the same rule without the detours."""
+    """The same rule for the only answer there is, and one with common fields only: as most events have it."""
     blocks, stops = answer.blocks, answer.stops
-    merged = msgspec.structs.replace(
-        answer,
+    merged = Answer(
         decision=_blocking_word(answer) if blocks else UNSET if stops else "allow",
         reason=_reason(answer) or UNSET,
         proceed=not stops,
-        stop_reason=answer.stop_reason if stops else UNSET,
+        stop_reason=(answer.stop_reason or UNSET) if stops else UNSET,
         suppress=answer.suppress is True,
-        others={},
-        given=None,
+        note=answer.note or UNSET,
     )
-    return Merged(merged, {path: (0,) for name, path in _PATHS.items() if getattr(answer, name) is not UNSET})
+    given = {"decision": answer.decision or blocks, "proceed": answer.proceed is not None, "suppress": answer.suppress}
+    return Merged(
+        merged,
+        {
+            path: (0,)
+            for name, path in _COMMON_PATHS.items()
+            if getattr(merged, name) is not UNSET and getattr(answer, name) is not UNSET and given.get(name, True)
+        },
+    )
 
 
 def _blocking_word(answer: Answer) -> str:
@@ -106,14 +112,16 @@ def merge_tool_selection(answers: Answers) -> Merged:
 
 
 def merge_last_wins(answers: Answers) -> Merged:
-    """Later fields replace earlier ones, values as they are."""
+    """Later fields replace earlier ones, values as they are; what the engine made is only added."""
     given: dict[str, Any] = {}
     holders: dict[str, tuple[int, ...]] = {}
     for index, answer in enumerate(answers):
         fields = answer.to_dict()
+        if not answer.is_explicit:
+            fields = {name: value for name, value in fields.items() if name not in given}
         given |= fields
         holders |= dict.fromkeys(fields, (index,))
-    return Merged(read_object(given), holders)
+    return Merged(read_object(given, ANY_FIELD), holders)
 
 
 class _Draft:
@@ -142,7 +150,7 @@ class _Draft:
         guards = name in _GUARDS and value in _GUARDS[name]
         if rank < self._ranks.get(name, rank) and not guards:
             return
-        if not guards and name in _GUARDS and self.fields.get(name, UNSET) in _GUARDS[name]:
+        if not guards and name in _COMMON_PATHS and self.fields.get(name, UNSET) in _GUARDS.get(name, ()):
             self._overridden.append((name, index, self.holders[name][-1]))
         self.set(name, value, [index])
         self._ranks[name] = max(rank, self._ranks.get(name, rank)) if guards else rank
@@ -179,7 +187,15 @@ def _merge_specific(draft: _Draft, answers: Answers, blocking: Sequence[int]) ->
         draft.other_specific |= answer.other_specific
         if answer.tool_input is not UNSET:
             _overlay(draft, "tool_input", answer, index)
-        for name in ("permission", "permission_reason", "context", "clear_context", "llm_request", "llm_response"):
+        for name in (
+            "permission",
+            "permission_reason",
+            "context",
+            "clear_context",
+            "llm_request",
+            "llm_response",
+            "tools",
+        ):
             if getattr(answer, name) is not UNSET:
                 draft.replace(name, getattr(answer, name), index, answer.rank)
     draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))
@@ -209,6 +225,8 @@ def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
     if changes is None:
         kept = {key: value for key, value in before.items() if not draft.may_replace(f"{name}.{key}", answer.rank)}
         draft.set(name, kept or None, [index])
+        for key in before.keys() - kept.keys():
+            draft.holders.pop(f"{_PATHS[name]}.{key}", None)
         return
     if name == "llm_request":
         changes = normalize_llm_request(changes)
@@ -238,19 +256,23 @@ def _saying_true(answers: Answers, name: str) -> list[int]:
 
 
 _REPLACED = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "context", "llm_response")
+_SPECIFIC = ("permission", "permission_reason", "context", "clear_context", "llm_request", "llm_response", "tools")
 _GUARDS: Mapping[str, tuple[object, ...]] = {
     "decision": tuple(BLOCKING_DECISIONS),
     "proceed": (False,),
     "suppress": (True,),
     "permission": tuple(BLOCKING_DECISIONS),
 }
-_PATHS: Mapping[str, str] = {
+_COMMON_PATHS: Mapping[str, str] = {
     "decision": "decision",
     "reason": "reason",
     "proceed": "continue",
     "stop_reason": "stopReason",
     "suppress": "suppressOutput",
     "note": "systemMessage",
+}
+_PATHS: Mapping[str, str] = {
+    **_COMMON_PATHS,
     "permission": "hookSpecificOutput.permissionDecision",
     "permission_reason": "hookSpecificOutput.permissionDecisionReason",
     "context": "hookSpecificOutput.additionalContext",

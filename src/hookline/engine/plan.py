@@ -1,5 +1,6 @@
 """Hooks + event + subject + trust → plan: which hooks run, in which order, and why the others do not."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -79,8 +80,16 @@ class HookPlanner:
         return cached.plan if cached.plan.hooks else None
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
-        """The same plan even when it is empty, for callers that only ask."""
-        return self._get(event, subject).plan
+        """The same plan even when it is empty, for callers that only ask; a slow matcher makes them wait."""
+        made = self._get(event, subject).plan
+        if made.slow:
+            made = plan(self._hooks_of(event), event, subject, why_untrusted=self._why_untrusted)
+        return made
+
+    def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
+        """Why there is no plan: what keeps the event's hooks from running."""
+        kinds = Counter(skip.kind.value for skip in self._get(event, subject).plan.skipped)
+        return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no hook is configured"
 
     def _get(self, event: HookEventName, subject: str | None) -> "_Cached":
         hooks = self._hooks_of(event)
@@ -138,8 +147,8 @@ class _Draft:
             return
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
-        # With another environment the same command is another guard.
-        key = (hook.command, tuple(sorted(hook.env.items())))
+        # With another environment the same command is another guard, and a plugin has no command to compare.
+        key = (hook.command or (hook.origin, hook.location), tuple(sorted(hook.env.items())))
         first = self.chosen.get(key)
         if first is None:
             self.chosen[key] = hook

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.contract.answers import Answer, deny, deny_from_stderr, read_stdout, warning_from_stderr
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError

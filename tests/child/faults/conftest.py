@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from hookline.child.facilities import Facilities, using
-from hookline.child.process import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.features import Features, using
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {
-    "vfork-pidfd": Facilities(has_fork_exec=True, has_pidfd=True),
-    "popen-threads": Facilities(has_fork_exec=False, has_pidfd=False),
+    "vfork-pidfd": Features(fork_exec=True, pidfd=True),
+    "popen-threads": Features(fork_exec=False, pidfd=False),
 }
 
 

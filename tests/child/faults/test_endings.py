@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.child.process import ChildLimits
+from hookline.child.batch import ChildLimits
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.child.process import ChildLimits, run_children
+from hookline.child.batch import ChildLimits, run_children
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.child.process import ChildJob
+from hookline.child.batch import ChildJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 
 PRELUDE = """
 import asyncio, gc, os, resource, signal, sys, time
-from hookline.child.process import *
+from hookline.child.batch import *
 def job(command, **more):
     usual = {"stdin": b"in", "cwd": "/", "env": dict(os.environ), "timeout_ms": 15000}
     return ChildJob(command=command, **{**usual, **more})

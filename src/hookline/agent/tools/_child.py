@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hookline.agent.tool import ToolContext
 
 if TYPE_CHECKING:
-    from hookline.child.process import ChildOutcome
+    from hookline.child.batch import ChildOutcome
 
 OUTPUT_BYTES = 1024 * 1024
 
@@ -18,7 +18,7 @@ async def run_child(
 ) -> "ChildOutcome":
     """Runs the command and returns its outcome; cancelling this ends its whole process group first."""
     # Imported here, so that an agent without hooks and commands loads nothing of the engine.
-    from hookline.child.process import ChildJob, ChildLimits, run_children  # noqa: PLC0415
+    from hookline.child.batch import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
     # A copy: the environment may change while the command is waiting to start.
     environ = dict(context.environ)

@@ -10,7 +10,7 @@ from hookline.agent.tools.paths import is_outside, locate, shown
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
-    from hookline.child.process import ChildOutcome
+    from hookline.child.batch import ChildOutcome
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000

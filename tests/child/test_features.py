@@ -3,12 +3,9 @@ import sys
 
 import pytest
 
-from hookline.child.facilities import Facilities, facilities, using
+from hookline.child.features import Features, features, using
 
-SHOW = (
-    "from hookline.child.facilities import facilities as f; c = f(); "
-    "print(c.has_fork_exec, c.has_pidfd, c.runs_directly)"
-)
+SHOW = "from hookline.child.features import features as f; c = f(); print(c.fork_exec, c.pidfd, c.direct)"
 
 
 @pytest.mark.parametrize(
@@ -32,8 +29,8 @@ def test_the_environment_takes_facilities_away(words: str, expected: str) -> Non
 
 def test_a_choice_holds_for_a_block() -> None:
     """After the block everything is as before."""
-    before = facilities()
-    other = Facilities(has_fork_exec=False, has_pidfd=False, runs_directly=False)
+    before = features()
+    other = Features(fork_exec=False, pidfd=False, direct=False)
     with using(other):
-        assert facilities() is other
-    assert facilities() is before
+        assert features() is other
+    assert features() is before

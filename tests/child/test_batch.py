@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from hookline.child.facilities import Facilities, using
-from hookline.child.process import ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildLimits, ChildOutcome, run_children
+from hookline.child.features import Features, using
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
@@ -46,7 +46,7 @@ def read_if_there(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def told(outcome: ChildOutcome) -> tuple[int | None, int | None, bool, bytes, bytes, bool, bool, str | None]:
+def facts(outcome: ChildOutcome) -> tuple[int | None, int | None, bool, bytes, bytes, bool, bool, str | None]:
     """Everything but the duration."""
     return (
         outcome.exit_code,
@@ -66,31 +66,31 @@ def test_the_whole_input_arrives_and_ends(run: "Run", job: "MakeJob", size: int)
     """A hook reads exactly the bytes of its input, then the end."""
     data = os.urandom(size)
     (outcome,) = run(job("cat", stdin=data))
-    assert told(outcome) == (0, None, False, data, b"", False, False, None)
+    assert facts(outcome) == (0, None, False, data, b"", False, False, None)
 
 
 def test_hooks_of_one_event_share_a_large_input(run: "Run", job: "MakeJob") -> None:
     """Each of several hooks gets its own complete copy of one large input."""
     data = os.urandom(1_500_000)
-    outcomes = run(*[job("cat", stdin=data)] * 5)
-    assert [outcome.stdout == data for outcome in outcomes] == [True] * 5
+    outcomes = run(*[job("cat", stdin=data)] * 8)
+    assert [outcome.stdout == data for outcome in outcomes] == [True] * 8
 
 
 def test_stdin_is_a_pipe(run: "Run", job: "MakeJob") -> None:
     """Scripts may ask for a pipe, and open it by its name."""
     (outcome,) = run(job("[ -p /dev/stdin ] && cat /dev/stdin", stdin=b"data"))
-    assert told(outcome) == (0, None, False, b"data", b"", False, False, None)
+    assert facts(outcome) == (0, None, False, b"data", b"", False, False, None)
 
 
 @pytest.mark.req("HOOK-068", "HOOK-069")
 def test_exit_code_and_both_streams_are_reported(run: "Run", job: "MakeJob") -> None:
     """The exit code, stdout and stderr of a hook arrive apart from each other."""
     (outcome,) = run(job("echo out; echo err >&2; exit 3"))
-    assert told(outcome) == (3, None, False, b"out\n", b"err\n", False, False, None)
+    assert facts(outcome) == (3, None, False, b"out\n", b"err\n", False, False, None)
 
 
 def test_outcomes_come_in_the_order_of_the_jobs(run: "Run", job: "MakeJob") -> None:
-    """The order of the results is that of the jobs, whoever ends first."""
+    """The results have the order of the jobs, whichever ends first."""
     outcomes = run(job("sleep 0.3; echo slow"), job("echo quick"), job("sleep 0.1; echo middle"))
     assert [outcome.stdout for outcome in outcomes] == [b"slow\n", b"quick\n", b"middle\n"]
 
@@ -111,21 +111,21 @@ def test_all_jobs_run_at_the_same_time(run: "Run", job: "MakeJob") -> None:
 def test_a_hook_ended_by_a_signal_has_no_exit_code(run: "Run", job: "MakeJob") -> None:
     """The signal is reported instead of a code."""
     (outcome,) = run(job("kill -KILL $$"))
-    assert told(outcome) == (None, signal.SIGKILL, False, b"", b"", False, False, None)
+    assert facts(outcome) == (None, signal.SIGKILL, False, b"", b"", False, False, None)
 
 
 @pytest.mark.req("HOOK-192")
 def test_a_hook_need_not_read_its_input(run: "Run", job: "MakeJob") -> None:
-    """A hook that ends without reading costs nothing but its own time."""
+    """A hook that exits without reading its input is fine."""
     outcomes = run(job("echo done", stdin=b"x" * 5_000_000), job("exec <&-; echo done", stdin=b"x" * 5_000_000))
-    assert [told(outcome)[:4] for outcome in outcomes] == [(0, None, False, b"done\n")] * 2
+    assert [facts(outcome)[:4] for outcome in outcomes] == [(0, None, False, b"done\n")] * 2
 
 
 @pytest.mark.req("HOOK-117", "HOOK-119")
 def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(run: "Run", job: "MakeJob") -> None:
-    """TERM comes at the deadline; partial output stays."""
+    """SIGTERM comes at the deadline; partial output is kept."""
     (outcome,) = run(job("echo partial; echo trouble >&2; exec sleep 60", timeout_ms=400))
-    assert told(outcome) == (None, signal.SIGTERM, True, b"partial\n", b"trouble\n", False, False, None)
+    assert facts(outcome) == (None, signal.SIGTERM, True, b"partial\n", b"trouble\n", False, False, None)
     assert 400 <= outcome.duration_ms < 10_000
 
 
@@ -138,10 +138,10 @@ def test_the_whole_group_is_terminated(run: "Run", job: "MakeJob", tmp_path: Pat
 
 
 @pytest.mark.req("HOOK-118")
-def test_who_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob") -> None:
-    """KILL follows TERM when the grace is over, not before."""
+def test_a_hook_that_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob") -> None:
+    """SIGKILL follows SIGTERM when the grace period is over, not before."""
     (outcome,) = run(job("trap '' TERM; while :; do sleep 0.05; done", timeout_ms=300), limits=ChildLimits(grace_s=0.4))
-    assert told(outcome)[:3] == (None, signal.SIGKILL, True)
+    assert facts(outcome)[:3] == (None, signal.SIGKILL, True)
     assert 700 <= outcome.duration_ms < 10_000
 
 
@@ -150,21 +150,21 @@ def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob") -> Non
     """Between TERM and KILL a hook can end in its own way, and is still a timeout."""
     command = "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.02; done"
     (outcome,) = run(job(command, timeout_ms=300))
-    assert told(outcome)[:4] == (7, None, True, b"cleaned\n")
+    assert facts(outcome)[:4] == (7, None, True, b"cleaned\n")
 
 
 def test_survivors_of_the_group_are_killed_in_the_background(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Who ignores TERM after the hook's own end gets the grace and then KILL, while the event has gone on."""
+    """A process that outlives the hook and ignores SIGTERM is killed after the grace period; nobody waits for it."""
     command = "(trap '' TERM; echo $BASHPID > survivor; while :; do sleep 0.05; done) & wait"
     (outcome,) = run(job(command, timeout_ms=600), limits=ChildLimits(grace_s=1))
-    assert told(outcome)[:3] == (None, signal.SIGTERM, True)
+    assert facts(outcome)[:3] == (None, signal.SIGTERM, True)
     assert wait_until_gone(int((tmp_path / "survivor").read_text()))
 
 
 def test_timeout_zero_is_at_once(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """A timeout of 0 is a value: the hook has no time at all, so it is not started."""
     (outcome,) = run(job("touch ran", timeout_ms=0))
-    assert told(outcome) == (None, None, True, b"", b"", False, False, None)
+    assert facts(outcome) == (None, None, True, b"", b"", False, False, None)
     assert not (tmp_path / "ran").exists()
 
 
@@ -176,7 +176,7 @@ def test_timeout_zero_is_at_once(run: "Run", job: "MakeJob", tmp_path: Path) -> 
 def test_any_size_of_timeout_is_allowed(run: "Run", job: "MakeJob", timeout_ms: float) -> None:
     """A very large timeout does not fire early."""
     (outcome,) = run(job("sleep 0.1; echo done", timeout_ms=timeout_ms))
-    assert told(outcome)[:4] == (0, None, False, b"done\n")
+    assert facts(outcome)[:4] == (0, None, False, b"done\n")
 
 
 def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob") -> None:
@@ -187,41 +187,41 @@ def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob")
 
 
 def test_a_background_process_does_not_hold_the_event(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """The hook's end is its process's end; who keeps its pipes is left alone."""
+    """A hook has ended when its process has exited; a background process that holds its pipes is left alone."""
     (outcome,) = run(job("sleep 30 & echo $! > background; echo answer"))
     background = int((tmp_path / "background").read_text())
     try:
-        assert told(outcome)[:4] == (0, None, False, b"answer\n")
+        assert facts(outcome)[:4] == (0, None, False, b"answer\n")
         assert outcome.duration_ms < 15_000
         assert is_alive(background)
     finally:
         os.kill(background, signal.SIGKILL)
 
 
-def test_what_a_background_process_writes_within_the_grace_is_kept(run: "Run", job: "MakeJob") -> None:
-    """Pipes are read on for a moment after the hook's end, to their end if that comes."""
+def test_background_output_within_the_grace_is_kept(run: "Run", job: "MakeJob") -> None:
+    """Pipes are read for a moment after the hook's exit, or until EOF."""
     (outcome,) = run(job("(sleep 0.2; echo late) & echo early"), limits=ChildLimits(pipe_grace_s=10))
-    assert told(outcome)[:4] == (0, None, False, b"early\nlate\n")
+    assert facts(outcome)[:4] == (0, None, False, b"early\nlate\n")
 
 
 @pytest.mark.req("HOOK-069")
 def test_output_is_bounded_and_drained(run: "Run", job: "MakeJob") -> None:
-    """Each stream is kept up to the limit, the rest is read and dropped, and the cut is told."""
+    """Each stream is kept up to the limit; the rest is read and dropped, and the result says so."""
     command = "head -c 300000 /dev/zero; head -c 200 /dev/zero >&2; echo end >&2"
     (outcome,) = run(job(command), limits=ChildLimits(output_bytes=1000))
-    assert told(outcome) == (0, None, False, b"\0" * 1000, b"\0" * 200 + b"end\n", True, False, None)
+    assert facts(outcome) == (0, None, False, b"\0" * 1000, b"\0" * 200 + b"end\n", True, False, None)
 
 
 def test_output_of_exactly_the_limit_is_whole(run: "Run", job: "MakeJob") -> None:
-    """The limit itself is not a cut."""
+    """Output that just fits is not truncated."""
     (outcome,) = run(job("head -c 1000 /dev/zero"), limits=ChildLimits(output_bytes=1000))
-    assert told(outcome) == (0, None, False, b"\0" * 1000, b"", False, False, None)
+    assert facts(outcome) == (0, None, False, b"\0" * 1000, b"", False, False, None)
 
 
 def test_large_output_arrives_whole(run: "Run", job: "MakeJob") -> None:
     """More than a pipe holds arrives complete, on both streams."""
     (outcome,) = run(job("head -c 3000000 /dev/zero | tr '\\0' a; head -c 3000000 /dev/zero | tr '\\0' b >&2"))
-    assert told(outcome) == (0, None, False, b"a" * 3_000_000, b"b" * 3_000_000, False, False, None)
+    assert facts(outcome) == (0, None, False, b"a" * 3_000_000, b"b" * 3_000_000, False, False, None)
 
 
 def test_every_hook_has_a_session_of_its_own(run: "Run", job: "MakeJob") -> None:
@@ -249,7 +249,7 @@ def test_no_other_descriptor_is_inherited(run: "Run", job: "MakeJob") -> None:
 
 
 def test_the_environment_is_exactly_the_one_given(run: "Run", job: "MakeJob") -> None:
-    """Nothing of our own environment reaches a hook but what the job says."""
+    """A hook gets only the variables of its job."""
     (outcome,) = run(job("env", env={"ONLY": "one\ntwo", "ÜMLAUT": "äöü"}))
     names = {line.partition(b"=")[0].decode() for line in outcome.stdout.split(b"\n") if b"=" in line}
     assert names == {"PATH", "HOME", "LLXPRT_PROJECT_DIR", "ONLY", "ÜMLAUT", "PWD", "SHLVL", "_"}
@@ -276,14 +276,14 @@ def test_a_hook_runs_in_its_directory(run: "Run", job: "MakeJob", tmp_path: Path
         pytest.param("true", None, {"A": "b\0"}, "embedded null byte", id="null byte in the environment"),
     ],
 )
-def test_what_cannot_be_started_says_why_and_hurts_no_other(
+def test_a_hook_that_cannot_be_started_says_why_and_hurts_no_other(
     run: "Run", job: "MakeJob", command: str, cwd: str | None, env: dict[str, str], sentence: str
 ) -> None:
-    """A hook that can't be started has an error for a person; the others run."""
+    """The error is written for people; the other hooks run."""
     good, refused = job("echo good"), job(command, cwd=cwd, env=env)
     first, second, third = run(good, refused, good)
     assert [first.stdout, third.stdout] == [b"good\n", b"good\n"]
-    assert told(second)[:7] == (None, None, False, b"", b"", False, False)
+    assert facts(second)[:7] == (None, None, False, b"", b"", False, False)
     assert second.error is not None
     assert second.error.startswith("the hook could not be started: ")
     assert sentence in second.error
@@ -291,7 +291,7 @@ def test_what_cannot_be_started_says_why_and_hurts_no_other(
 
 AUDITED = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 def refuse(event, _):
     if event == "subprocess.Popen":
         raise RuntimeError("no processes here")
@@ -311,7 +311,7 @@ def test_a_program_that_forbids_processes_gets_a_refusal(path: str) -> None:
 
 
 def test_the_limit_on_concurrent_hooks_makes_others_wait(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Beyond the limit jobs take their turn; all of them run."""
+    """Above the limit jobs wait; all of them run."""
     (tmp_path / "now").mkdir()
     command = "touch now/$$; ls now | wc -l; sleep 0.05; rm now/$$"
     outcomes = run(*[job(command)] * 12, limits=ChildLimits(max_concurrent=3))
@@ -364,7 +364,7 @@ def test_cancelling_ends_every_hook_and_its_group(kind: "type", job: "MakeJob", 
 
 @pytest.mark.usefixtures("each_path")
 def test_a_cancelled_hook_gets_its_grace(job: "MakeJob", tmp_path: Path) -> None:
-    """Cancellation is TERM first, so that a hook can clean up, and is over when the hook has ended."""
+    """A cancellation sends SIGTERM first, so that a hook can clean up, and waits for its exit."""
 
     async def main() -> None:
         command = "trap 'sleep 0.2; touch cleaned; exit' TERM; echo $$ > ready; while :; do sleep 0.02; done"
@@ -380,14 +380,14 @@ def test_a_cancelled_hook_gets_its_grace(job: "MakeJob", tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("each_path")
 def test_being_cancelled_twice_kills_at_once(job: "MakeJob", tmp_path: Path) -> None:
-    """An impatient caller does not wait for the grace."""
+    """An impatient caller does not wait for the grace period."""
 
     async def main() -> int:
         command = "trap '' TERM; echo $$ > ready; while :; do sleep 0.02; done"
         task = asyncio.create_task(run_children([job(command)], limits=ChildLimits(grace_s=600)))
         pid = await pid_in(tmp_path / "ready")
         task.cancel()
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -397,8 +397,8 @@ def test_being_cancelled_twice_kills_at_once(job: "MakeJob", tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("each_path")
-def test_jobs_in_line_are_not_started_after_a_cancellation(job: "MakeJob", tmp_path: Path) -> None:
-    """Who still waits for a slot when the caller is cancelled never runs, and blocks nobody."""
+def test_waiting_jobs_are_not_started_after_a_cancellation(job: "MakeJob", tmp_path: Path) -> None:
+    """A job that waits for a slot when the caller is cancelled never runs, and blocks nobody."""
 
     async def main() -> None:
         jobs = [job("echo $$ > first; sleep 60"), job("touch second")]
@@ -417,7 +417,7 @@ def test_jobs_in_line_are_not_started_after_a_cancellation(job: "MakeJob", tmp_p
 
 @pytest.mark.usefixtures("each_path")
 def test_the_loop_goes_on_while_hooks_run(job: "MakeJob") -> None:
-    """Nothing of a hook's life blocks the loop: another task counts on."""
+    """Running hooks never block the loop: another task keeps counting."""
 
     async def main() -> int:
         turns = 0
@@ -447,7 +447,7 @@ def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> N
 
 SURVIVOR = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 command = "(trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done) & echo $!; wait"
 job = ChildJob(command=command, stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=700)
 (outcome,) = asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))
@@ -456,7 +456,7 @@ print(outcome.timed_out, outcome.stdout.split()[0].decode())
 
 
 def test_survivors_are_killed_when_the_program_ends() -> None:
-    """A program that ends takes what is left of timed-out groups with it, grace or not."""
+    """When the program ends, the rest of a timed-out process group is killed without a grace period."""
     done = subprocess.run([sys.executable, "-c", SURVIVOR], capture_output=True, text=True, check=True, timeout=15)
     timed_out, pid = done.stdout.split()
     assert timed_out == "True"
@@ -465,7 +465,7 @@ def test_survivors_are_killed_when_the_program_ends() -> None:
 
 INTERRUPTED = """
 import asyncio, os, sys
-from hookline.child.process import *
+from hookline.child.batch import *
 job = ChildJob(command="echo $$ > ready; sleep 60; :", stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=1e9)
 asyncio.run(run_children([job]))
 """
@@ -483,7 +483,7 @@ def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
 
 FORKED = """
 import asyncio, os, sys, threading, time
-from hookline.child.process import *
+from hookline.child.batch import *
 os.chdir(sys.argv[1])
 command = "echo $$ > ready; until [ -e go ]; do sleep 0.02; done; echo hello"
 job = ChildJob(command=command, stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=15000)
@@ -509,7 +509,7 @@ def test_a_forked_copy_of_the_program_leaves_the_hooks_alone(tmp_path: Path) -> 
 
 CLOSED_STDIO = """
 import asyncio, os
-from hookline.child.process import *
+from hookline.child.batch import *
 for fd in (0, 1, 2):
     os.close(fd)
 job = ChildJob(command="cat; echo err >&2", stdin=b"in", cwd="/", env=dict(os.environ), timeout_ms=15000)
@@ -529,20 +529,20 @@ def test_a_program_without_standard_descriptors_can_run_hooks(path: str) -> None
 
 
 def test_every_path_gives_the_same_outcomes(job: "MakeJob") -> None:
-    """What a hook does and reports does not depend on how it was started and watched."""
+    """The outcome of a hook does not depend on how it was started and watched."""
     jobs = [job("echo a; exit 4"), job("cat", stdin=b"b" * 100_000), job("nonsense-command"), job("kill $$")]
     seen = []
-    for has_fork_exec in (True, False):
-        for has_pidfd in (True, False):
-            for runs_directly in (True, False):
-                choice = Facilities(has_fork_exec=has_fork_exec, has_pidfd=has_pidfd, runs_directly=runs_directly)
+    for fork_exec in (True, False):
+        for pidfd in (True, False):
+            for direct in (True, False):
+                choice = Features(fork_exec=fork_exec, pidfd=pidfd, direct=direct)
                 with using(choice):
-                    seen.append([told(outcome) for outcome in asyncio.run(run_children(jobs))])
+                    seen.append([facts(outcome) for outcome in asyncio.run(run_children(jobs))])
     assert seen == [seen[0]] * 8
 
 
-def test_a_cancellation_that_repeats_itself_is_one(job: "MakeJob", tmp_path: Path) -> None:
-    """A framework that cancels in every turn of the loop does not cost hooks their grace."""
+def test_a_repeated_cancellation_counts_once(job: "MakeJob", tmp_path: Path) -> None:
+    """Hooks keep their grace period when a framework cancels in every turn of the loop."""
 
     async def main() -> None:
         command = "trap 'sleep 0.2; touch cleaned; exit' TERM; echo $$ > ready; while :; do sleep 0.02; done"

@@ -1,0 +1,216 @@
+"""Runs hooks as child processes, many at once, on any event loop."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import resource
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.limit import LIMIT
+from hookline.child.pipes import SharedInput
+from hookline.child.process import Process
+from hookline.child.watcher import watcher_for
+
+__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
+
+_DEFAULT_LIMITS = ChildLimits()
+_NOT_STARTED = ChildOutcome(error="the hook was not started")
+_NEVER = float("inf")
+_LONGEST_TIMER_S = 86400.0
+
+# These shortages may end when other processes exit.
+_SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
+_FIRST_PAUSE_S = 0.01
+_LONGEST_PAUSE_S = 0.2
+_PAUSES_ALONE = 5
+
+# How long processes are started in a row: yielding to the loop costs about a fifth of a start.
+_TURN_S = 0.003
+
+# Some frameworks (anyio) repeat a cancellation in every turn of the loop. This soon after the first it is the same one.
+_SAME_CANCELLATION_S = 0.1
+
+_QUIET_S = 0.005
+_QUIET_S_PER_PROCESS = 0.001
+_LONGEST_QUIET_S = 0.05
+
+_DESCRIPTORS_PER_PROCESS = 4
+_DESCRIPTORS_FOR_OTHERS = 64
+
+
+async def run_children(
+    jobs: Sequence[ChildJob],
+    *,
+    limits: ChildLimits = _DEFAULT_LIMITS,
+    on_end: Callable[[int], None] | None = None,
+) -> list[ChildOutcome]:
+    """Run all jobs at the same time, within the limit of the whole program, and return their outcomes in order.
+
+    `on_end` is called with the index of each job as soon as it ends; it must not raise.
+    Raises only CancelledError, after every process group has been terminated.
+    """
+    if not jobs:
+        return []
+    batch = _Batch(jobs, limits, on_end)
+    try:
+        await batch.start(jobs)
+        await batch.all_finished()
+    except asyncio.CancelledError:
+        await batch.stop()
+        raise
+    finally:
+        batch.close()
+    return batch.outcomes
+
+
+class _Batch:
+    """The processes of one call: one watcher, one timer, one future.
+
+    It exists as long as the call, so loops share nothing, and a loop that is closed too early leaves nothing behind.
+    """
+
+    shared_input: SharedInput | None = None
+    quiet_s = _QUIET_S
+    _all_finished: asyncio.Future[None] | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _timer_deadline = _NEVER
+
+    def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
+        self.limits = limits
+        self._on_end = on_end
+        self._most = _most_at_once(limits.max_concurrent)
+        if len(jobs) > 1:
+            self.shared_input = SharedInput([job.stdin for job in jobs])
+            self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
+        self._loop = asyncio.get_running_loop()
+        self.watcher = watcher_for(self._loop)
+        self.outcomes = [_NOT_STARTED] * len(jobs)
+        self._running: set[Process] = set()
+
+    async def start(self, jobs: Sequence[ChildJob]) -> None:
+        """Start all jobs, each as soon as the limit allows."""
+        turn_end = time.monotonic() + _TURN_S
+        for index, job in enumerate(jobs):
+            if index and time.monotonic() >= turn_end:
+                await asyncio.sleep(0)
+                turn_end = time.monotonic() + _TURN_S
+            if job.timeout_ms <= 0:
+                self.outcomes[index] = ChildOutcome(timed_out=True)
+                continue
+            process = Process(self, index, job)
+            if not (LIMIT.try_acquire(process.slot, self._most) and self._try_start(process)):
+                await self._start_later(process)
+
+    def all_finished(self) -> asyncio.Future[None]:
+        """Return a future that is done when no process is left."""
+        self._all_finished = self._loop.create_future()
+        if not self._running:
+            self._all_finished.set_result(None)
+        return self._all_finished
+
+    async def stop(self) -> None:
+        """Terminate all processes and wait for their exits; a second, later cancellation kills them."""
+        for process in tuple(self._running):
+            process.terminate()
+        cancelled_at = time.monotonic()
+        while self._running:
+            try:
+                await self.all_finished()
+            except asyncio.CancelledError:
+                if time.monotonic() - cancelled_at > _SAME_CANCELLATION_S:
+                    for process in tuple(self._running):
+                        process.kill()
+                cancelled_at = time.monotonic()
+
+    def close(self) -> None:
+        """Let go of the loop; the reaper gets processes that still run because the loop was closed or interrupted."""
+        self._all_finished = None
+        if self._timer:
+            self._timer.cancel()
+        for process in tuple(self._running):
+            with contextlib.suppress(Exception):  # the others must be abandoned, too
+                process.abandon()
+        if self.shared_input:
+            self.shared_input.close()
+
+    def schedule(self, deadline: float) -> None:
+        """Call `on_deadline` of every process whose deadline has passed, at this monotonic time at the latest."""
+        if deadline < self._timer_deadline:
+            if self._timer:
+                self._timer.cancel()
+            self._timer_deadline = deadline
+            delay = min(deadline - time.monotonic(), _LONGEST_TIMER_S)
+            self._timer = self._loop.call_at(self._loop.time() + delay, self._on_timer)
+
+    def finished(self, process: Process) -> None:
+        """Keep the outcome of a process and free its slot."""
+        if process not in self._running:
+            return
+        self._running.remove(process)
+        LIMIT.release(process.slot)
+        try:
+            self.outcomes[process.index] = process.outcome()
+        except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
+            self.outcomes[process.index] = ChildOutcome(error=f"the hook's outcome is not known: {error!r}")
+        if not self._running and self._all_finished and not self._all_finished.done():
+            self._all_finished.set_result(None)
+        if self._on_end is not None:
+            self._on_end(process.index)
+
+    async def _start_later(self, process: Process) -> None:
+        """Start a process as soon as there is a slot, and again if the system runs short of something."""
+        pauses = 0
+        while True:
+            await LIMIT.acquire(process.slot, self._most)
+            if self._try_start(process, is_last=pauses >= _PAUSES_ALONE):
+                return
+            await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
+            # While other hooks run, the shortage may end with them.
+            pauses = 0 if LIMIT.running else pauses + 1
+
+    def _try_start(self, process: Process, *, is_last: bool = False) -> bool:
+        """Start a process that has a slot; False, with the slot released, if it makes sense to try again."""
+        self._running.add(process)
+        try:
+            process.start()
+        except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
+            self._running.discard(process)
+            LIMIT.release(process.slot)
+            if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
+                return False
+            self.outcomes[process.index] = ChildOutcome(error=_why_not_started(error, process.job))
+        return True
+
+    def _on_timer(self) -> None:
+        now = time.monotonic()
+        # Processes don't set the timer meanwhile: it is set once for all of them at the end.
+        self._timer_deadline = -_NEVER
+        try:
+            for process in tuple(self._running):
+                while process.deadline <= now and process in self._running:
+                    process.on_deadline()
+        finally:
+            self._timer_deadline = _NEVER
+            self.schedule(min((process.deadline for process in self._running), default=_NEVER))
+
+
+@lru_cache(maxsize=8)
+def _most_at_once(wanted: int) -> int:
+    """Leave some file descriptors to the rest of the program."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        wanted = min(wanted, (soft - _DESCRIPTORS_FOR_OTHERS) // _DESCRIPTORS_PER_PROCESS)
+    return max(1, wanted)
+
+
+def _why_not_started(error: Exception, job: ChildJob) -> str:
+    reason = str(error)
+    if isinstance(error, OSError) and error.errno:
+        reason = os.strerror(error.errno)
+        if error.filename == job.cwd:
+            reason = f"its working directory {job.cwd} can't be used: {reason}"
+    return f"the hook could not be started: {reason}"
