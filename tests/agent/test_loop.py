@@ -544,5 +544,5 @@ loaded = {{name.removeprefix("hookline.") for name in sys.modules if name.starts
 print(*sorted(name for name in loaded if name.partition(".")[0] in ("engine", "formats", "bus", "system")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["formats", "formats.sdk"]
+    assert done.stdout.split() == ["formats", "formats.genai", "formats.genai.sdk"]
     assert (project / "a.txt").read_text() == "hi"

@@ -412,7 +412,8 @@ def test_a_blocked_call_comes_to_rest(project: Path, tmp_path: Path, hook: str) 
     counted = f"echo x >> {tmp_path}/asked; {hook}"
     bench = Bench(project, ToolBox([spy]), {**on("BeforeTool", counted), **recording(tmp_path, "AfterTool")})
     (finished,) = bench.run(call("spy", what="it"))
-    assert end(finished) == (CallStatus.IDLE, ToolResult(llm_content="not here", return_display="not here"))
+    refusal = ToolResult(llm_content="not here", return_display="not here", decided_by=(counted,))
+    assert end(finished) == (CallStatus.IDLE, refusal)
     assert bench.statuses() == ["validating", "scheduled", "executing", "idle"]
     assert spy.ran_with == []
     assert (tmp_path / "asked").read_text() == "x\n"

@@ -208,8 +208,7 @@ def test_a_verdict_says_one_thing(
         for answer in answers:
             assert not answer.blocks or answer.why is None or answer.why in verdict.reason
         assert not verdict.ask
-    if verdict.denied or verdict.stop:
-        assert verdict.deciders
+    assert bool(verdict.deciders) is (verdict.blocked or verdict.stop)
     if verdict.blocked:
         assert (verdict.arguments, verdict.request, verdict.prompt) == (None, None, None)
     for path, holders in verdict.decided_by.items():

@@ -289,7 +289,9 @@ def test_a_block_with_a_response(project: Path, decision: str) -> None:
     result = before(project, answer)
     assert isinstance(result.synthetic_response, types.GenerateContentResponse)
     assert texts(result.synthetic_response) == ["Not today."]
-    assert result == BeforeModelHookResult(blocked=True, reason="no", synthetic_response=result.synthetic_response)
+    assert result == BeforeModelHookResult(
+        blocked=True, reason="no", synthetic_response=result.synthetic_response, decided_by=result.decided_by
+    )
 
 
 @pytest.mark.req("HOOK-037", "HOOK-110", "HOOK-135", "HOOK-179")
@@ -311,7 +313,8 @@ def test_a_block_with_a_response(project: Path, decision: str) -> None:
 def test_a_block_without_a_response(project: Path, command: str, reason: str) -> None:
     """A block that brings none tells the caller so: there is neither a response nor a request to send."""
     result = asyncio.run(before_model(config_of(project, "BeforeModel", command)))
-    assert result == BeforeModelHookResult(blocked=True, reason=reason)
+    assert result == BeforeModelHookResult(blocked=True, reason=reason, decided_by=result.decided_by)
+    assert len(result.decided_by) == 1
 
 
 @pytest.mark.req("HOOK-040", "HOOK-179", "HOOK-184", "HOOK-194", "DELTA-HAPP-001", "DELTA-HAPP-002", "DELTA-HRUN-002")
@@ -319,7 +322,9 @@ def test_a_stop_before_the_call(project: Path) -> None:
     """`continue: false` blocks and stops; a response is there only if the hook sent one."""
     stop = {"continue": False, "stopReason": "enough"}
     bare = before(project, stop)
-    assert bare == BeforeModelHookResult(blocked=True, reason="enough", should_stop=True, stop_reason="enough")
+    assert bare == BeforeModelHookResult(
+        blocked=True, reason="enough", should_stop=True, stop_reason="enough", decided_by=bare.decided_by
+    )
     with_response = before(project, {**stop, "hookSpecificOutput": {"llm_response": SYNTHETIC}})
     assert texts(with_response.synthetic_response) == ["Not today."]
     assert (with_response.blocked, with_response.should_stop) == (True, True)
@@ -422,7 +427,9 @@ def test_a_stop_after_the_call(project: Path) -> None:
     """A stop takes the place of the whole response, calls included, and says its reason."""
     result = after(project, {"continue": False, "stopReason": "enough"})
     assert texts(result.response) == ["enough"]
-    assert result == AfterModelHookResult(response=result.response, should_stop=True, stop_reason="enough")
+    assert result == AfterModelHookResult(
+        response=result.response, should_stop=True, stop_reason="enough", decided_by=result.decided_by
+    )
 
 
 @pytest.mark.req("HOOK-180", "DELTA-HRUN-003")

@@ -193,7 +193,7 @@ def test_a_blocked_tool_is_not_run(project: Path, command: str, reason: str) -> 
     """The result of a blocked tool is the reason, AfterTool is not fired, and nothing asks for a stop."""
     tool = _Tool()
     result = execute(config_of(project, command, "touch after"), tool)
-    assert result == ToolResult(llm_content=reason, return_display=reason)
+    assert result == ToolResult(llm_content=reason, return_display=reason, decided_by=("BeforeTool hook",))
     assert (tool.ran_with, list(project.iterdir())) == ([], [])
     assert not hasattr(result, "blocked")
 
@@ -212,7 +212,13 @@ def test_a_stop_before_the_tool(project: Path, answer: dict[str, Any], reason: s
     """`continue: false` keeps the tool from running, and the result tells the caller to stop and why."""
     tool = _Tool()
     result = execute(config_of(project, says(answer)), tool)
-    assert result == ToolResult(llm_content=reason, return_display=reason, should_stop=True, stop_reason=reason)
+    assert result == ToolResult(
+        llm_content=reason,
+        return_display=reason,
+        should_stop=True,
+        stop_reason=reason,
+        decided_by=("BeforeTool hook",),
+    )
     assert tool.ran_with == []
 
 
@@ -329,7 +335,7 @@ AFTER_TOOL: list[Any] = [
     ),
     pytest.param(
         {"continue": False, "stopReason": "enough"},
-        {"should_stop": True, "stop_reason": "enough"},
+        {"should_stop": True, "stop_reason": "enough", "decided_by": ("AfterTool hook",)},
         id="stop",
         marks=pytest.mark.req("HOOK-028", "DELTA-HAPP-002", "DELTA-HRUN-002"),
     ),
@@ -354,6 +360,7 @@ AFTER_TOOL: list[Any] = [
             "suppress_display": True,
             "should_stop": True,
             "stop_reason": "enough",
+            "decided_by": ("AfterTool hook",),
         },
         id="everything",
         marks=pytest.mark.req("HOOK-208", "DELTA-HAPP-001"),

@@ -31,7 +31,7 @@ class HookWatch:
                 blocked=verdict.blocked and verdict.denied,
                 should_stop=verdict.stop,
                 reason=verdict.reason if decides else None,
-                decided_by=verdict.deciders if decides else (),
+                decided_by=verdict.deciders,
                 effect=verdict.effect,
             )
         )

@@ -207,10 +207,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     @property
     def deciders(self) -> tuple[str, ...]:
-        """The hooks that block or stop."""
-        return tuple(
-            run.hook.label for run in self.runs if run.answer is not None and (run.answer.blocks or run.answer.stops)
-        )
+        """The hooks that blocked the operation or stopped the agent."""
+        if not (self.blocked or self.stop):
+            return ()
+        return tuple(run.hook.label for run in self.runs if run.answer and (run.answer.blocks or run.answer.stops))
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""
