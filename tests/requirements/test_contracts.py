@@ -302,7 +302,9 @@ MODEL_EVENTS = ("BeforeModel", "AfterModel", "BeforeToolSelection")
 
 
 @pytest.mark.req("HOOK-217")
-@pytest.mark.parametrize("answer", [EVERYTHING, GOES_ON], ids=["stop", "go on"])
+@pytest.mark.parametrize(
+    "answer", [EVERYTHING, GOES_ON, {"systemMessage": "note"}], ids=["stop", "go on", "only a note"]
+)
 def test_the_engine_changes_nothing_of_its_callers(
     scene: Any, says: Any, answer: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -326,7 +328,7 @@ def test_the_engine_changes_nothing_of_its_callers(
             await handler.fire_before_tool_selection_event(request),
         ):
             assert result.final_output is not None
-            assert result.final_output.hook_specific_output
+            assert result.final_output.system_message == "note"
         await fire_before_tool_hook(config, "ls", arguments)
         await fire_after_tool_hook(config, "ls", arguments, response)
         await fire_before_model_hook(config, request)
