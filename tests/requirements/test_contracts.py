@@ -356,6 +356,22 @@ def test_a_tool_s_own_result_stays_as_it_was(scene: Any, says: Any) -> None:
     assert own == before
 
 
+@pytest.mark.req("HOOK-159")
+@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_a_system_message_is_for_the_model_alone(scene: Any, says: Any, event: str, decision: str) -> None:
+    """The note is in what the model reads, also beside a block, and never in what the person is shown."""
+
+    async def tool(_: dict[str, Any]) -> ToolResult:
+        return ToolResult(llm_content="done", return_display="Done.")
+
+    config = scene.config({event: [says({"decision": decision, "reason": "no", "systemMessage": "note"})]})
+    result = asyncio.run(execute_tool_with_hooks(config, "ls", {}, tool))
+    assert str(result.llm_content).endswith("\n\n[System] note")
+    is_blocked = (event, decision) == ("BeforeTool", "deny")
+    assert result.return_display == ("no" if is_blocked else "Done.")
+
+
 # --- events by name, and requests on the bus -------------------------------------------------------------------------
 
 GOOD: Mapping[HookEventName, Mapping[str, Any]] = {

@@ -112,7 +112,16 @@ def expected_of(event: str, answer: Reading) -> tuple[bool, str | None, str | No
 
 @pytest.mark.req("DELTA-HAPP-001", "DELTA-HAPP-002", "DELTA-HRUN-001", "DELTA-HRUN-002", "DELTA-HRUN-003")
 @pytest.mark.usefixtures("_bare_reason_is_lost")
-@pytest.mark.parametrize("event", INPUTS)
+@pytest.mark.parametrize(
+    "event",
+    [
+        "BeforeTool",
+        "AfterTool",
+        pytest.param("BeforeModel", marks=pytest.mark.req("HOOK-135")),
+        pytest.param("AfterModel", marks=pytest.mark.req("HOOK-136")),
+        pytest.param("BeforeToolSelection", marks=pytest.mark.req("HOOK-137")),
+    ],
+)
 @pytest.mark.parametrize(("answer", "reading"), ANSWERS)
 def test_callers_and_the_log_are_told_the_same(
     scene: Any, says: Any, event: str, answer: dict[str, Any], reading: Reading

@@ -68,6 +68,7 @@ def test_stderr_decides_nothing(scene: Any, says: Any, code: int) -> None:
     result = fire(scene.config({"BeforeTool": [f"{says(answer)} >&2; exit {code}"]}), path=".")
     output = result.final_output
     assert result.results[0].stderr == json.dumps(answer)
+    assert [record["stderr"] for record in scene.records("hook")] == [json.dumps(answer)]
     assert result.effect is None
     assert output is None or not (output.should_stop_execution() or output.hook_specific_output)
     assert (output is not None and output.is_blocking_decision()) is (code == 2)
@@ -129,6 +130,18 @@ def test_what_a_list_of_tools_means(
     assert calling is not None
     assert calling.mode is not None
     assert (calling.mode.value, tuple(calling.allowed_function_names or ())) == (mode, names)
+
+
+@pytest.mark.req("HOOK-055", "HOOK-137", "HOOK-167", "HOOK-168")
+@pytest.mark.parametrize("mode", ["ANY", "NONE"])
+def test_tool_definitions_are_never_taken_away(scene: Any, says: Any, mode: str) -> None:
+    """However tools are restricted, their definitions come back as they were."""
+    tools: list[Any] = [types.Tool(function_declarations=[types.FunctionDeclaration(name=n) for n in ("ls", "rm")])]
+    request = GenerateContentParameters(model="m", contents="hi", config=types.GenerateContentConfig(tools=tools))
+    answer = says({"hookSpecificOutput": {"toolConfig": {"mode": mode, "allowedFunctionNames": ["ls"]}}})
+    result = asyncio.run(fire_before_tool_selection_hook(scene.config({"BeforeToolSelection": [answer]}), request))
+    assert result.tool_config is not None
+    assert [declared.name for tool in result.tools for declared in tool.function_declarations] == ["ls", "rm"]
 
 
 @pytest.mark.req("HOOK-083")
