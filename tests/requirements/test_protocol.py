@@ -10,6 +10,8 @@ from hookline import (
     Config,
     GenerateContentParameters,
     InProcessBus,
+    ToolResult,
+    execute_tool_with_hooks,
     fire_after_model_hook,
     fire_before_tool_selection_hook,
 )
@@ -58,6 +60,47 @@ def test_nobody_can_change_the_facts_of_the_session(scene: Any) -> None:
     assert (told["session_id"], told["cwd"], told["hook_event_name"]) == ("s1", str(scene.project), "BeforeAgent")
     assert told["timestamp"].endswith("Z")
     assert told["transcript_path"] == ""
+
+
+# As the specification tells authors to write one: read stdin, look at it, answer by exit code and streams.
+GUARD = """\
+input=$(cat)
+case "$input" in
+  *'"hook_event_name":"BeforeTool"'*'"tool_name":"rm"'*) echo "not in $LLXPRT_PROJECT_DIR" >&2; exit 2 ;;
+  *'"tool_name":"mv"'*) echo '{"decision":"block","reason":"no moves"}' ;;
+  *'"tool_name":"cp"'*) echo '{"hookSpecificOutput":{"tool_input":{"to":"safe"}}}' ;;
+  *'"tool_name":"cat"'*) echo 'take care' ;;
+  *'"tool_name":"dd"'*) echo 'broken' >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.mark.req("HOOK-155", "HOOK-156")
+@pytest.mark.parametrize(
+    ("tool", "content", "ran_with"),
+    [
+        pytest.param("rm", "not in {project}", None, id="exit 2"),
+        pytest.param("mv", "no moves", None, id="block"),
+        pytest.param("cp", "done", {"to": "safe"}, id="rewrite"),
+        pytest.param("cat", "done\n\n[System] take care", {"to": "x"}, id="text"),
+        pytest.param("dd", "done\n\n[System] Warning: broken", {"to": "x"}, id="exit 1"),
+        pytest.param("ls", "done", {"to": "x"}, id="nothing"),
+    ],
+)
+def test_a_script_written_for_the_specification(
+    scene: Any, hook_script: Any, tool: str, content: str, ran_with: dict[str, Any] | None
+) -> None:
+    """Stdin, environment, exit codes, stdout and stderr mean what the specification says, and take effect."""
+    ran: list[dict[str, Any]] = []
+
+    async def execute(arguments: dict[str, Any]) -> ToolResult:
+        ran.append(arguments)
+        return ToolResult(llm_content="done")
+
+    config = scene.config({"BeforeTool": [str(hook_script(GUARD))]})
+    result = asyncio.run(execute_tool_with_hooks(config, tool, {"to": "x"}, execute))
+    assert result.llm_content == content.format(project=scene.project)
+    assert ran == ([] if ran_with is None else [ran_with])
 
 
 @pytest.mark.req("HOOK-069")
