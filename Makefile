@@ -10,10 +10,10 @@ READY := $(VENV)/.ready
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults mutants trace-event check clean
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with the command and everything its tests need
 
@@ -47,6 +47,12 @@ cov: $(READY) ## branch coverage of the package
 
 faults: $(READY) ## hooks that misbehave in every way, the slow ones included
 	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults
+
+mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...")
+	@$(BIN)/python tools/mutate.py $(addprefix --only ,$(ONLY))
+
+trace-event: $(READY) ## how many calls and changes of module one BeforeTool event takes
+	@$(BIN)/python tools/trace_event.py
 
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
 	@$(BIN)/python benchmarks/run.py

@@ -204,7 +204,7 @@ def test_a_block_without_a_response_is_an_empty_one(stage: Callable[..., Stage])
     assert (answer.shown, answer.should_stop, answer.blocked, answer.reason) == ("", False, True, "no")
 
 
-@pytest.mark.req("HOOK-038", "HOOK-039", "HOOK-139", "HOOK-141")
+@pytest.mark.req("HOOK-038", "HOOK-039", "HOOK-134", "HOOK-139", "HOOK-141")
 def test_a_modified_request_is_sent(stage: Callable[..., Stage]) -> None:
     """The call is made with the hook's messages and parameters, in the SDK's types."""
     messages = [{"role": "user", "content": "Hi"}, {"role": "user", "content": "and be brief"}]

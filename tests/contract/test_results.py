@@ -157,3 +157,17 @@ def test_messages_and_suppression(data: dict[str, Any], message: str | None, sup
     assert (processed.system_message, processed.suppress_output) == (message, suppress)
     assert processed.aggregated.final_output is not None
     assert processed.aggregated.final_output.answer == read_object(data)
+
+
+@pytest.mark.req("DELTA-HRUN-004")
+def test_the_reading_keeps_what_it_was_made_from() -> None:
+    """Everything is in the reading: the merged result itself and the four fields."""
+    output = DefaultHookOutput(
+        {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
+    )
+    result = AggregatedHookResult(success=False, final_output=output, total_duration=7.0)
+    processed = process_common_hook_output_fields(result)
+    assert processed.aggregated is result
+    assert processed == ProcessedHookResult(
+        aggregated=result, should_stop=True, stop_reason="enough", system_message="note", suppress_output=True
+    )

@@ -305,7 +305,8 @@ def test_who_decided() -> None:
         warning_from_stderr("x"),
     )
     runs = tuple(run(answer, hook=dataclasses.replace(GUARD, name=next(names))) for answer in answers)
-    assert msgspec.structs.replace(EMPTY, runs=runs).deciders == ("c", "d")
+    assert msgspec.structs.replace(EMPTY, runs=runs, stop=True).deciders == ("c", "d")
+    assert msgspec.structs.replace(EMPTY, runs=runs).deciders == ()
 
 
 @pytest.mark.req("DELTA-HRUN-002", "DELTA-HRUN-003", "DELTA-HRUN-004")
