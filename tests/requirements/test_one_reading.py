@@ -66,13 +66,6 @@ ANSWERS: list[Any] = [
 ]
 
 
-@pytest.fixture
-def _bare_reason_is_lost(event: str, answer: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    if event == "BeforeToolSelection" and "reason" in answer and answer.get("stopReason") != "enough":
-        reason = "the union merge drops `reason`; take this fixture out when it does not any more"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-
-
 def _texts(contents: Any) -> str:
     return "\n".join(part.text or "" for content in contents for part in content.parts)
 
@@ -111,7 +104,6 @@ def expected_of(event: str, answer: Reading) -> tuple[bool, str | None, str | No
 
 
 @pytest.mark.req("DELTA-HAPP-001", "DELTA-HAPP-002", "DELTA-HRUN-001", "DELTA-HRUN-002", "DELTA-HRUN-003")
-@pytest.mark.usefixtures("_bare_reason_is_lost")
 @pytest.mark.parametrize(
     "event",
     [
@@ -136,7 +128,6 @@ def test_callers_and_the_log_are_told_the_same(
 
 
 @pytest.mark.req("DELTA-HAPP-001", "DELTA-HRUN-001", "DELTA-HRUN-002", "DELTA-HRUN-003", "DELTA-HRUN-004")
-@pytest.mark.usefixtures("_bare_reason_is_lost")
 @pytest.mark.parametrize("event", INPUTS)
 @pytest.mark.parametrize(("answer", "reading"), ANSWERS)
 def test_fire_shows_the_same(
