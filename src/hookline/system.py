@@ -79,6 +79,8 @@ class HookSystem:
         self._trust_path = trust_path
         self._observer = observer
         self._parts: _Parts | None = None
+        self.handler: HookEventHandler | None = None
+        """Where events are fired; None until the system is initialized."""
         self._lock = threading.RLock()
         # Requests can come before the first event: the first of them initializes the system.
         self._stop_waiting: Unsubscribe = lambda: None
@@ -91,6 +93,7 @@ class HookSystem:
             with self._lock:  # loops in other threads may have their first event now
                 if self._parts is None:
                     self._parts = self._build()
+                    self.handler = self._parts.handler
                     self._stop_waiting()
 
     def get_registry(self) -> HookRegistry:
@@ -144,7 +147,7 @@ class HookSystem:
 
     def _refresh(self) -> None:
         """Takes over the settings when a file has changed; asked before each event, never during one."""
-        if self._parts is None or not self._source.has_changed():
+        if self._parts is None:
             return
         try:
             with self._lock:  # loops in other threads may have found the same
@@ -179,7 +182,7 @@ class HookSystem:
         trust = TrustStore(self._trust_path or default_trust_path())
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
-            registry.get_hooks_for_event,
+            registry.by_event.__getitem__,
             why_untrusted=lambda hook: trust.why_untrusted(hook, self._facts.get_working_dir()),
             on_plan=_PlanReporter(event_log).planned,
         )
@@ -191,6 +194,7 @@ class HookSystem:
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
+            has_changed=self._source.has_changed,
             refresh=self._refresh,
         )
         parts = _Parts(

@@ -187,7 +187,7 @@ WHOLE = Verdict(
     response={"text": "t"},
     tools=ToolSelection(mode="ANY", names=("ls",)),
     prompt="p",
-    decided_by={"decision": ("the guard",)},
+    holders={"decision": (0,)},
     overridden=(Override("decision", "b", "a"),),
     answer=Answer(decision="deny", reason=None, tool_input={"a": None}, tools=ToolSelection(names=())),
     success=False,
@@ -227,11 +227,11 @@ def test_a_verdict_goes_through_json_unchanged(verdict: Verdict) -> None:
 def test_a_verdict_as_json_is_in_wire_spelling() -> None:
     """Names are in camel case, and what has its default is left out."""
     assert EMPTY.to_dict() == {"event": "BeforeTool"}
-    assert msgspec.structs.replace(EMPTY, stop=True, stop_reason="s", decided_by={"continue": ("a",)}).to_dict() == {
+    assert msgspec.structs.replace(EMPTY, stop=True, stop_reason="s", holders={"continue": (0,)}).to_dict() == {
         "event": "BeforeTool",
         "stop": True,
         "stopReason": "s",
-        "decidedBy": {"continue": ["a"]},
+        "holders": {"continue": [0]},
     }
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.engine.environment import Inherited
-from hookline.engine.run import HookRunner
+from hookline.engine.run import HookRunner, Inherited
 
 NAMES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 

@@ -372,20 +372,15 @@ def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> Non
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147")
-def test_a_deny_survives_a_fault_of_the_log(project: Path) -> None:
+def test_a_deny_survives_a_fault_of_the_log(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the hooks decided stands, even when it cannot be written down."""
 
-    class Fading(_Facts):
-        asked = 0
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("no log any more")
 
-        def get_session_id(self) -> str:
-            self.asked += 1
-            if self.asked == 2:
-                raise RuntimeError("no session any more")
-            return "s1"
-
+    monkeypatch.setattr("hookline.engine.event_log.EventLog.fired", fail)
     memory = MemorySink()
-    handler = make_handler(project, {"BeforeTool": [group("echo no >&2; exit 2")]}, memory, facts=Fading(project))
+    handler = make_handler(project, {"BeforeTool": [group("echo no >&2; exit 2")]}, memory)
     result = fire(handler, before_tool)
     assert result.final_output is not None
     assert result.final_output.get_blocking_error() == BlockingError(blocked=True, reason="no")

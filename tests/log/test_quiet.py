@@ -15,12 +15,11 @@ def counts(records: list[UnmatchedRecord]) -> list[tuple[str | None, str | None,
 @pytest.mark.req("HOOK-146")
 def test_the_first_event_of_a_kind_makes_a_record() -> None:
     """It names the event, says that no hook ran and why, and counts one."""
-    record = QuietEvents().note("BeforeTool", "ls", NONE, session="s1")
+    record = QuietEvents().note("BeforeTool", "ls", NONE)
     assert record is not None
     assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool ls: no hook ran: no hook matches")
     assert record.fields == {
         "kind": "unmatched",
-        "session": "s1",
         "event": "BeforeTool",
         "subject": "ls",
         "duration": 0.0,
@@ -33,7 +32,7 @@ def test_the_first_event_of_a_kind_makes_a_record() -> None:
 
 @pytest.mark.req("HOOK-146")
 def test_further_events_are_counted() -> None:
-    """The same session, event, subject and reason leave no second record until the counts are asked for."""
+    """The same event, subject and reason leave no second record until the counts are asked for."""
     quiet = QuietEvents()
     given = [("BeforeTool", "ls"), ("BeforeTool", "cat"), ("BeforeModel", None)]
     assert all(quiet.note(event, subject, NONE) for event, subject in given)
@@ -58,13 +57,11 @@ def test_counts_are_given_once() -> None:
     assert counts(quiet.flush()) == [("BeforeTool", "ls", 1)]
 
 
-@pytest.mark.parametrize("other", [("BeforeTool", "ls", "hooks are disabled", "s1"), ("BeforeTool", "ls", NONE, "s2")])
-def test_another_reason_or_session_is_another_kind(other: tuple[str, str, str, str]) -> None:
-    """A reader who filters by session sees what happened in that session."""
+def test_another_reason_is_another_kind() -> None:
+    """An event that nothing ran for because of other reasons makes a record of its own."""
     quiet = QuietEvents()
-    quiet.note("BeforeTool", "ls", NONE, session="s1")
-    event, subject, reason, session = other
-    assert quiet.note(event, subject, reason, session=session) is not None
+    quiet.note("BeforeTool", "ls", NONE)
+    assert quiet.note("BeforeTool", "ls", "1 untrusted") is not None
 
 
 def test_memory_is_bounded() -> None:

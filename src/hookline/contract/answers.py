@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
-from hookline.contract.wire import parse_json, stringify_json, trim
+from hookline.contract.wire import JS_WHITESPACE, parse_json, stringify_json, trim
 
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"
 TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
-_DECISIONS = frozenset(decision.value for decision in HookDecision)
+_DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
 _NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
 
@@ -22,42 +22,31 @@ Text = str | UnsetType | None
 Flag = bool | UnsetType | None
 Object = Mapping[str, Any] | UnsetType | None
 
-_Kind = Literal["decision", "text", "context", "flag", "object", "tools"]
-_EXPECTED: Mapping[str, tuple[type, str]] = {
-    "decision": (str, "a string"),
-    "text": (str, "a string"),
-    "context": (str, "a string"),
-    "flag": (bool, "true or false"),
-    "object": (dict, "an object"),
-    "tools": (dict, "an object"),
+# The name on the wire → the field of an Answer, the type of its value, and whether it is a decision or a text.
+_TOP: Mapping[str, tuple[str, type, str]] = {
+    "decision": ("decision", str, "decision"),
+    "reason": ("reason", str, "text"),
+    "continue": ("proceed", bool, "decision"),
+    "stopReason": ("stop_reason", str, "text"),
+    "suppressOutput": ("suppress", bool, ""),
+    "systemMessage": ("note", str, "text"),
 }
-# The name on the wire, the field of an Answer, and how its value is read.
-_TOP: tuple[tuple[str, str, _Kind], ...] = (
-    ("decision", "decision", "decision"),
-    ("reason", "reason", "text"),
-    ("continue", "proceed", "flag"),
-    ("stopReason", "stop_reason", "text"),
-    ("suppressOutput", "suppress", "flag"),
-    ("systemMessage", "note", "text"),
-)
-_SPECIFIC: tuple[tuple[str, str, _Kind], ...] = (
-    ("permissionDecision", "permission", "decision"),
-    ("permissionDecisionReason", "permission_reason", "text"),
-    ("additionalContext", "context", "context"),
-    ("clearContext", "clear_context", "flag"),
-    ("tool_input", "tool_input", "object"),
-    ("llm_request", "llm_request", "object"),
-    ("llm_response", "llm_response", "object"),
-)
-_TOP_FIELDS = {name: (field, kind) for name, field, kind in _TOP}
-_SPECIFIC_FIELDS = {name: (field, kind) for name, field, kind in _SPECIFIC}
-_SPECIFIC_FIELDS["toolConfig"] = ("tools", "tools")
-_SPECIFIC_FIELDS["updatedInput"] = ("tool_input", "object")  # Claude Code's name for it
+_SPECIFIC: Mapping[str, tuple[str, type, str]] = {
+    "permissionDecision": ("permission", str, "decision"),
+    "permissionDecisionReason": ("permission_reason", str, "text"),
+    "additionalContext": ("context", str, "context"),
+    "clearContext": ("clear_context", bool, ""),
+    "tool_input": ("tool_input", dict, ""),
+    "updatedInput": ("tool_input", dict, ""),  # Claude Code's name for it
+    "llm_request": ("llm_request", dict, ""),
+    "llm_response": ("llm_response", dict, ""),
+    "toolConfig": ("tools", dict, "tools"),
+}
+_TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 
-EVERY_FIELD = frozenset(_SPECIFIC_FIELDS)
+EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
-COMMON_FIELDS = frozenset((*_TOP_FIELDS, "hookSpecificOutput"))
-_DECIDING = frozenset({"decision", "permissionDecision", "continue"})
+_COMMON_FIELDS = frozenset((*_TOP, "hookSpecificOutput"))
 
 
 class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,20 +128,21 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_specific(self) -> bool:
         """True when the answer has fields in `hookSpecificOutput` that ask for something."""
-        fields = (field for _, field, _ in _SPECIFIC)
-        asked = any(getattr(self, field) is not UNSET for field in fields) or self.tools is not UNSET
-        return asked or bool(self.other_specific.keys() - {"hookEventName"})
+        return bool(self._given_of(_SPECIFIC) or self.other_specific.keys() - {"hookEventName"})
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON: as it was given (unknown fields and nulls included), or as it was merged."""
         if self.given is not None:
             return dict(self.given)
-        top = {name: value for name, field, _ in _TOP if (value := getattr(self, field)) is not UNSET}
-        specific = {name: value for name, field, _ in _SPECIFIC if (value := getattr(self, field)) is not UNSET}
+        specific = {**self.other_specific, **self._given_of(_SPECIFIC)}
+        specific.pop("updatedInput", None)
         if isinstance(self.tools, ToolSelection):
             specific["toolConfig"] = self.tools.to_dict()
-        specific = {**self.other_specific, **specific}
-        return {**self.others, **top, **({"hookSpecificOutput": specific} if specific else {})}
+        return {**self.others, **self._given_of(_TOP), **({"hookSpecificOutput": specific} if specific else {})}
+
+    def _given_of(self, table: Mapping[str, tuple[str, type, str]]) -> dict[str, Any]:
+        named = {name: getattr(self, field) for name, (field, _, _) in table.items()}
+        return {name: value for name, value in named.items() if value is not UNSET}
 
 
 def said(text: Text) -> str | None:
@@ -166,7 +156,7 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     `reads` names the fields of `hookSpecificOutput` that count on this event; with ANY_FIELD and EVERY_FIELD
     none is complained about.
     """
-    text = trim(stdout)
+    text = stdout.strip(JS_WHITESPACE)
     if not text:
         return None
     try:
@@ -201,26 +191,25 @@ def read_object(
     value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0, is_explicit: bool = True
 ) -> Answer:
     """The answer in a JSON object."""
-    reader = _Reader()
-    others = reader.read(value, _TOP_FIELDS, "", EVERY_FIELD)
-    specific = value.get("hookSpecificOutput")
+    fields: dict[str, Any] = {}
+    complaints: list[_Complaint] = []
+    others = _read_fields(value, _TOP, "", fields, complaints)
     other_specific: dict[str, Any] = {}
-    if isinstance(specific, dict):
-        del others["hookSpecificOutput"]
-        other_specific = reader.read(specific, _SPECIFIC_FIELDS, "hookSpecificOutput.", reads)
-    elif "hookSpecificOutput" in others:
-        del others["hookSpecificOutput"]
-        if specific is not None:
-            reader.complain(f"hookSpecificOutput is {kind_of(specific)}, expected an object; ignored")
+    if "hookSpecificOutput" in others:
+        specific = others.pop("hookSpecificOutput")
+        if isinstance(specific, dict):
+            other_specific = _read_specific(specific, reads, fields, complaints)
+        elif specific is not None:
+            complaints.append((f"hookSpecificOutput is {kind_of(specific)}, expected an object; ignored", False))
     return Answer(
-        **reader.fields,
+        **fields,
         others=others,
         other_specific=other_specific,
         is_explicit=is_explicit,
         rank=rank,
         given=value,
-        complaints=tuple(reader.complaints),
-        doubt=reader.doubt,
+        complaints=tuple([text for text, _ in complaints]) if complaints else (),
+        doubt=next((text for text, leaves_doubt in complaints if leaves_doubt), None) if complaints else None,
     )
 
 
@@ -294,85 +283,76 @@ def shorten(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-class _Reader:
-    """Reads the fields of one answer, and collects what is wrong with them."""
+# A sentence for the hook's author, and whether it leaves the decision in doubt.
+_Complaint = tuple[str, bool]
 
-    def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
-        self.complaints: list[str] = []
-        self.doubt: str | None = None
 
-    def read(
-        self,
-        value: Mapping[str, Any],
-        table: Mapping[str, tuple[str, _Kind]],
-        prefix: str,
-        reads: frozenset[str],
-    ) -> dict[str, Any]:
-        """Reads the fields of one object; returns those that are not in the table, or do not count here."""
-        others: dict[str, Any] = {}
-        for name, given in value.items():
-            known = table.get(name)
-            if known is None:
-                others[name] = given
-                self._check_place(name, prefix, given)
-            elif prefix and name not in reads:
-                others[name] = given
-            elif name == "updatedInput" and "tool_input" in value:
-                others[name] = given  # of both names ours is used
-            elif not self._read_field(known, name, prefix, given):
-                others[name] = given
-        if prefix and reads not in (ANY_FIELD, EVERY_FIELD):
-            self._check_unread(others, reads, prefix)
-        return others
-
-    def complain(self, complaint: str, *, is_about_decision: bool = False) -> None:
-        """Keeps a complaint; one about a decision leaves it in doubt what the hook decided."""
-        self.complaints.append(complaint)
-        if is_about_decision and self.doubt is None:
-            self.doubt = complaint
-
-    def _read_field(self, known: tuple[str, _Kind], name: str, prefix: str, given: Any) -> bool:
-        """Whether the value counts; if so, it is kept."""
-        field, kind = known
-        value = given
-        if given is None:
-            self.fields[field] = None
-            return True
-        expected, expected_words = _EXPECTED[kind]
-        if type(given) is not expected:
-            is_shown = kind == "text"
-            consequence = "shown as text" if is_shown else "ignored"
-            complaint = f"{prefix}{name} is {kind_of(given)}, expected {expected_words}; {consequence}"
-            self.complain(complaint, is_about_decision=name in _DECIDING)
-            if is_shown and (text := text_of(given)):
-                self.fields[field] = text
-                return True
-        elif kind == "decision" and given not in _DECISIONS:
-            complaint = f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided"
-            self.complain(complaint, is_about_decision=True)
-        elif kind == "tools":
-            selection, complaints = read_tool_selection(value)
-            self.complaints += complaints
-            if selection != ToolSelection():
-                self.fields[field] = selection
-                return True
-        elif kind not in ("text", "context") or trim(value):
-            self.fields[field] = given
-            return True
-        return False
-
-    def _check_place(self, name: str, prefix: str, given: Any) -> None:
-        if prefix and name in COMMON_FIELDS:
-            complaint = f"{prefix}{name} counts only at the top level"
-        elif not prefix and name in _SPECIFIC_FIELDS:
-            complaint = f"{name} stands at the top level; it counts only inside hookSpecificOutput"
+def _read_fields(
+    value: Mapping[str, Any],
+    table: Mapping[str, tuple[str, type, str]],
+    prefix: str,
+    fields: dict[str, Any],
+    complaints: list[_Complaint],
+) -> dict[str, Any]:
+    """Reads the fields of one object, and returns those that are not in the table or do not count."""
+    others: dict[str, Any] = {}
+    for name, given in value.items():
+        known = table.get(name)
+        if known is None:
+            others[name] = given
+            _check_place(name, prefix, given, complaints)
+            continue
+        field, expected, kind = known
+        if given is None or (type(given) is expected and (not kind or (kind == "decision" and given in _DECISIONS))):
+            fields[field] = given
+        elif (read := _read_value(name, expected, kind, prefix, given, complaints)) is not UNSET:
+            fields[field] = read
         else:
-            return
-        self.complain(complaint, is_about_decision=name in _DECIDING and given is not None)
+            others[name] = given
+    return others
 
-    def _check_unread(self, others: Mapping[str, Any], reads: frozenset[str], prefix: str) -> None:
-        for name in others:
-            if name not in COMMON_FIELDS and name != "hookEventName" and name not in reads:
-                fields = ", ".join(sorted(reads)) or "none of them"
-                self.complain(f"{prefix}{name} changes nothing; this event reads {fields}")
+
+def _read_specific(
+    specific: Mapping[str, Any], reads: frozenset[str], fields: dict[str, Any], complaints: list[_Complaint]
+) -> dict[str, Any]:
+    """The same for `hookSpecificOutput`, of which each event reads some fields only."""
+    unread = {name: given for name, given in specific.items() if name in _SPECIFIC and name not in reads}
+    if "tool_input" in specific and "updatedInput" in specific:
+        unread["updatedInput"] = specific["updatedInput"]  # of both names ours is used
+    wanted = {name: given for name, given in specific.items() if name not in unread}
+    others = _read_fields(wanted, _SPECIFIC, "hookSpecificOutput.", fields, complaints) | unread
+    if reads not in (ANY_FIELD, EVERY_FIELD):
+        known = {*reads, *_COMMON_FIELDS, "hookEventName"}
+        text = f"changes nothing; this event reads {', '.join(sorted(reads))}"
+        complaints += [(f"hookSpecificOutput.{name} {text}", False) for name in specific if name not in known]
+    return others
+
+
+def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
+    """The value of a field as it counts, or UNSET for one that counts for nothing."""
+    value = given
+    if type(given) is not expected:
+        text = text_of(given) if kind == "text" else None
+        consequence = "shown as text" if kind == "text" else "ignored"
+        complaint = f"{prefix}{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}"
+        complaints.append((complaint, kind == "decision"))
+        return text or UNSET
+    if kind == "decision" and given not in _DECISIONS:
+        complaint = f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided"
+        complaints.append((complaint, True))
+        return UNSET
+    if kind == "tools":
+        selection, found = read_tool_selection(value)
+        complaints += [(text, False) for text in found]
+        return UNSET if selection == ToolSelection() else selection
+    return value if trim(value) else UNSET
+
+
+def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:
+    if prefix and name in _COMMON_FIELDS:
+        leaves_doubt = given is not None and _TOP.get(name, ("", str, ""))[2] == "decision"
+        complaints.append((f"{prefix}{name} counts only at the top level", leaves_doubt))
+    elif not prefix and name in _SPECIFIC:
+        leaves_doubt = given is not None and _SPECIFIC[name][2] == "decision"
+        text = f"{name} stands at the top level; it counts only inside hookSpecificOutput"
+        complaints.append((text, leaves_doubt))

@@ -176,8 +176,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """Which tools the model may call, where hooks restrict them."""
     prompt: str | None = None
     """The prompt with the hooks' context, where they added any."""
-    decided_by: dict[str, tuple[str, ...]] = {}
-    """For each field of the merged answer, by its path, the hooks whose value stands there."""
+    holders: dict[str, tuple[int, ...]] = {}
+    """For each field of the merged answer, by its path: which of the answers in `runs` stand there."""
     overridden: tuple[Override, ...] = ()
     answer: Answer | None = None
     """The merged answer; None when no hook answered."""
@@ -204,6 +204,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             return {"toolConfig": self.tools.to_dict()}
         given = {"tool_input": self.arguments, "llm_request": self.request, "llm_response": self.response}
         return {name: value for name, value in given.items() if value is not None} or None
+
+    @property
+    def decided_by(self) -> dict[str, tuple[str, ...]]:
+        """For each field of the merged answer, by its path, the hooks whose value stands there."""
+        labels = [run.hook.label for run in self.runs if run.answer is not None]
+        return {path: tuple(labels[index] for index in held) for path, held in self.holders.items()}
 
     @property
     def deciders(self) -> tuple[str, ...]:

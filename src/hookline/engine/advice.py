@@ -11,7 +11,7 @@ ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
 def advise(event: HookEventName, answer: Answer) -> tuple[str, ...]:
     """Everything that the author of this answer should know, one sentence each."""
-    if not answer.is_explicit or answer.given == {"decision": "allow"}:
+    if not answer.is_explicit:
         return answer.complaints
     return (*answer.complaints, *_on_use(event, answer))
 

@@ -4,8 +4,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookline.contract.answers import DEFAULT_REASON, Answer, ToolSelection, said
-from hookline.contract.events import HookEventName
+from msgspec import UNSET
+
+from hookline.contract.answers import DEFAULT_REASON, Answer, ToolSelection
+from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import (
     HookError,
@@ -14,9 +16,8 @@ from hookline.contract.verdict import (
     Override,
     Skip,
     Verdict,
-    common_fields,
 )
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged
 
 Runs = Sequence[HookExecutionResult]
@@ -45,63 +46,71 @@ def decide(
         "errors": tuple([HookError(f"{run.hook.label} {run.error}") for run in runs if run.error is not None]),
         "duration_ms": 0.0 if started is None else (time.perf_counter() - started) * 1000,
     }
-    answering = [run for run in runs if run.answer is not None]
-    if not answering:
+    answers = [run.answer for run in runs if run.answer is not None]
+    if not answers:
         return Verdict(**ran)
-    merged = EVENT_TABLE[event].merge([run.answer for run in answering if run.answer is not None])
-    return Verdict(**ran, **_decision(event, told, merged, answering))
-
-
-def _decision(event: HookEventName, told: Mapping[str, Any], merged: Merged, runs: Runs) -> dict[str, Any]:
     row = EVENT_TABLE[event]
+    merged = row.merge(answers)
+    return Verdict(**ran, **_decision(row, told, merged, answers), overridden=_overridden(merged, runs))
+
+
+def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer]) -> dict[str, Any]:
     answer = merged.answer
-    blocks = answer.blocks
-    stop, stop_reason, note, suppress = common_fields(answer)
-    stop = stop and not row.only_watches
-    blocked = (row.can_block and blocks) or (row.comes_before and stop)
+    # Merging puts a deny of the compatibility field into the decision, so that this is the only place to look.
+    denied = answer.decision in BLOCKING_DECISIONS
+    stop = answer.proceed is False and not row.only_watches
+    blocked = (row.can_block and denied) or (row.comes_before and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
-    asking = [] if blocks or stop or not row.can_block else [run for run in runs if run.answer and run.answer.asks]
-    labels = [run.hook.label for run in runs]
+    may_ask = row.can_block and not denied and not stop
+    asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
     return {
         "blocked": blocked,
-        "denied": blocks,
+        "denied": denied,
         "stop": stop,
         "ask": bool(asking),
-        "reason": _reason(answer, asking or runs) if blocks or stop or asking else said(answer.reason),
-        "stop_reason": stop_reason if stop else None,
-        "note": note,
-        "context": said(answer.context),
-        "suppress": suppress,
+        "reason": _reason(answer, asking or answers) if denied or stop or asking else answer.reason or None,
+        "stop_reason": answer.why_stopped if stop else None,
+        "note": answer.note or None,
+        "context": answer.context or None,
+        "suppress": answer.suppress is True,
         "answer": answer,
-        "decided_by": {path: tuple([labels[index] for index in held]) for path, held in merged.holders.items()},
-        "overridden": tuple([Override(field, labels[by], labels[of]) for field, by, of in merged.overridden]),
-        **_effect(event, told, answer, runs, blocked=blocked),
+        "holders": merged.holders,
+        **_effect(row, told, answer, answers, blocked=blocked),
     }
 
 
-def _reason(answer: Answer, runs: Runs) -> str:
+def _reason(answer: Answer, answers: Sequence[Answer]) -> str:
     """The merged reason, and the reason of each hook that blocks or asks and would not be heard otherwise."""
     reasons = [answer.why] if answer.why else []
-    for run in runs:
-        why = run.answer.why if run.answer is not None and (run.answer.blocks or run.answer.asks) else None
+    for one in answers:
+        why = one.why if one.blocks or one.asks else None
         if why and not any(why in reason for reason in reasons):
             reasons.append(why)
     return "\n".join(reasons) or DEFAULT_REASON
 
 
 def _effect(
-    event: HookEventName, told: Mapping[str, Any], answer: Answer, runs: Runs, *, blocked: bool
+    row: EventRow, told: Mapping[str, Any], answer: Answer, answers: Sequence[Answer], *, blocked: bool
 ) -> dict[str, Any]:
     """What the caller goes on with in another form."""
     if isinstance(answer.tools, ToolSelection):
         return {"tools": answer.tools}
+    if answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
+        return {}
     if blocked:
         # Only a response in place of the model's can have an effect now.
         return {"response": dict(answer.llm_response)} if isinstance(answer.llm_response, Mapping) else {}
-    changed = EVENT_TABLE[event].change(told, answer, [run.answer for run in runs if run.answer is not None])
-    return {_FIELDS[name]: value for name, value in changed.items()}
+    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items()}
 
 
+def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:
+    if not merged.overridden:
+        return ()
+    labels = [run.hook.label for run in runs if run.answer is not None]
+    return tuple(Override(field, labels[by], labels[of]) for field, by, of in merged.overridden)
+
+
+_ASK = HookDecision.ASK
 _FIELDS = {"tool_input": "arguments", "llm_request": "request", "llm_response": "response", "prompt": "prompt"}
 
 

@@ -67,14 +67,13 @@ class EventLog:
 
     def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
         """Counts an event for which no hook had to run; the first of its kind is logged."""
-        record = self._quiet.note(event.value, subject, reason, session=self._session_if_known())
+        record = self._quiet.note(event.value, subject, reason)
         if record is not None:
-            self._log.write(record)
+            self._log.write(msgspec.structs.replace(record, session=self._session_if_known()))
 
-    def fired(self, verdict: Verdict, fire_id: str) -> None:
+    def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
-        # The caller may change the effect after this call, so its names are read now.
-        self._log.write(_Fired(verdict, tuple(verdict.effect or ()), time.time(), fire_id, self._session()))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session))
 
     def cancelled(self, plan: HookExecutionPlan) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
@@ -118,8 +117,6 @@ class _Fired(msgspec.Struct, frozen=True):
     """An event that is over. Its records are made when the log asks for them, in the log's own thread."""
 
     verdict: Verdict
-    changed: tuple[str, ...]
-    """The names of the values that the hooks changed."""
     seconds: float
     fire_id: str
     session: str
@@ -185,7 +182,7 @@ class _Fired(msgspec.Struct, frozen=True):
             return f"stops the agent: {verdict.stop_reason}"
         if verdict.blocked:
             return f"blocked: {verdict.reason}"
-        return f"goes on with another {', '.join(self.changed)}" if self.changed else "goes on"
+        return f"goes on with another {', '.join(verdict.effect)}" if verdict.effect else "goes on"
 
 
 def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:

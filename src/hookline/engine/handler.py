@@ -48,6 +48,7 @@ class HookEventHandler:
         event_log: EventLog,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
+        has_changed: Callable[[], bool] = lambda: False,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self._facts = facts
@@ -56,6 +57,7 @@ class HookEventHandler:
         self._translator = translator
         self._event_log = event_log
         self._observer = observer
+        self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
         self._unsubscribe: Unsubscribe | None = None
@@ -144,11 +146,17 @@ class HookEventHandler:
         subject: str | None = None
         plan: HookExecutionPlan | None = None
         try:
-            self._refresh()
-            subject = _subject(event, fields)
-            plan = await self._plan(event, subject)
+            if self._has_changed():
+                self._refresh()
+            field = EVENT_TABLE[event].subject
+            given = fields.get(field) if field is not None else None
+            subject = str(given) if isinstance(given, str) else None
+            plan = self._planner.create_execution_plan(event, subject)
+            if plan is not None and plan.slow:
+                plan = await self._plan_slowly(plan)
             if plan is None:
-                self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
+                reason = self._planner.why_nothing_runs(event, subject)
+                self._event_log.nothing_ran(event, subject, reason)
                 return Verdict(event=event, subject=subject)
             stage = "translation"
             told = self._build_input(event, fields)
@@ -159,7 +167,8 @@ class HookEventHandler:
             run = runner.execute_hooks_sequential if plan.sequential else runner.execute_hooks_parallel
             runs = await run(plan.hooks, told)
             stage = "aggregation"
-            verdict = decide(event, told, runs, plan=plan, skipped=chain_skips(plan.hooks, runs), started=started)
+            skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
+            verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
             self._log_fault(event, stage, error, "so its hooks had no effect")
             verdict = failure_verdict(event, subject, error, stage)
@@ -172,7 +181,7 @@ class HookEventHandler:
                 self._event_log.cancelled(plan)
             raise
         try:
-            self._event_log.fired(verdict, os.urandom(5).hex())
+            self._event_log.fired(verdict, os.urandom(5).hex(), told["session_id"])
         except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
             self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
         if self._observer is not None:
@@ -196,13 +205,10 @@ class HookEventHandler:
             return make_empty_success_result()
         return AggregatedHookResult.of(verdict, EVENT_TABLE[event].output)
 
-    async def _plan(self, event: HookEventName, subject: str | None) -> HookExecutionPlan | None:
-        plan = self._planner.create_execution_plan(event, subject)
-        if plan is not None and plan.slow:
-            for pattern, name in plan.slow:
-                await search_async(pattern, name)
-            plan = self._planner.create_execution_plan(event, subject)
-        return plan
+    async def _plan_slowly(self, plan: HookExecutionPlan) -> HookExecutionPlan | None:
+        for pattern, name in plan.slow:
+            await search_async(pattern, name)
+        return self._planner.create_execution_plan(plan.event, plan.subject)
 
     def _observe(self, event: HookEventName, call: Callable[[HookObserver], None]) -> None:
         if self._observer is None:
@@ -217,15 +223,19 @@ class HookEventHandler:
         self._event_log.failed(message, event, stage, error)
 
     def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+        given = self._facts
+        session, cwd, transcript = given.get_session_id(), given.get_working_dir(), given.get_transcript_path()
         facts = {
-            "session_id": self._facts.get_session_id(),
-            "cwd": self._facts.get_working_dir(),
+            "session_id": session,
+            "cwd": cwd,
             "timestamp": utc_timestamp(),
             "hook_event_name": event.value,
-            "transcript_path": self._facts.get_transcript_path(),
+            "transcript_path": transcript,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
-        return {**facts, **self._in_hook_form(fields), **facts}
+        if "llm_request" in fields:
+            fields = self._in_hook_form(fields)
+        return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields with a model's request and response as hooks are told them."""
@@ -240,12 +250,6 @@ class HookEventHandler:
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
     """True for what needs no translation: an object in hook form, or what is no request or response at all."""
     return not is_sdk(value) if isinstance(value, Mapping) else isinstance(value, str | int | float | list | None)
-
-
-def _subject(event: HookEventName, fields: Mapping[str, Any]) -> str | None:
-    field = EVENT_TABLE[event].subject
-    subject = fields.get(field) if field else None
-    return str(subject) if isinstance(subject, str) else None
 
 
 def _with_mcp_context(fields: dict[str, Any], mcp_context: Mapping[str, Any] | None) -> dict[str, Any]:

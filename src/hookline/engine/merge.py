@@ -49,24 +49,29 @@ def merge_or_decision(answers: Answers) -> Merged:
 
 def _alone(answer: Answer) -> Merged:
     """The same rule for the only answer there is, and one with common fields only: as most events have it."""
-    blocks, stops = answer.blocks, answer.stops
+    denies = answer.decision in BLOCKING_DECISIONS
+    stops = answer.proceed is False
+    reason = answer.reason or (answer.stop_reason if denies and not stops else None) or UNSET
     merged = Answer(
-        decision=_blocking_word(answer) if blocks else UNSET if stops else "allow",
-        reason=_reason(answer) or UNSET,
+        decision=answer.decision if denies else UNSET if stops else "allow",
+        reason=reason,
         proceed=not stops,
         stop_reason=(answer.stop_reason or UNSET) if stops else UNSET,
         suppress=answer.suppress is True,
         note=answer.note or UNSET,
     )
-    given = {"decision": answer.decision or blocks, "proceed": answer.proceed is not None, "suppress": answer.suppress}
-    return Merged(
-        merged,
-        {
-            path: (0,)
-            for name, path in _COMMON_PATHS.items()
-            if getattr(merged, name) is not UNSET and getattr(answer, name) is not UNSET and given.get(name, True)
-        },
-    )
+    given = {
+        "decision": answer.decision and not (stops and not denies),
+        "reason": merged.reason,
+        "continue": answer.proceed is not UNSET and answer.proceed is not None,
+        "stopReason": merged.stop_reason,
+        "suppressOutput": answer.suppress is True,
+        "systemMessage": merged.note,
+    }
+    return Merged(merged, {path: _FIRST for path in given if given[path]})
+
+
+_FIRST = (0,)
 
 
 def _blocking_word(answer: Answer) -> str:

@@ -73,7 +73,12 @@ class HookPlanner:
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject, or None when no hook has to run."""
-        cached = self._get(event, subject)
+        hooks = self._hooks_of(event)
+        cached = self._cache.get((event, subject))
+        # The same tuple of hooks means that the settings have not changed. Trust is asked for at every event: a script
+        # may have changed since it was trusted, even by the agent itself.
+        if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
+            cached = self._make(hooks, (event, subject))
         if not cached.is_reported and not cached.plan.slow:
             cached.is_reported = True
             self._on_plan(cached.plan)
@@ -81,36 +86,22 @@ class HookPlanner:
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """The same plan even when it is empty, for callers that only ask; a slow matcher makes them wait."""
-        made = self._get(event, subject).plan
-        if made.slow:
-            made = plan(self._hooks_of(event), event, subject, why_untrusted=self._why_untrusted)
-        return made
+        return plan(self._hooks_of(event), event, subject, why_untrusted=self._why_untrusted)
 
     def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
-        """Why there is no plan: what keeps the event's hooks from running."""
-        kinds = Counter(skip.kind.value for skip in self._get(event, subject).plan.skipped)
-        return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no hook is configured"
+        """What keeps the event's hooks from running, after there was no plan for it."""
+        cached = self._cache.get((event, subject))
+        return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
-    def _get(self, event: HookEventName, subject: str | None) -> "_Cached":
-        hooks = self._hooks_of(event)
-        key = (event, subject)
-        cached = self._cache.get(key)
-        # The same tuple of hooks means that the settings have not changed.
-        if cached is None or cached.hooks is not hooks or not self._is_trusted_as_before(cached):
-            cached = self._make(hooks, key)
-        return cached
-
-    def _is_trusted_as_before(self, cached: "_Cached") -> bool:
-        # Asked at every event: a script may have changed since it was trusted, even by the agent itself.
-        guests = cached.guests
-        return not guests or cached.why_untrusted == tuple(_ask(self._why_untrusted, hook) for hook in guests)
+    def _is_trust_changed(self, cached: "_Cached") -> bool:
+        return cached.why_untrusted != [_ask(self._why_untrusted, hook) for hook in cached.guests]
 
     def _make(self, hooks: tuple[HookEntry, ...], key: tuple[HookEventName, str | None]) -> "_Cached":
         event, subject = key
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
         made = plan(hooks, event, subject, why_untrusted=lambda hook: distrust[id(hook)], may_wait=False)
-        cached = _Cached(hooks, guests, tuple(distrust.values()), made)
+        cached = _Cached(hooks, guests, list(distrust.values()), made, _why_nothing(made))
         if not made.slow:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -122,8 +113,9 @@ class HookPlanner:
 class _Cached:
     hooks: tuple[HookEntry, ...]
     guests: tuple[HookEntry, ...]
-    why_untrusted: tuple[str | None, ...]
+    why_untrusted: list[str | None]
     plan: HookExecutionPlan
+    why_nothing_runs: str
     is_reported: bool = False
     """Whether the skipped hooks were reported."""
 
@@ -157,6 +149,11 @@ class _Draft:
             return
         self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {first.origin}: {first.location}")
         self.chosen[key] = _no_weaker(first, hook)
+
+
+def _why_nothing(made: HookExecutionPlan) -> str:
+    kinds = Counter(skip.kind.value for skip in made.skipped)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no hook is configured"
 
 
 def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:

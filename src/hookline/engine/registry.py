@@ -1,7 +1,7 @@
 """The hooks in force, by event, ordered by where they come from."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hookline.contract.events import HookEventName
@@ -21,7 +21,8 @@ class HookRegistry:
     def __init__(self, read: Callable[[], Settings], log: HookLogger) -> None:
         self._read = read
         self._log = log
-        self._by_event: Mapping[HookEventName, tuple[HookEntry, ...]] | None = None
+        self.by_event: dict[HookEventName, tuple[HookEntry, ...]] = {}
+        """The hooks of each event; changed in one step, and empty before the first `initialize()`."""
         self._problems: tuple[Problem, ...] = ()
         self._switched: dict[str, bool] = {}
         # Loops in other threads may change the hooks at the same time.
@@ -43,9 +44,9 @@ class HookRegistry:
 
         It is the very same tuple as long as nothing has changed.
         """
-        if self._by_event is None:
+        if not self.by_event:
             raise HookRegistryNotInitializedError
-        return self._by_event[event]
+        return self.by_event[event]
 
     def get_all_hooks(self) -> tuple[HookEntry, ...]:
         """The hooks of all events."""
@@ -69,7 +70,7 @@ class HookRegistry:
         by_event: dict[HookEventName, list[HookEntry]] = {event: [] for event in HookEventName}
         for hook in hooks:
             by_event[hook.event].append(self._as_switched(hook))
-        self._by_event = {event: tuple(own) for event, own in by_event.items()}
+        self.by_event.update({event: tuple(own) for event, own in by_event.items()})
 
     def _as_switched(self, hook: HookEntry) -> HookEntry:
         enabled = self._switched.get(hook.label)

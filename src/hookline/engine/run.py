@@ -1,7 +1,7 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,13 +15,13 @@ from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, 
 from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.advice import advise
-from hookline.engine.environment import Inherited, Passes
 from hookline.engine.event_table import EVENT_TABLE
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
 
 _Hooks = Sequence[HookEntry]
+Passes = Callable[[str], bool]
 
 
 class HookRunner:
@@ -49,11 +49,20 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once, each told the same, and returns their results in the given order."""
-        stdin = stringify_json(event_input)
         cwd = str(event_input["cwd"])
         inherited = self._inherited.in_directory(cwd)
+        stdin = stringify_json(event_input)
         runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
-        jobs = [_job(hook, stdin, cwd, inherited) for hook in runnable]
+        jobs = [
+            ChildJob(
+                command=hook.command or "",
+                stdin=stdin,
+                cwd=cwd,
+                env=_with_own(hook, cwd, inherited) if hook.env else inherited,
+                timeout_ms=hook.timeout_ms,
+            )
+            for hook in runnable
+        ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
         if len(runnable) == len(hooks):
@@ -81,8 +90,6 @@ class HookRunner:
 
 def chain_skips(hooks: _Hooks, runs: Sequence[HookExecutionResult]) -> tuple[Skip, ...]:
     """The hooks of a chain that did not run, because a hook before them blocked."""
-    if len(runs) == len(hooks):
-        return ()
     ran = {id(run.hook) for run in runs}
     return tuple(
         Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
@@ -112,20 +119,31 @@ def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> N
         on_end(hooks[index])
 
 
-def _job(hook: HookEntry, stdin: bytes, cwd: str, inherited: Mapping[str, str]) -> ChildJob:
-    env = inherited
-    if hook.env:
-        # The project's directory is a fact that no hook's own settings can change.
-        env = {**inherited, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-    return ChildJob(command=hook.command or "", stdin=stdin, cwd=cwd, env=env, timeout_ms=hook.timeout_ms)
+def _with_own(hook: HookEntry, cwd: str, inherited: Mapping[str, str]) -> Mapping[str, str]:
+    # The project's directory is a fact that no hook's own settings can change.
+    return {**inherited, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
 
 
 def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecutionResult:
     """The result of one run: exit code 0 means read stdout, 2 means deny, anything else that the hook failed."""
     stdout = outcome.stdout.decode("utf-8", "replace")
     stderr = outcome.stderr.decode("utf-8", "replace")
-    answer = _answer(hook, outcome, stdout, stderr)
     error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
+    answer: Answer | None = None
+    advice: tuple[str, ...] = ()
+    if error is not None:
+        pass
+    elif outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
+        answer = deny_from_stderr(stderr, rank=hook.rank)
+    elif outcome.exit_code != EXIT_CODE_SUCCESS:
+        answer = warning_from_stderr(stderr, rank=hook.rank)
+    elif outcome.stdout_truncated:
+        cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
+        advice = (f"{cut}; print less, or raise hooksConfig.outputLimit",)
+    elif stdout:
+        answer = read_stdout(stdout, EVENT_TABLE[hook.event].reads, rank=hook.rank)
+    if answer is not None and answer.given not in _PLAIN_ANSWERS:
+        advice = advise(hook.event, answer)
     result = HookExecutionResult(
         hook=hook,
         event=hook.event,
@@ -141,30 +159,13 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
         stderr=stderr,
         answer=answer,
         error=error,
-        advice=_advice(hook, outcome, answer),
+        advice=advice,
     )
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
 
 
-def _answer(hook: HookEntry, outcome: ChildOutcome, stdout: str, stderr: str) -> Answer | None:
-    if outcome.timed_out or outcome.error is not None:
-        return None
-    if outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
-        return deny_from_stderr(stderr, rank=hook.rank)
-    if outcome.exit_code != EXIT_CODE_SUCCESS:
-        return warning_from_stderr(stderr, rank=hook.rank)
-    if outcome.stdout_truncated:
-        return None
-    return read_stdout(stdout, EVENT_TABLE[hook.event].reads, rank=hook.rank)
-
-
-def _advice(hook: HookEntry, outcome: ChildOutcome, answer: Answer | None) -> tuple[str, ...]:
-    if answer is not None:
-        return advise(hook.event, answer)
-    if outcome.stdout_truncated and outcome.exit_code == EXIT_CODE_SUCCESS:
-        cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
-        return (f"{cut}; print less, or raise hooksConfig.outputLimit",)
-    return ()
+# Answers that need no advice on any event.
+_PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 
 
 def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
@@ -194,3 +195,38 @@ def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
         error='could not be started: hooks of type "plugin" cannot be run; use "type": "command"',
     )
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=False)
+
+
+class Inherited:
+    """The environment that hooks get, as it is at each event: the same object while nothing has changed."""
+
+    def __init__(self, environ: Mapping[Any, Any], passes: Passes | None = None) -> None:
+        # os.environ decodes every variable at every look; its own bytes are copied and compared in a microsecond.
+        self._environ = environ._data if isinstance(environ, type(os.environ)) else environ  # type: ignore[attr-defined]  # noqa: SLF001
+        self._passes = passes
+        # What it was, where hooks ran, and what was made of that: replaced as a whole, for threads.
+        self._last: tuple[Mapping[Any, Any] | None, str, Mapping[str, str]] = (None, "", {})
+
+    def in_directory(self, cwd: str) -> Mapping[str, str]:
+        """Everything that a hook finds in its environment; runners encode the same object only once."""
+        # Another thread may change it meanwhile, so only this copy is read.
+        now = dict(self._environ)
+        known, last_cwd, made = self._last
+        try:
+            has_changed = known is None or now != known
+        except Exception:  # noqa: BLE001 - foreign code: an odd entry that can't be compared must not cost every guard
+            has_changed = True
+        if has_changed or cwd != last_cwd:
+            passed_on = {name: value for name, value in _possible(now) if self._passes is None or self._passes(name)}
+            made = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            self._last = now, cwd, made
+        return made
+
+
+def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """The entries that an environment can hold, as text: one odd entry must not cost every guard."""
+    for entry in environ.items():
+        name, value = (os.fsdecode(part) if isinstance(part, bytes) else part for part in entry)
+        is_text = isinstance(name, str) and isinstance(value, str)
+        if is_text and name and not {"=", "\0"} & {*name} and "\0" not in value:
+            yield name, value

@@ -44,7 +44,8 @@ class FileSink:
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
-        self._writer().put(entry)
+        writer = self._writers.get(os.getpid())
+        (writer if writer is not None else self._writer()).put(entry)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""

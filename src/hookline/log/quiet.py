@@ -5,8 +5,8 @@ from hookline.log.sentences import about
 
 _MOST_KEYS = 1_000
 
-# Session, event, subject, reason.
-_Key = tuple[str | None, str, str | None, str]
+# Event, subject, reason.
+_Key = tuple[str, str | None, str]
 
 
 class QuietEvents:
@@ -20,15 +20,13 @@ class QuietEvents:
         self._counts: dict[_Key, int] = {}
         self._lock = threading.Lock()
 
-    def note(
-        self, event: str, subject: str | None, reason: str, *, session: str | None = None
-    ) -> UnmatchedRecord | None:
-        """Count an event; the record to write if it is the first of this session, event, subject and reason."""
-        key = (session, event, subject, reason)
+    def note(self, event: str, subject: str | None, reason: str) -> UnmatchedRecord | None:
+        """Count an event; the record to write if it is the first of this event, subject and reason."""
+        key = (event, subject, reason)
         with self._lock:
             if key not in self._counts and len(self._counts) >= self._most_keys:
                 # A program with endless subjects or sessions must not fill the memory: one key per event counts on.
-                key = (None, event, None, "various reasons; there are too many subjects to list them")
+                key = (event, None, "various reasons; there are too many subjects to list them")
             count = self._counts.get(key)
             self._counts[key] = 0 if count is None else count + 1
         return _record(key, 1) if count is None else None
@@ -42,11 +40,10 @@ class QuietEvents:
 
 
 def _record(key: _Key, count: int, more: str = "") -> UnmatchedRecord:
-    session, event, subject, reason = key
+    event, subject, reason = key
     return UnmatchedRecord(
         level=LogLevel.DEBUG,
         message=f"{about(event, subject)}: no hook ran{more}: {reason}",
-        session=session,
         event=event,
         subject=subject,
         reason=reason,

@@ -1,29 +1,18 @@
 """The verdicts on the tool events → the tool's result."""
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.records import AdviceRecord, LogLevel
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
-    from hookline.config import Config
     from hookline.contract.verdict import Verdict
+    from hookline.system import HookSystem
 
 Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Validate = Callable[[Mapping[str, Any]], str | None]
-
-
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments as they are now, which must not change between hooks and tool; None if they are no mapping."""
-    try:
-        return {key: _copied(value) for key, value in arguments.items()}
-    except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
-        try:
-            return dict(arguments)
-        except Exception:  # noqa: BLE001 - the same
-            return None
 
 
 def no_arguments(tool_name: str, arguments: object) -> ToolResult:
@@ -32,25 +21,10 @@ def no_arguments(tool_name: str, arguments: object) -> ToolResult:
     return ToolResult(llm_content=text, return_display=text, error=text)
 
 
-def _copied(value: Any) -> Any:
-    if type(value) is list or type(value) is tuple:
-        return type(value)(map(_copied, value))
-    if not isinstance(value, dict):
-        return value
-    # Of its own kind: a tool may count on its order, or on its defaults.
-    copied = {} if type(value) is dict else copy(value)
-    for key, item in value.items():
-        copied[key] = _copied(item)
-    return copied
-
-
-def refusal(before: "Verdict | None") -> ToolResult | None:
-    """The result in place of the tool's when a hook blocks it or stops the agent, else None."""
-    if before is not None and before.blocked:
-        content = _append(before.reason or "", _system_note(before.note))
-        result = ToolResult(llm_content=content, return_display=before.reason, decided_by=before.deciders)
-        return _with_stop(result, before)
-    return None
+def refusal(before: "Verdict") -> ToolResult:
+    """The result in place of the tool's when a hook blocks it or stops the agent."""
+    content = _append(before.reason or "", _system_note(before.note))
+    return _with_stop(ToolResult(llm_content=content, return_display=before.reason, decided_by=before.deciders), before)
 
 
 def rewritten(
@@ -64,15 +38,12 @@ def rewritten(
         return arguments, f"they could not be checked ({type(error).__name__}: {error})"
 
 
-def invalid_rewrite(before: "Verdict", fault: str, config: "Config") -> ToolResult:
+def invalid_rewrite(before: "Verdict", fault: str, system: "HookSystem") -> ToolResult:
     """The result when a hook made the arguments invalid; the log says which one."""
     hooks = ", ".join(before.decided_by.get("hookSpecificOutput.tool_input", ()))
     text = f"The tool was not run: a hook ({hooks}) rewrote its arguments, and they are not valid: {fault}"
-    if (system := config.get_hook_system()) is not None:
-        from hookline.contract.records import AdviceRecord, LogLevel  # noqa: PLC0415 - needed at this moment only
-
-        message = f"BeforeTool: {text}"
-        system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", hook=hooks))
+    message = f"BeforeTool: {text}"
+    system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", hook=hooks))
     content = _append(text, _system_note(before.note))
     return ToolResult(llm_content=content, return_display=text, error=text)
 

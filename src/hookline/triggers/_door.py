@@ -10,18 +10,31 @@ if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.events import HookEventName
     from hookline.contract.verdict import Verdict
+    from hookline.system import HookSystem
 
 Applied = TypeVar("Applied")
 
 
-async def fire(config: "Config", event: "HookEventName", fields: Mapping[str, Any]) -> "Verdict | None":
+def system_of(config: "Config") -> "HookSystem | None":
+    """The hook system; None when hooks are disabled or a fault of ours prevented it."""
+    return attempt(config.get_hook_system, None)
+
+
+async def fire(
+    system: "HookSystem | None",
+    event: "HookEventName",
+    fields: Mapping[str, Any],
+    mcp_context: Mapping[str, Any] | None = None,
+) -> "Verdict | None":
     """What the event came to; None when hooks are disabled or a fault of ours prevented it."""
+    if system is None:
+        return None
     try:
-        system = config.get_hook_system()
-        if system is None:
-            return None
-        await system.initialize()
-        return await system.get_event_handler().fire(event, fields)
+        if mcp_context is not None:
+            fields = {**fields, "mcp_context": mcp_context}
+        if system.handler is None:
+            await system.initialize()
+        return await (system.handler or system.get_event_handler()).fire(event, fields)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
         return None
@@ -35,7 +48,7 @@ async def fire_and_apply(
     otherwise: Applied,
 ) -> Applied:
     """What `apply` makes of the verdict; `otherwise` where no hook answered or a fault of ours prevented it."""
-    verdict = await fire(config, event, fields)
+    verdict = await fire(system_of(config), event, fields)
     if verdict is None or verdict.answer is None:
         return otherwise
     return attempt(lambda: apply(verdict), otherwise)

@@ -1,10 +1,11 @@
 """Hooks around tools: the two triggers, and the one door through which tools are run."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
-from hookline.triggers._door import fire
+from hookline.triggers._door import fire, system_of
 from hookline.triggers.results import ToolResult, to_tool_result
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
 
 __all__ = ["ToolResult", "execute_tool_with_hooks", "fire_after_tool_hook", "fire_before_tool_hook"]
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
@@ -28,7 +31,8 @@ async def fire_before_tool_hook(
     mcp_context: Mapping[str, Any] | None = None,
 ) -> "DefaultHookOutput | None":
     """What the BeforeTool hooks answered together, or None when nothing is to be done about it."""
-    return _output(await _before(config, tool_name, tool_input, mcp_context))
+    fields = {"tool_name": tool_name, "tool_input": tool_input}
+    return _output(await fire(system_of(config), HookEventName.BEFORE_TOOL, fields, mcp_context))
 
 
 async def fire_after_tool_hook(
@@ -40,7 +44,8 @@ async def fire_after_tool_hook(
     mcp_context: Mapping[str, Any] | None = None,
 ) -> "DefaultHookOutput | None":
     """What the AfterTool hooks answered together, or None when nothing is to be done about it."""
-    return _output(await _after(config, tool_name, tool_input, tool_response, mcp_context))
+    fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
+    return _output(await fire(system_of(config), HookEventName.AFTER_TOOL, fields, mcp_context))
 
 
 async def execute_tool_with_hooks(
@@ -59,48 +64,51 @@ async def execute_tool_with_hooks(
     a hook blocks or stops. Arguments that a hook rewrote pass `normalize`, which gives them their proper names, and
     `validate`, which returns what is wrong with them or None. Only what `execute_fn` raises reaches the caller.
     """
-    if not config.get_enable_hooks():
+    system = system_of(config)
+    if system is None:
         return to_tool_result(await execute_fn(dict(tool_input)))
     from hookline.triggers import _apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
 
-    told = _apply_tool.own_copy(tool_input)
+    told = _own_copy(tool_input)
     if told is None:
         return _apply_tool.no_arguments(tool_name, tool_input)
-    before = await _before(config, tool_name, told, mcp_context)
-    refusal = _apply_tool.refusal(before)
-    if refusal is not None:
-        return refusal
+    fields: dict[str, Any] = {"tool_name": tool_name, "tool_input": told}
+    before = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
+    if before is not None and before.blocked:
+        return _apply_tool.refusal(before)
     arguments = told
     if before is not None and before.arguments is not None:
         arguments, fault = _apply_tool.rewritten(before.arguments, normalize, validate)
         if fault is not None:
-            return _apply_tool.invalid_rewrite(before, fault, config)
+            return _apply_tool.invalid_rewrite(before, fault, system)
     # The tool gets a copy: AfterTool hooks are told what it was called with, not what it made of that.
-    result = to_tool_result(await execute_fn(_apply_tool.own_copy(arguments) or {}))
-    after = await _after(config, tool_name, arguments, result.to_tool_response(), mcp_context)
+    result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))
+    fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
+    after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)
     return _apply_tool.applied(result, before, after)
 
 
-async def _before(
-    config: "Config", tool_name: str, tool_input: Mapping[str, Any], mcp_context: Mapping[str, Any] | None
-) -> "Verdict | None":
-    fields = {"tool_name": tool_name, "tool_input": tool_input}
-    return await fire(config, HookEventName.BEFORE_TOOL, _with_mcp_context(fields, mcp_context))
+def _own_copy(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments as they are now, which must not change between hooks and tool; None if they are no mapping."""
+    try:
+        return {key: value if type(value) in _ATOMS else _copied(value) for key, value in arguments.items()}
+    except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
+        try:
+            return dict(arguments)
+        except Exception:  # noqa: BLE001 - the same
+            return None
 
 
-async def _after(
-    config: "Config",
-    tool_name: str,
-    tool_input: Mapping[str, Any],
-    tool_response: Mapping[str, Any],
-    mcp_context: Mapping[str, Any] | None,
-) -> "Verdict | None":
-    fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
-    return await fire(config, HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
-
-
-def _with_mcp_context(fields: dict[str, Any], mcp_context: Mapping[str, Any] | None) -> dict[str, Any]:
-    return fields if mcp_context is None else {**fields, "mcp_context": mcp_context}
+def _copied(value: Any) -> Any:
+    if type(value) is list or type(value) is tuple:
+        return type(value)(map(_copied, value))
+    if not isinstance(value, dict):
+        return value
+    # Of its own kind: a tool may count on its order, or on its defaults.
+    copied = {} if type(value) is dict else copy(value)
+    for key, item in value.items():
+        copied[key] = _copied(item)
+    return copied
 
 
 def _output(verdict: "Verdict | None") -> "DefaultHookOutput | None":
