@@ -168,6 +168,7 @@ class HookSystem:
         if (settings.options.log, settings.options.redact) != (before.log, before.redact):
             parts.log.use(self._make_sinks(settings.options))
         parts.handler.runner = self._make_runner(settings.options)
+        parts.handler.on_fault = settings.options.on_fault
         parts.registry.initialize()
 
     def _ready(self) -> _Parts:
@@ -194,6 +195,7 @@ class HookSystem:
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
+            on_fault=settings.options.on_fault,
             has_changed=self._source.has_changed,
             refresh=self._refresh,
         )

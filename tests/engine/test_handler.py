@@ -15,7 +15,7 @@ import pytest
 from google.genai import types
 
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry, OnError
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BlockingError
 from hookline.contract.records import LogLevel
@@ -335,7 +335,7 @@ def test_an_event_that_no_hook_ran_for_is_counted(project: Path) -> None:
             id="translator",
             marks=pytest.mark.req("DELTA-HPAY-004"),
         ),
-        pytest.param("runner", "execution", "broken execute_hooks_parallel", id="runner"),
+        pytest.param("runner", "execution", "broken run", id="runner"),
         pytest.param("facts", "translation", "broken get_session_id", id="facts"),
     ],
 )
@@ -746,3 +746,15 @@ def test_a_slow_matcher_decides_all_the_same(project: Path) -> None:
         assert [run.hook.command for run in verdict.runs] == ["true"]
         assert verdict.plan is not None
         assert [skip.kind for skip in verdict.plan.skipped] == [SkipKind.UNMATCHED]
+
+
+@pytest.mark.parametrize("event", HookEventName)
+def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName) -> None:
+    """With `onFault: block`, an event that can block does so when the engine fails; the others go on."""
+    handler = make_handler(project, {event.value: [group("true")]}, runner=Broken())
+    handler.on_fault = OnError.BLOCK
+    verdict = asyncio.run(handler.fire(event, {"tool_name": "ls", "tool_input": {}, "llm_request": {}}))
+    can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL)
+    assert (verdict.blocked, verdict.success) == (can_block, False)
+    if can_block:
+        assert verdict.reason == "hookline failed while execution (RuntimeError), and onFault is block"

@@ -3,6 +3,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hookline.contract.answers import Answer, ToolSelection, read_object, warning_from_stderr
 from hookline.contract.outputs import BeforeToolHookOutput
@@ -746,3 +748,23 @@ def test_what_was_overridden(
 def test_elsewhere_nothing_is_overridden(rule: Rule, first: Given, later: Given) -> None:
     """Where the strictest answer stands, or nothing is applied, nobody undoes anything."""
     assert merge(rule, first, later).overridden == ()
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "decision": st.sampled_from(["allow", "deny", "block", "ask", None, "odd"]),
+            "reason": st.sampled_from(["", "r", None, 5]),
+            "continue": st.sampled_from([True, False, None, "no"]),
+            "stopReason": st.sampled_from(["", "s", None]),
+            "suppressOutput": st.sampled_from([True, False, None, 1]),
+            "systemMessage": st.sampled_from(["", "m", None, {"a": 1}]),
+            "mine": st.integers(),
+        },
+    )
+)
+def test_one_answer_is_merged_by_the_same_rule(answer: dict[str, Any]) -> None:
+    """The short cut for a single answer gives what the whole rule gives for it beside a hook that says nothing."""
+    alone, beside = merge_or_decision([read_object(answer)]), merge_or_decision([read_object(answer), read_object({})])
+    assert (alone.answer, alone.holders) == (beside.answer, beside.holders)

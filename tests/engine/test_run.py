@@ -14,6 +14,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
+from hookline.engine.decide import decide
+from hookline.engine.plan import plan
 from hookline.engine.run import HookRunner, blocked_by, chain_skips
 
 
@@ -510,3 +512,25 @@ def test_authors_are_advised(project: Path) -> None:
         f"decision 'maybe' {CHOICES}",
         "hookSpecificOutput.tool_input changes nothing; this event reads additionalContext",
     )
+
+
+def test_a_final_guard_judges_what_will_run(project: Path) -> None:
+    """It runs after all others, is told the arguments as they will run, and can't rewrite them."""
+    rewrite = says({"hookSpecificOutput": {"tool_input": {"command": "rm -rf /"}}})
+    undo = says({"hookSpecificOutput": {"tool_input": {"command": "ls"}}})
+    hooks = [hook(f"cat >&2; {undo}", name="guard", final=True), hook(rewrite, name="rewrites")]
+    made = plan(hooks, HookEventName.BEFORE_TOOL)
+    assert [one.name for one in made.hooks] == ["rewrites", "guard"]
+    runs = asyncio.run(HookRunner().run(made, told(project, tool_input={"command": "ls"})))
+    assert json.loads(runs[1].stderr)["tool_input"] == {"command": "rm -rf /"}
+    verdict = decide(HookEventName.BEFORE_TOOL, told(project, tool_input={"command": "ls"}), runs, plan=made)
+    assert verdict.arguments == {"command": "rm -rf /"}
+    assert "tool_input changes nothing" in runs[1].advice[0]
+
+
+def test_final_guards_come_after_a_chain(project: Path) -> None:
+    """A final guard in a sequential plan is told what the chain made of the arguments."""
+    add = says({"hookSpecificOutput": {"tool_input": {"b": 2}}})
+    hooks = [hook("cat >&2", name="guard", final=True), hook(add, sequential=True), hook("true")]
+    runs = asyncio.run(HookRunner().run(plan(hooks, HookEventName.BEFORE_TOOL), told(project, tool_input={"a": 1})))
+    assert json.loads(runs[-1].stderr)["tool_input"] == {"a": 1, "b": 2}

@@ -564,3 +564,39 @@ def test_a_note_for_a_tool_that_says_nothing(project: Path) -> None:
     config = config_of(project, says({"systemMessage": "note"}))
     result = asyncio.run(execute_tool_with_hooks(config, "t", {}, run))
     assert result.llm_content == "\n\n[System] note"
+
+
+@pytest.mark.req("HOOK-182")
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"decision": "ask", "reason": "sure?"},
+        {"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "sure?"}},
+    ],
+)
+def test_a_person_is_asked(project: Path, answer: dict[str, Any], goes_on: bool) -> None:
+    """`on_ask` gets the reason and the arguments; a no is a refusal with that reason, a yes runs the tool."""
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    async def on_ask(reason: str, arguments: Mapping[str, Any]) -> bool:
+        asked.append((reason, arguments))
+        return goes_on
+
+    tool = _Tool()
+    config = config_of(project, says(answer))
+    result = asyncio.run(execute_tool_with_hooks(config, "ls", ARGUMENTS, tool, on_ask=on_ask))
+    assert asked == [("sure?", ARGUMENTS)]
+    assert (tool.ran_with == [ARGUMENTS]) is goes_on
+    assert result == (DONE if goes_on else ToolResult(llm_content="sure?", return_display="sure?"))
+
+
+@pytest.mark.req("HOOK-182")
+def test_an_ask_that_nobody_hears_is_logged(project: Path) -> None:
+    """Without `on_ask` the call goes on, as the specification says, and the log warns of it."""
+    memory = MemorySink()
+    config = config_of(project, says({"decision": "ask", "reason": "sure?"}), sink=memory)
+    tool = _Tool()
+    assert execute(config, tool) == DONE
+    warnings = [record.message for record in memory.records if record.level is LogLevel.WARN]
+    assert warnings == ["BeforeTool: a hook asks (sure?), but this program gives no on_ask, so the call goes on"]

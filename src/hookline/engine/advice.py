@@ -26,7 +26,7 @@ def _on_use(event: HookEventName, answer: Answer) -> Iterator[str]:
         return
     if answer.blocks and not row.can_block:
         yield f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
-    if answer.asks and event is not HookEventName.BEFORE_TOOL:
+    if answer.asks and not row.can_ask:
         yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
     if isinstance(answer.llm_response, Mapping) and row.comes_before and not answer.blocks:
         yield "llm_response counts only beside a decision of block or deny; without one the model is called"

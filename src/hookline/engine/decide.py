@@ -61,7 +61,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     stop = answer.proceed is False and not row.only_watches
     blocked = (row.can_block and denied) or (row.comes_before and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
-    may_ask = row.can_block and not denied and not stop
+    may_ask = row.can_ask and not denied and not stop
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
     return {
         "blocked": blocked,

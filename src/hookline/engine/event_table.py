@@ -63,6 +63,8 @@ class EventRow:
     triggers: tuple[str, ...] = ()
     """Everything that the subject can be, where that is known."""
     can_block: bool = False
+    can_ask: bool = False
+    """Whether a person can be asked before the operation."""
     comes_before: bool = False
     """True where a stop keeps the operation from taking place."""
     only_watches: bool = False
@@ -87,6 +89,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         ),
         change=change_arguments,
         can_block=True,
+        can_ask=True,
         comes_before=True,
     ),
     HookEventName.AFTER_TOOL: EventRow(

@@ -3,7 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import (
@@ -12,6 +15,7 @@ from hookline.contract.events import (
     SessionEndReason,
     SessionStartSource,
 )
+from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
@@ -48,6 +52,7 @@ class HookEventHandler:
         event_log: EventLog,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
+        on_fault: OnError = OnError.ALLOW,
         has_changed: Callable[[], bool] = lambda: False,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
@@ -57,6 +62,7 @@ class HookEventHandler:
         self._translator = translator
         self._event_log = event_log
         self._observer = observer
+        self.on_fault = on_fault
         self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
@@ -141,52 +147,59 @@ class HookEventHandler:
 
     async def fire(self, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
         """Fires an event with its own fields, and returns what it came to."""
-        started = time.perf_counter()
-        stage = "planning"
-        subject: str | None = None
-        plan: HookExecutionPlan | None = None
+        progress = _Progress()
         try:
-            if self._has_changed():
-                self._refresh()
-            field = EVENT_TABLE[event].subject
-            given = fields.get(field) if field is not None else None
-            subject = str(given) if isinstance(given, str) else None
-            plan = self._planner.create_execution_plan(event, subject)
-            if plan is not None and plan.slow:
-                plan = await self._plan_slowly(plan)
-            if plan is None:
-                reason = self._planner.why_nothing_runs(event, subject)
-                self._event_log.nothing_ran(event, subject, reason)
-                return Verdict(event=event, subject=subject)
-            stage = "translation"
-            told = self._build_input(event, fields)
-            stage = "execution"
-            runner = self.runner
-            if self._observer is not None:
-                self._observe(event, lambda observer: observer.hooks_started(plan))
-            run = runner.execute_hooks_sequential if plan.sequential else runner.execute_hooks_parallel
-            runs = await run(plan.hooks, told)
-            stage = "aggregation"
-            skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
-            verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
+            verdict = await self._fire(event, fields, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
-            self._log_fault(event, stage, error, "so its hooks had no effect")
-            verdict = failure_verdict(event, subject, error, stage)
+            self._log_fault(event, progress.stage, error, "so its hooks had no effect")
+            verdict = self._failure(event, progress, error)
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
         except BaseException as error:  # cancelled or interrupted: nobody waits for the verdict any more
-            if stage == "execution" and plan is not None:
-                verdict = failure_verdict(event, subject, error, stage)
-                self._observe(event, lambda observer: observer.hooks_finished(verdict))
-                self._event_log.cancelled(plan)
+            if progress.stage == "execution" and progress.plan is not None:
+                ended = failure_verdict(event, progress.plan.subject, error, progress.stage)
+                self._observe(event, lambda observer: observer.hooks_finished(ended))
+                self._event_log.cancelled(progress.plan)
             raise
-        try:
-            self._event_log.fired(verdict, os.urandom(5).hex(), told["session_id"])
-        except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
-            self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
-        if self._observer is not None:
-            self._observe(event, lambda observer: observer.hooks_finished(verdict))
+        if verdict.plan is not None:
+            try:
+                self._event_log.fired(verdict, os.urandom(5).hex(), progress.session)
+            except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
+                self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
+            if self._observer is not None:
+                self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
+
+    async def _fire(self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress") -> Verdict:
+        started = time.perf_counter()
+        if self._has_changed():
+            self._refresh()
+        field = EVENT_TABLE[event].subject
+        given = fields.get(field) if field is not None else None
+        subject = str(given) if isinstance(given, str) else None
+        plan = self._planner.create_execution_plan(event, subject)
+        if plan is not None and plan.slow:
+            plan = await self._plan_slowly(plan)
+        if plan is None:
+            self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
+            return Verdict(event=event, subject=subject)
+        progress.stage, progress.plan = "translation", plan
+        told = self._build_input(event, fields)
+        progress.stage, progress.session = "execution", told["session_id"]
+        if self._observer is not None:
+            self._observe(event, lambda observer: observer.hooks_started(plan))
+        runs = await self.runner.run(plan, told)
+        progress.stage = "aggregation"
+        skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
+        return decide(event, told, runs, plan=plan, skipped=skipped, started=started)
+
+    def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
+        subject = None if progress.plan is None else progress.plan.subject
+        verdict = failure_verdict(event, subject, error, progress.stage)
+        if self.on_fault is OnError.ALLOW or not EVENT_TABLE[event].can_block:
+            return verdict
+        reason = f"hookline failed while {progress.stage} ({type(error).__name__}), and onFault is block"
+        return msgspec.structs.replace(verdict, blocked=True, denied=True, reason=reason)
 
     async def serve(self, message: Message) -> None:
         """Answers a request on the bus."""
@@ -245,6 +258,15 @@ class HookEventHandler:
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
             translated["llm_response"] = self._translator.to_hook_llm_response(response)
         return {**fields, **translated} if translated else fields
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far an event has come, for the report of a fault."""
+
+    stage: str = "planning"
+    plan: HookExecutionPlan | None = None
+    session: str = ""
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

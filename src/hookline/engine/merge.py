@@ -192,15 +192,7 @@ def _merge_specific(draft: _Draft, answers: Answers, blocking: Sequence[int]) ->
         draft.other_specific |= answer.other_specific
         if answer.tool_input is not UNSET:
             _overlay(draft, "tool_input", answer, index)
-        for name in (
-            "permission",
-            "permission_reason",
-            "context",
-            "clear_context",
-            "llm_request",
-            "llm_response",
-            "tools",
-        ):
+        for name in _SPECIFIC:
             if getattr(answer, name) is not UNSET:
                 draft.replace(name, getattr(answer, name), index, answer.rank)
     draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))

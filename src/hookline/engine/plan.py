@@ -44,7 +44,8 @@ def plan(
             draft.skip(hook, SkipKind.UNTRUSTED, why_not)
         else:
             draft.add(hook, match(hook, subject, may_wait=may_wait))
-    chosen = tuple(draft.chosen.values())
+    # Stable: final guards run after all others.
+    chosen = tuple(sorted(draft.chosen.values(), key=lambda hook: hook.final))
     return HookExecutionPlan(
         event=event,
         subject=subject,
@@ -162,10 +163,10 @@ def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
     # A project's copy must not shorten the time of a user's or the system's guard, nor take its rank away.
     is_cut = other.rank > first.rank and other.timeout_ms > first.timeout_ms
     timeout_ms = other.timeout_ms if is_cut else first.timeout_ms
-    rank = max(first.rank, other.rank)
-    if (on_error, timeout_ms, rank) == (first.on_error, first.timeout_ms, first.rank):
+    rank, final = max(first.rank, other.rank), first.final or other.final
+    if (on_error, timeout_ms, rank, final) == (first.on_error, first.timeout_ms, first.rank, first.final):
         return first
-    return replace(first, on_error=on_error, timeout_ms=timeout_ms, rank=rank)
+    return replace(first, on_error=on_error, timeout_ms=timeout_ms, rank=rank, final=final)
 
 
 def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:

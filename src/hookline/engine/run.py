@@ -12,7 +12,7 @@ from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_childr
 from hookline.contract.answers import Answer, deny, deny_from_stderr, read_stdout, warning_from_stderr
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError
-from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
+from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.advice import advise
 from hookline.engine.event_table import EVENT_TABLE
@@ -46,6 +46,15 @@ class HookRunner:
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes)
         self._on_end = on_end
+
+    async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
+        """Runs the hooks of a plan; final guards come last, and are told the event as it will go on."""
+        execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
+        if not plan.hooks[-1].final:
+            return await execute(plan.hooks, event_input)
+        runs = await execute([hook for hook in plan.hooks if not hook.final], event_input)
+        guards = [hook for hook in plan.hooks if hook.final]
+        return [*runs, *await self.execute_hooks_parallel(guards, _told_next(event_input, runs))]
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once, each told the same, and returns their results in the given order."""
@@ -107,10 +116,10 @@ def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExec
 
 def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
     """What the next hook is told: the event as it would go on if the chain ended now."""
-    row = EVENT_TABLE[runs[0].event]
     answers = [run.answer for run in runs if run.success and run.answer is not None]
-    if not answers or not row.chains:
+    if not answers or not EVENT_TABLE[runs[0].event].chains:
         return first
+    row = EVENT_TABLE[runs[0].event]
     return {**first, **row.change(first, row.merge(answers).answer, answers)}
 
 
@@ -141,7 +150,8 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
         cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
         advice = (f"{cut}; print less, or raise hooksConfig.outputLimit",)
     elif stdout:
-        answer = read_stdout(stdout, EVENT_TABLE[hook.event].reads, rank=hook.rank)
+        reads = EVENT_TABLE[hook.event].reads
+        answer = read_stdout(stdout, reads - _REWRITES if hook.final else reads, rank=hook.rank)
     if answer is not None and answer.given not in _PLAIN_ANSWERS:
         advice = advise(hook.event, answer)
     result = HookExecutionResult(
@@ -164,6 +174,8 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
 
 
+# A final guard can't change the arguments that it judged.
+_REWRITES = frozenset({"tool_input", "updatedInput"})
 # Answers that need no advice on any event.
 _PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 

@@ -22,9 +22,15 @@ def no_arguments(tool_name: str, arguments: object) -> ToolResult:
 
 
 def refusal(before: "Verdict") -> ToolResult:
-    """The result in place of the tool's when a hook blocks it or stops the agent."""
+    """The result in place of the tool's when a hook blocks it, stops the agent, or asked and was answered no."""
     content = _append(before.reason or "", _system_note(before.note))
     return _with_stop(ToolResult(llm_content=content, return_display=before.reason, decided_by=before.deciders), before)
+
+
+def log_unasked(before: "Verdict", system: "HookSystem") -> None:
+    """Logs that a hook wanted a person to be asked, and that this program has nobody to ask."""
+    message = f"BeforeTool: a hook asks ({before.reason}), but this program gives no on_ask, so the call goes on"
+    system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool"))
 
 
 def rewritten(

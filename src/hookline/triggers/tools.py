@@ -21,6 +21,7 @@ ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
 Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Validate = Callable[[Mapping[str, Any]], str | None]
+OnAsk = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
 
 
 async def fire_before_tool_hook(
@@ -56,13 +57,16 @@ async def execute_tool_with_hooks(
     *,
     normalize: Normalize | None = None,
     validate: Validate | None = None,
+    on_ask: OnAsk | None = None,
     mcp_context: Mapping[str, Any] | None = None,
 ) -> ToolResult:
     """Runs a tool between its hooks and returns the result with everything that they answered applied.
 
     `execute_fn` gets the arguments to run with and returns a `ToolResult`, a text or a mapping; it is not called when
     a hook blocks or stops. Arguments that a hook rewrote pass `normalize`, which gives them their proper names, and
-    `validate`, which returns what is wrong with them or None. Only what `execute_fn` raises reaches the caller.
+    `validate`, which returns what is wrong with them or None. When a hook wants a person to be asked, `on_ask` gets the
+    reason and the arguments and returns whether the call may go on; without it the call goes on, and the log says so.
+    Only what `execute_fn` and `on_ask` raise reaches the caller.
     """
     system = system_of(config)
     if system is None:
@@ -81,6 +85,11 @@ async def execute_tool_with_hooks(
         arguments, fault = _apply_tool.rewritten(before.arguments, normalize, validate)
         if fault is not None:
             return _apply_tool.invalid_rewrite(before, fault, system)
+    if before is not None and before.ask:
+        if on_ask is None:
+            _apply_tool.log_unasked(before, system)
+        elif not await on_ask(before.reason or "", arguments):
+            return _apply_tool.refusal(before)
     # The tool gets a copy: AfterTool hooks are told what it was called with, not what it made of that.
     result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))
     fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
