@@ -1,5 +1,6 @@
-"""What the documentation shows of trusting, listing, explaining, switching and the log is what these commands print."""
+"""What the documentation shows is what the commands print, what its examples do, and where the code is."""
 
+import ast
 import json
 import os
 import re
@@ -7,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "configuration.md"
+PACKAGE = ROOT / "src" / "hookline"
 BIN = Path(sys.executable).parent
 
 
@@ -74,3 +79,46 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     check("untrust")
     check("schema")
     check("completion")
+
+
+@pytest.mark.parametrize("name", ["tools", "verdict", "bus"])
+def test_the_examples_of_embedding_print_what_is_shown(name: str, project: Path) -> None:
+    """Each example is a whole program, and prints what the page says."""
+    page = (ROOT / "docs" / "embedding.md").read_text()
+    found = re.search(
+        rf"<!-- example: {name} -->\n```python\n(.*?)```\n\nIt prints\n\n```text\n(.*?)```", page, re.DOTALL
+    )
+    assert found
+    done = subprocess.run(
+        [sys.executable, "-c", found[1]], cwd=project, capture_output=True, text=True, check=False, timeout=20
+    )
+    assert (done.stdout, done.stderr) == (found[2], "")
+
+
+@pytest.mark.parametrize("name", ["docs/architecture.md", "docs/decisions.md", "docs/embedding.md", "CONTRIBUTING.md"])
+def test_the_modules_and_functions_that_are_named_exist(name: str) -> None:
+    """A page names `engine/plan.py`, or `engine/plan.py: plan` for a function in it; both can be found."""
+    page = (ROOT / name).read_text()
+    missing = []
+    for path, function in re.findall(r"`(?:src/hookline/)?((?:\w+/)*\w+\.py)(?:: (\w+))?`", page):
+        file = next((place / path for place in (PACKAGE, ROOT) if (place / path).exists()), None)
+        if file is None or (function and function not in functions_of(file)):
+            missing.append(f"{path}: {function}")
+    assert missing == []
+
+
+def functions_of(file: Path) -> set[str]:
+    """The names of all functions and methods of a module."""
+    tree = ast.parse(file.read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_the_tree_of_the_package_is_as_shown() -> None:
+    """The page about the architecture lists every folder of the package, and modules that are there."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    tree = page[page.index("src/hookline/\n├") : page.index("\n```\n\nA module")]
+    folders = {path.name for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__"} - {"genai"}
+    assert set(re.findall(r"─ (\w+)/ ", tree)) == folders
+    lines = [line for line in tree.splitlines() if " · " in line]
+    modules = {name for line in lines for name in re.findall(r"\w+", line)}
+    assert modules <= {path.stem for path in PACKAGE.rglob("*.py")}

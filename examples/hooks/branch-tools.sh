@@ -1,6 +1,6 @@
 #!/bin/sh
 # BeforeToolSelection: on a protected git branch the model is offered only tools that read.
-# Lists of several hooks are united; the agent refuses a call to any other tool, even if the model makes it.
+# Lists of several hooks of one settings file are united. The agent refuses calls to any other tool.
 case $(git branch --show-current 2>/dev/null) in
 main | master | release/*)
     cat <<'EOF_ANSWER'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """BeforeTool: keeps file tools inside the project, out of `.git`, and off links that lead elsewhere.
 
-`decision: block` blocks, and the model is told the `reason`.
+`decision: block` blocks, and the model gets the `reason`.
 """
 
 import json

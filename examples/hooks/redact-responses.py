@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""AfterModel: takes keys and card numbers out of an answer before anybody sees it.
+"""AfterModel: removes keys and card numbers from an answer before anybody sees it.
 
-What counts is the text in `candidates[].content.parts`; a changed `text` beside them changes nothing.
+The parts of the candidates replace the model's text; `{"llm_response": {"text": "…"}}` alone would do as well.
 """
 
 import json

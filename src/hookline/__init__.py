@@ -1,18 +1,7 @@
 """Lifecycle hooks for AI agents.
 
-The parts, in the order in which an event passes through them:
-
-    1. contract    the words: events, inputs, outputs, results, messages
-    2. settings    where hooks come from, and which are trusted
-    3. formats     hook format ↔ google-genai
-    4. engine      registry → planner → runner → aggregator → handler
-    5. child       one hook as a process
-    6. log, bus    the record of everything, messages between parts
-    7. system      builds the parts once
-    8. config      session facts and settings; makes a system only when hooks are enabled
-    9. triggers    what an agent awaits, results already applied
-    10. agent      a small coding agent on these triggers
-    11. cli        the command line
+An event passes through: Settings → plan() → run() → [Answer] → merge() → Verdict, which triggers, log, command line and
+bus read. The README shows the first steps; docs/architecture.md says which folder holds what.
 """
 
 from importlib import import_module
