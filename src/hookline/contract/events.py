@@ -70,7 +70,7 @@ class NotificationType(StrEnum):
 
 
 class HookDecision(StrEnum):
-    """What a hook may decide; `ask` is reserved and counts as `allow`."""
+    """What a hook may decide; `ask` blocks nothing, and asks a person where there is one."""
 
     ASK = "ask"
     BLOCK = "block"

@@ -22,7 +22,7 @@ class HookSpecificAnswer(TypedDict, total=False):
         dict[str, Any] | None, Meta(description="BeforeTool: the same, for scripts that were written for Claude Code.")
     ]
     additionalContext: Annotated[
-        str | None, Meta(description="AfterTool: text added to the result for the model. BeforeAgent: to the prompt.")
+        str | None, Meta(description="BeforeTool, AfterTool: text added to the result for the model.")
     ]
     llm_request: Annotated[
         LLMRequest | None, Meta(description="BeforeModel: what to change of the request, key by key.")

@@ -25,7 +25,8 @@ def _on_use(event: HookEventName, answer: Answer) -> Iterator[str]:
             yield ONLY_WATCHES
         return
     if answer.blocks and not row.can_block:
-        yield f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
+        heard = "only passes its reason on to the model" if event is HookEventName.AFTER_TOOL else "has no effect"
+        yield f'a block {heard} on {event}; to end the session answer {{"continue": false}}'
     if answer.asks and not row.can_ask:
         yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
     if isinstance(answer.llm_response, Mapping) and row.comes_before and not answer.blocks:

@@ -153,8 +153,9 @@ class _Draft:
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:
-    kinds = Counter(skip.kind.value for skip in made.skipped)
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no hook is configured"
+    kinds = Counter("not matching" if skip.kind is SkipKind.UNMATCHED else skip.kind.value for skip in made.skipped)
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return f"hooks: {counted}" if counted else "no hook is configured"
 
 
 def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
