@@ -18,6 +18,9 @@ def advice(event: HookEventName, given: dict[str, Any] | str) -> tuple[str, ...]
     return advise(event, answer)
 
 
+HEARD = 'a block only passes its reason on to the model on AfterTool; to end the session answer {"continue": false}'
+
+
 def useless(event: HookEventName) -> str:
     return f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
 
@@ -56,7 +59,7 @@ def useless(event: HookEventName) -> str:
             E.BEFORE_MODEL, {"decision": "block", "hookSpecificOutput": {"llm_response": {}}}, [], id="response"
         ),
         pytest.param(E.AFTER_MODEL, {"hookSpecificOutput": {"llm_response": {"text": "xxx"}}}, [], id="text-alone"),
-        pytest.param(E.AFTER_TOOL, {"decision": "deny"}, [useless(E.AFTER_TOOL)], id="useless-after-a-tool"),
+        pytest.param(E.AFTER_TOOL, {"decision": "deny"}, [HEARD], id="heard-after-a-tool"),
         pytest.param(E.AFTER_MODEL, {"decision": "block"}, [useless(E.AFTER_MODEL)], id="useless-after-the-model"),
         pytest.param(
             E.BEFORE_TOOL_SELECTION, {"decision": "block"}, [useless(E.BEFORE_TOOL_SELECTION)], id="useless-selection"
