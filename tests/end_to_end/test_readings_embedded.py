@@ -18,11 +18,13 @@ import json
 import time
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from google.genai import types
 
+import hookline
 from hookline import (
     Config,
     HookEventName,
@@ -269,6 +271,12 @@ def test_15_a_cancelled_subscriber_breaks_no_publish() -> None:
     assert (asyncio.run(main()), delivered) == ("published", ["t"])
 
 
+@pytest.mark.parametrize("word", ["InProcessBus", "message_bus", REQUEST, RESPONSE, "correlationId"])
+def test_15_the_bus_is_described(word: str) -> None:
+    """docs/embedding.md, beside the code under test, says how events are requested on the bus."""
+    assert word in (Path(hookline.__file__).parents[2] / "docs" / "embedding.md").read_text()
+
+
 REQUEST_FIELDS = {"llm_request": {"model": "m", "messages": [{"role": "user", "content": "hi"}]}}
 RESPONSE_FIELDS = {**REQUEST_FIELDS, "llm_response": {"text": "ho", "candidates": []}}
 NOT_FIELDS = [
@@ -281,6 +289,7 @@ NOT_FIELDS = [
         {**REQUEST_FIELDS, "llm_response": {"text": "ho", "usageMetadata": {"totalTokenCount": "many"}}},
         id="count-is-a-text",
     ),
+    pytest.param("AfterModel", {**REQUEST_FIELDS, "llm_response": {"text": 7}}, id="text-is-a-number"),
 ]
 PREDICATES: dict[str, tuple[Callable[[object], bool], dict[str, Any]]] = {
     "BeforeModel": (is_before_model_input, REQUEST_FIELDS),
