@@ -1,6 +1,6 @@
 """One row per event: everything that differs between events is a column here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -49,6 +49,8 @@ class EventRow:
     """The TypedDict of everything that its hooks are told."""
     fields: type
     """The TypedDict of the event's own part of it."""
+    accepts: Callable[[object], bool]
+    """The predicate of that part."""
     output: type[DefaultHookOutput] = DefaultHookOutput
     merge: Rule
     matching: Matching = Matching.NEVER_ASKED
@@ -80,6 +82,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_TOOL: EventRow(
         input=inputs.BeforeToolInput,
         fields=inputs.BeforeToolFields,
+        accepts=inputs.is_before_tool_input,
         output=BeforeToolHookOutput,
         merge=merge_or_decision,
         matching=Matching.REGEX,
@@ -95,6 +98,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.AFTER_TOOL: EventRow(
         input=inputs.AfterToolInput,
         fields=inputs.AfterToolFields,
+        accepts=inputs.is_after_tool_input,
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
@@ -103,6 +107,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,
         fields=inputs.BeforeModelFields,
+        accepts=inputs.is_before_model_input,
         output=BeforeModelHookOutput,
         merge=merge_field_replacement,
         reads=frozenset({"llm_request", "llm_response"}),
@@ -113,6 +118,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.AFTER_MODEL: EventRow(
         input=inputs.AfterModelInput,
         fields=inputs.AfterModelFields,
+        accepts=inputs.is_after_model_input,
         output=AfterModelHookOutput,
         merge=merge_field_replacement,
         reads=frozenset({"llm_response"}),
@@ -122,6 +128,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_TOOL_SELECTION: EventRow(
         input=inputs.BeforeToolSelectionInput,
         fields=inputs.BeforeModelFields,
+        accepts=inputs.is_before_tool_selection_input,
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
         reads=frozenset({"toolConfig"}),
@@ -130,6 +137,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_AGENT: EventRow(
         input=inputs.BeforeAgentInput,
         fields=inputs.BeforeAgentFields,
+        accepts=inputs.is_before_agent_input,
         merge=merge_or_decision,
         change=change_prompt,
         only_watches=True,
@@ -137,12 +145,14 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
         fields=inputs.AfterAgentFields,
+        accepts=inputs.is_after_agent_input,
         merge=merge_or_decision,
         only_watches=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
         fields=inputs.SessionStartFields,
+        accepts=inputs.is_session_start_input,
         merge=merge_or_decision,
         matching=Matching.EQUALITY,
         subject="source",
@@ -152,6 +162,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.SESSION_END: EventRow(
         input=inputs.SessionEndInput,
         fields=inputs.SessionEndFields,
+        accepts=inputs.is_session_end_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="reason",
@@ -161,6 +172,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.PRE_COMPRESS: EventRow(
         input=inputs.PreCompressInput,
         fields=inputs.PreCompressFields,
+        accepts=inputs.is_pre_compress_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="trigger",
@@ -170,6 +182,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
         fields=inputs.NotificationFields,
+        accepts=inputs.is_notification_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
         subject="notification_type",

@@ -44,8 +44,9 @@ async def _serve(message: Message, correlation_id: Any, fire: Fire, translate: T
         except Exception as error:  # noqa: BLE001 - foreign data: whatever it is, the sender is answered
             text = f"{event}: translation failed: {error!r}"
             return _failed(correlation_id, "translation_failed", text, {"event": event.value, "problems": [str(error)]})
-    problems = input_problems(EVENT_TABLE[event].fields, fields)
-    if problems or not isinstance(fields, Mapping):
+    row = EVENT_TABLE[event]
+    if not isinstance(fields, Mapping) or not row.accepts(fields):
+        problems = input_problems(row.fields, fields)
         text = f"{event}: {'; '.join(problems)}"
         return _failed(correlation_id, "invalid_input", text, {"event": event.value, "problems": list(problems)})
     return _response(correlation_id, await fire(event, fields))
