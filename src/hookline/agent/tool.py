@@ -75,6 +75,11 @@ class ToolCall:
     result: ToolResult | None = None
 
 
+def success(content: str, display: str | None = None) -> ToolResult:
+    """The result of a successful call; the user is shown the model's content unless `display` is given."""
+    return ToolResult(llm_content=content, return_display=content if display is None else display)
+
+
 def failure(message: str) -> ToolResult:
     """The result of a failed call, with the same message for the model, the user and programs."""
     return ToolResult(llm_content=message, return_display=message, error=message)

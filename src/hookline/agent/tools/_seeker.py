@@ -36,19 +36,17 @@ class Seeker:
         self._limit: int = job["limit"]
         self._give_up_at = time.monotonic() + job["seconds"]
 
-    def glob(self, pattern: re.Pattern[str]) -> Iterator[dict[str, Any]]:
-        """The files whose path matches."""
+    def matches(self, include: re.Pattern[str] | None, pattern: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
+        """The files whose path matches `include`, or their lines that match `pattern`."""
         for path in self._files():
-            if pattern.fullmatch(path):
+            if include is not None and not include.fullmatch(path):
+                continue
+            if pattern is None:
                 yield {"path": path}
-
-    def search(self, pattern: re.Pattern[str], include: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
-        """The matching lines of the files whose path matches `include`."""
-        for path in self._files():
-            if include is None or include.fullmatch(path):
-                for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
-                    if pattern.search(line):
-                        yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
+                continue
+            for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
+                if pattern.search(line):
+                    yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
 
     def keep(self, found: Iterator[dict[str, Any]]) -> str | None:
         """Keeps the matches; returns why it stopped early, or None."""
@@ -140,20 +138,20 @@ def glob_expression(pattern: str) -> str:
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """The matches; `stopped` is "limit", "time" or None; `fault` says why a pattern can't be used."""
-    flags = re.DOTALL if job["case_sensitive"] else re.DOTALL | re.IGNORECASE
+    ignore_case = 0 if job["case_sensitive"] else re.IGNORECASE
+    include = pattern = None
     try:
         if job["kind"] == "glob":
-            pattern, include = re.compile(glob_expression(job["pattern"]), flags), None
+            include = re.compile(glob_expression(job["pattern"]), re.DOTALL | ignore_case)
         else:
-            pattern = re.compile(job["pattern"], flags & re.IGNORECASE)
-            wanted = None if job["is_file"] else job["include"]
-            # A pattern without a slash is for the file name alone.
-            include = wanted and re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
+            pattern = re.compile(job["pattern"], ignore_case)
+            if (wanted := job["include"]) and not job["is_file"]:
+                # A pattern without a slash is for the file name alone.
+                include = re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
         return {"found": [], "stopped": None, "fault": str(error)}
     seeker = Seeker(job)
-    found = seeker.glob(pattern) if job["kind"] == "glob" else seeker.search(pattern, include)
-    stopped = seeker.keep(found)
+    stopped = seeker.keep(seeker.matches(include, pattern))
     return {"found": seeker.found, "stopped": stopped, "fault": None}
 
 
