@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hookline.agent.contents import to_json
-from hookline.agent.events import AgentEvent, HistoryCompressed, ModelText, Note, SessionStarted, TurnEnded
+from hookline.agent.events import Event, HistoryCompressed, ModelText, Note, SessionStarted, TurnEnded
 from hookline.agent.loop import Agent
 from hookline.agent.tool import CallStatus
 from hookline.agent.toolbox import ToolBox, default_toolbox
@@ -32,7 +32,7 @@ class Stage:
         self, project: Path, write: HookScript, answers: Sequence[Answer], hooks: Hooks, **options: Any
     ) -> None:
         self.project = project
-        self.events: list[AgentEvent] = []
+        self.events: list[Event] = []
         self.model = ScriptedModel(answers, context_limit=options.pop("context_limit", 1_000_000))
         settings = {
             "enableHooks": bool(hooks),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hookline.agent.approval import Approver
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
 from hookline.agent.contents import (
@@ -28,7 +29,7 @@ from hookline.agent.events import (
 )
 from hookline.agent.model import Model
 from hookline.agent.pipeline import ModelAnswer, call_model
-from hookline.agent.scheduler import Approver, ToolScheduler
+from hookline.agent.scheduler import ToolScheduler
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import Transcript

@@ -7,14 +7,14 @@ import sys
 
 from hookline.agent.events import Note
 from hookline.agent.loop import DEFAULT_MAX_TURNS
-from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.numbers import at_least
 from hookline.cli.options import add_settings_options, require_project
-from hookline.cli.terminal.approval import ask, refuse
 from hookline.cli.terminal.output import OUTPUTS, Output
+from hookline.cli.terminal.permission import ask, refuse
 from hookline.cli.terminal.session import make_session, open_model, past_session
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
@@ -130,20 +130,17 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         past=past,
     )
     agent = session.agent
-    servers = await connect_mcp_servers(session.config, toolbox, output.listen)
-    try:
-        agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
-        await agent.run(prompt)
-    except asyncio.CancelledError:
-        await agent.abandon()
-        raise
-    except HooklineError:
-        await agent.close(SessionEndReason.OTHER)
-        raise
-    else:
+    async with connected_mcp_servers(session.config, toolbox, output.listen):
+        try:
+            agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
+            await agent.run(prompt)
+        except asyncio.CancelledError:
+            await agent.abandon()
+            raise
+        except HooklineError:
+            await agent.close(SessionEndReason.OTHER)
+            raise
         await agent.close()
-    finally:
-        await servers.aclose()
 
 
 def _cancel_on_sigterm() -> None:

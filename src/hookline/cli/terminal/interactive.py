@@ -6,24 +6,31 @@ import io
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hookline.agent.approval import Approval
 from hookline.agent.events import Note
-from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
-from hookline.cli.terminal.approval import read_answer
-from hookline.cli.terminal.hook_tally import HookTally, hook_lines
 from hookline.cli.terminal.keyboard import Keyboard
-from hookline.cli.terminal.permission import question, show_call
+from hookline.cli.terminal.permission import preview, question, read_answer
 from hookline.cli.terminal.screen import Terminal
 from hookline.cli.terminal.session import Session, make_session, open_model, past_session
-from hookline.cli.terminal.slash import COMMANDS, command_in, show_help, show_hooks, unknown
+from hookline.cli.terminal.slash import (
+    COMMANDS,
+    awaiting_trust,
+    command_in,
+    hook_states,
+    show_help,
+    show_hooks,
+    unknown,
+)
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError
 
@@ -63,23 +70,21 @@ class _Conversation:
     async def hold(self) -> int:
         """Runs the conversation, and always ends the session."""
         self._watch_signals()
-        connecting = connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
-        connected = await self._until_done(connecting, "connecting to MCP servers")
-        if connected.cancelled():
-            return EXIT_INTERRUPTED
-        servers = connected.result()
-        try:
-            await self._greet()
-            self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
-            return await self._talk()
-        except BaseException:
-            await self._session.agent.abandon()
-            raise
-        finally:
-            await servers.aclose()
+        servers = connected_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
+        async with AsyncExitStack() as stack:
+            connected = await self._until_done(stack.enter_async_context(servers), "connecting to MCP servers")
+            if connected.cancelled():
+                return EXIT_INTERRUPTED
+            connected.result()
+            try:
+                await self._greet()
+                self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
+                return await self._talk()
+            except BaseException:
+                await self._session.agent.abandon()
+                raise
 
     def _open_session(self, session_id: str | None = None, past: PastSession | None = None) -> None:
-        self._tally = HookTally(self._terminal.listen)
         self._session: Session = make_session(
             self._given,
             model=self._model,
@@ -88,13 +93,12 @@ class _Conversation:
             approve=self._approve,
             session_id=session_id,
             past=past,
-            observer=self._tally,
         )
 
     async def _greet(self) -> None:
-        lines = await hook_lines(self._session.config, self._tally)
-        waiting = sum(line.awaits_trust for line in lines or ())
-        hooks = "disabled" if lines is None else f"{len(lines)} configured"
+        states = await hook_states(self._session.config)
+        waiting = awaiting_trust(states or ())
+        hooks = "disabled" if states is None else f"{len(states)} configured"
         if waiting:
             hooks += f", {waiting} waiting for trust → hookline trust"
         self._terminal.say(f"hookline {version('hookline')}, model {self._model.name}", "bold")
@@ -131,9 +135,9 @@ class _Conversation:
                 await self._work(self._session.agent.run(line))
                 self._terminal.say("")
             case "/help":
-                show_help(self._terminal.console)
+                show_help(self._terminal)
             case "/hooks":
-                show_hooks(self._terminal.console, await hook_lines(self._session.config, self._tally))
+                show_hooks(self._terminal, await hook_states(self._session.config), self._session.watch)
             case "/compress":
                 await self._work(self._compress())
             case "/clear":
@@ -193,7 +197,7 @@ class _Conversation:
         context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
         self._terminal.pause()
         try:
-            show_call(self._terminal.console, call, what, context)
+            self._terminal.show_request(call, what, preview(call, context))
             return read_answer(await self._keyboard.answer(question(call)))
         except EOFError:
             return Approval.REFUSE
