@@ -514,6 +514,9 @@ def test_a_session_can_be_gone_on_with(stage: Callable[..., Stage]) -> None:
     assert [to_json(content) for content in read_session(here.path).history] == here.history()
     kinds = [record["type"] for record in here.recorded()]
     assert kinds == ["session", "user", "model", "tool", "tool_results", "model", "end"]
+    call = here.recorded()[3]
+    assert (call["name"], call["input"]["file_path"], call["status"]) == ("write_file", "a.txt", "success")
+    assert call["result"] == dict.fromkeys(("llmContent", "returnDisplay"), "Created a.txt with 1 line.")
 
 
 @pytest.mark.req("HOOK-010")

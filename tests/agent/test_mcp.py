@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from hookline.agent.events import Event, Note
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.mcp_settings import McpServer, configured_servers
 from hookline.agent.scheduler import ToolScheduler
-from hookline.agent.tool import CallStatus, ToolCall, ToolContext
+from hookline.agent.tool import CallStatus, ToolCall
 from hookline.agent.toolbox import ToolBox
 from hookline.settings.paths import SettingsPaths
 from hookline.triggers.results import ToolResult
@@ -111,7 +110,6 @@ class Session:
         scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            context=ToolContext(project=Path(self.config.get_working_dir()), environ=dict(os.environ)),
             approve=self._approve,
             on_change=lambda _call: None,
             background=background,

@@ -96,7 +96,6 @@ class Bench:
         self.scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            context=ToolContext(project=self.project, environ=dict(os.environ)),
             approve=self.person,
             on_change=self.told.append,
             background=self.background,
@@ -578,12 +577,11 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
         "from hookline import Config\n"
         "from hookline.agent.background import BackgroundHooks\n"
         "from hookline.agent.scheduler import ToolScheduler\n"
-        "from hookline.agent.tool import ToolCall, ToolContext\n"
+        "from hookline.agent.tool import ToolCall\n"
         "from hookline.agent.toolbox import default_toolbox\n"
         "project, out, hooks = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])\n"
         "config = Config(project, session_id='s', settings={'enableHooks': True, 'hooks': hooks})\n"
-        "context = ToolContext(project=project, environ=dict(os.environ))\n"
-        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), context=context, approve=None,\n"
+        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), approve=None,\n"
         "                          on_change=lambda call: None, background=BackgroundHooks())\n"
         "call = ToolCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
         "(done,) = asyncio.run(scheduler.run([call]))\n"

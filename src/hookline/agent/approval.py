@@ -36,11 +36,9 @@ class RefusedError(HooklineError):
 class Permissions:
     """What the user has allowed in this session; asks for more, one question at a time."""
 
-    def __init__(
-        self, *, config: "Config", context: ToolContext, approve: Approver | None, background: BackgroundHooks
-    ) -> None:
+    def __init__(self, *, config: "Config", approve: Approver | None, background: BackgroundHooks) -> None:
         self._config = config
-        self._context = context
+        self._context = ToolContext.of(config)
         self._approve = approve
         self._background = background
         self._always_allowed: set[Scope] = set()

@@ -11,7 +11,6 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent._mcp_stderr import StderrTail
@@ -52,8 +51,7 @@ async def connected_mcp_servers(
         listener(Note(text=text))
     if servers:
         _load_mcp()
-    context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
-    connections = [_Connection(server, context, toolbox, listener) for server in servers]
+    connections = [_Connection(server, ToolContext.of(config), toolbox, listener) for server in servers]
     try:
         await asyncio.gather(*(connection.open(connect_s) for connection in connections))
         for connection in connections:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
@@ -12,7 +12,7 @@ from hookline.agent.tool_choice import allowed_tools, sendable
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
 from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
-from hookline.triggers.results import BeforeModelHookResult, BeforeToolSelectionHookResult
+from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -56,14 +56,7 @@ async def call_model(
     if _has_tools(request):
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
-            return ModelAnswer(
-                blocked=True,
-                reason=selection.stop_reason,
-                note=selection.system_message,
-                should_stop=True,
-                stop_reason=selection.stop_reason,
-                decided_by=selection.decided_by,
-            )
+            return _answer(selection, blocked=True, reason=selection.stop_reason)
         request = _select(request, selection)
     before = await fire_before_model_hook(config, request)
     if before.blocked:
@@ -80,15 +73,18 @@ async def call_model(
     after = await fire_after_model_hook(config, request, response)
     # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
+    return _answer(after, response=after.response, shown=shown, was_streamed=streams, allowed=allowed_tools(request))
+
+
+def _answer(
+    hooks: BeforeToolSelectionHookResult | BeforeModelHookResult | AfterModelHookResult, **fields: Any
+) -> ModelAnswer:
     return ModelAnswer(
-        response=after.response,
-        shown=shown,
-        was_streamed=streams,
-        allowed=allowed_tools(request),
-        note=after.system_message,
-        should_stop=after.should_stop,
-        stop_reason=after.stop_reason,
-        decided_by=after.decided_by,
+        note=hooks.system_message,
+        should_stop=hooks.should_stop,
+        stop_reason=hooks.stop_reason,
+        decided_by=hooks.decided_by,
+        **fields,
     )
 
 
@@ -111,16 +107,8 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
     from hookline.formats.genai.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
 
     response = before.synthetic_response or empty_response()
-    return ModelAnswer(
-        response=response,
-        shown="" if before.suppress_output else spoken_text(response),
-        note=before.system_message,
-        blocked=True,
-        reason=before.reason,
-        should_stop=before.should_stop,
-        stop_reason=before.stop_reason,
-        decided_by=before.decided_by,
-    )
+    shown = "" if before.suppress_output else spoken_text(response)
+    return _answer(before, response=response, shown=shown, blocked=True, reason=before.reason)
 
 
 def _is_held(config: "Config") -> bool:

@@ -27,25 +27,19 @@ class ToolScheduler:
         *,
         config: "Config",
         toolbox: ToolBox,
-        context: ToolContext,
         approve: Approver | None,
         on_change: Callable[[ToolCall], None],
         background: BackgroundHooks,
     ) -> None:
         """Sets up a scheduler.
 
-        Args:
-            config: the session, with its hooks.
-            toolbox: the tools; a tool that is added later can be called at once.
-            context: where tools work.
-            approve: asks the user; None approves everything without a Notification event.
-            on_change: called with each new status; finished calls come in the order of the calls.
-            background: runs Notification hooks.
+        `approve` asks the user, and None approves everything without a Notification event. `on_change` is called with
+        each new status; finished calls come in the order of the calls. `background` runs Notification hooks.
         """
         self.config = config
         self.toolbox = toolbox
-        self.context = context
-        self.permissions = Permissions(config=config, context=context, approve=approve, background=background)
+        self.context = ToolContext.of(config)
+        self.permissions = Permissions(config=config, approve=approve, background=background)
         self._on_change = on_change
 
     async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:

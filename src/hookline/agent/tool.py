@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from hookline.config import Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,11 @@ class ToolContext:
 
     project: Path
     environ: Mapping[str, str]
+
+    @classmethod
+    def of(cls, config: "Config") -> Self:
+        """Where the tools of a session work."""
+        return cls(project=Path(config.get_working_dir()), environ=config.get_environ())
 
 
 class Tool(Protocol):

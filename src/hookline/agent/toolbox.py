@@ -3,12 +3,13 @@
 import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import referencing
 import referencing.exceptions
 from jsonschema import ValidationError
 from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
 
 from hookline.agent.tool import Tool
@@ -23,16 +24,12 @@ class UnusableToolError(HooklineError):
     """A tool can't be added: its name is taken, or its schema is not valid."""
 
 
-class _Validator(Protocol):
-    def iter_errors(self, instance: Any) -> Iterable[ValidationError]: ...
-
-
 class ToolBox:
     """The tools by name, in the order in which they were added."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
-        self._validators: dict[str, _Validator] = {}
+        self._validators: dict[str, Validator] = {}
         for tool in tools:
             self.add(tool)
 
@@ -103,7 +100,7 @@ def default_toolbox() -> ToolBox:
     return ToolBox((*FILE_TOOLS, *SEARCH_TOOLS, RUN_SHELL_COMMAND))
 
 
-def _validator(tool: Tool) -> _Validator:
+def _validator(tool: Tool) -> Validator:
     schema = dict(tool.parameters)
     kind = validator_for(schema, default=Draft202012Validator)
     try:
@@ -141,12 +138,11 @@ def _a(kinds: Any) -> str:
 
 
 def _show(value: Any) -> str:
-    text = json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    return _cut(json.dumps(value, default=str, ensure_ascii=False), _MAX_VALUE_CHARS)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
+def _cut(text: str, most: int = _MAX_MESSAGE_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _usage(tool: Tool) -> str:

@@ -21,6 +21,9 @@ _MAX_FILE_BYTES = 20 * 1024 * 1024
 _MAX_LINE_CHARS = 500
 _LINES_PER_LOOK = 500
 
+_GLOB_TOKEN = re.compile(r"(?:^|(?<=/))\*\*/|\*\*?|\[.[^\]]*\]|.", re.DOTALL)
+_WILDCARDS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
 
 class _OutOfTimeError(Exception):
     pass
@@ -105,34 +108,22 @@ class Seeker:
 def glob_expression(pattern: str) -> str:
     """A file pattern (`*`, `?`, `[…]`, `**` for any directories, `{a,b}` for either) as a regular expression."""
     parts: list[str] = []
-    at, depth = 0, 0
-    while at < len(pattern):
-        mark = pattern[at]
-        at += 1
-        if mark == "*" and pattern.startswith("*/", at) and (at == 1 or pattern[at - 2] == "/"):
-            parts.append("(?:[^/]+/)*")
-            at += 2
-        elif mark == "*" and pattern.startswith("*", at):
-            parts.append(".*")
-            at += 1
-        elif mark == "*":
-            parts.append("[^/]*")
-        elif mark == "?":
-            parts.append("[^/]")
-        elif mark == "[" and (end := pattern.find("]", at + 1)) > 0:
-            inside = pattern[at:end].replace("\\", "\\\\").replace("[", "\\[")
+    depth = 0
+    for found in _GLOB_TOKEN.finditer(pattern):
+        mark = found[0]
+        if mark in _WILDCARDS:
+            parts.append(_WILDCARDS[mark])
+        elif len(mark) > 1:
+            inside = mark[1:-1].replace("\\", "\\\\").replace("[", "\\[")
             parts.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
-            at = end + 1
-        elif mark == "{" and "}" in pattern[at:]:
+        elif mark == "{" and "}" in pattern[found.end() :]:
             parts.append("(?:")
             depth += 1
         elif mark == "}" and depth:
             parts.append(")")
             depth -= 1
-        elif mark == "," and depth:
-            parts.append("|")
         else:
-            parts.append(re.escape(mark))
+            parts.append("|" if mark == "," and depth else re.escape(mark))
     return "".join(parts) + ")" * depth
 
 

@@ -4,8 +4,8 @@ import argparse
 import asyncio
 import signal
 import sys
+from contextlib import aclosing
 
-from hookline.agent.events import Note
 from hookline.agent.loop import DEFAULT_MAX_TURNS
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
@@ -93,12 +93,9 @@ def _prompt(given: argparse.Namespace) -> str | None:
 
 async def _talk(given: argparse.Namespace) -> int:
     try:
-        import prompt_toolkit  # noqa: F401, PLC0415 - slow to load
-        import rich  # noqa: F401, PLC0415 - the same
+        from hookline.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - slow to load
     except ImportError as error:
         raise MissingExtraError(str(error.name), "agent") from error
-    from hookline.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - the same
-
     return await run_interactive(given)
 
 
@@ -106,11 +103,8 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
     _cancel_on_sigterm()
     output = OUTPUTS[given.output]()
     try:
-        model = open_model(given, on_retry=lambda text: output.listen(Note(text=text)))
-        try:
+        async with aclosing(open_model(given, output.listen)) as model:
             await _answer_with(given, prompt, model, output)
-        finally:
-            await model.aclose()
     except HooklineError as error:
         output.failed(str(error))
         raise

@@ -6,19 +6,18 @@ import io
 import signal
 import sys
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, TypeVar
 
 from hookline.agent.approval import Approval
-from hookline.agent.events import Note
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
 from hookline.cli.terminal.keyboard import Keyboard
+from hookline.cli.terminal.output import stopped
 from hookline.cli.terminal.permission import preview, question, read_answer
 from hookline.cli.terminal.screen import Terminal
 from hookline.cli.terminal.session import Session, make_session, open_model, past_session
@@ -45,11 +44,8 @@ async def run_interactive(given: argparse.Namespace) -> int:
         # Not every terminal has all the characters that a model writes.
         sys.stdout.reconfigure(errors="replace")
     terminal = Terminal()
-    model = open_model(given, on_retry=lambda text: terminal.listen(Note(text=text)))
-    try:
+    async with aclosing(open_model(given, terminal.listen)) as model:
         return await _Conversation(given, model, terminal).hold()
-    finally:
-        await model.aclose()
 
 
 class _Conversation:
@@ -148,7 +144,7 @@ class _Conversation:
     async def _compress(self) -> None:
         answer = await self._session.agent.compress()
         if answer is not None and answer.should_stop:
-            self._terminal.show_stop(answer.stop_reason, answer.decided_by)
+            self._terminal.say(stopped(answer.stop_reason, answer.decided_by), "bold yellow")
 
     async def _clear(self) -> None:
         await self._end_session(SessionEndReason.CLEAR)
@@ -193,11 +189,9 @@ class _Conversation:
         return running
 
     async def _approve(self, call: ToolCall, what: str) -> Approval:
-        config = self._session.config
-        context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
         self._terminal.pause()
         try:
-            self._terminal.show_request(call, what, preview(call, context))
+            self._terminal.show_request(call, what, preview(call, ToolContext.of(self._session.config)))
             return read_answer(await self._keyboard.answer(question(call)))
         except EOFError:
             return Approval.REFUSE
@@ -218,9 +212,7 @@ class _Conversation:
             loop.add_signal_handler(signal.SIGHUP, task.cancel)
 
     def _interrupt(self) -> None:
-        if self._keyboard.is_asking:
-            self._keyboard.interrupt()
-        elif self._running is not None:
+        if not self._keyboard.interrupt() and self._running is not None:
             self._interrupts += 1
             self._terminal.wait_for("cancelling; press Ctrl-C again to leave at once")
             self._running.cancel()

@@ -19,7 +19,7 @@ from hookline.cli.report.plain import plain
 from hookline.cli.report.text import cut, one_line
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, first_lines, names, not_called, stopped
+from hookline.cli.terminal.output import display_lines, ending, first_lines, names, not_called
 from hookline.contract.events import HookEventName
 from hookline.contract.text import visible
 
@@ -79,10 +79,6 @@ class Terminal:
         self.console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
         for line in first_lines([visible(line) for line in preview], _MAX_PREVIEW_LINES):
             self.indented(line, _COLOURS.get(line[:1], "dim"))
-
-    def show_stop(self, reason: str | None, hooks: tuple[str, ...]) -> None:
-        """Says that hooks stopped the agent."""
-        self.say(stopped(reason, hooks), "bold yellow")
 
     @asynccontextmanager
     async def busy(self, default: str = "thinking") -> AsyncIterator[None]:

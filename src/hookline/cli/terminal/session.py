@@ -3,12 +3,11 @@
 import argparse
 import os
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from hookline.agent.approval import Approver
-from hookline.agent.events import Listener
+from hookline.agent.events import Listener, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.agent.loop import Agent
 from hookline.agent.model import DEFAULT_GEMINI, GeminiModel, Model
@@ -30,7 +29,7 @@ class Session:
     watch: HookWatch
 
 
-def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Model:
+def open_model(given: argparse.Namespace, listener: Listener) -> Model:
     """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
     kind, _, rest = given.model.partition(":")
     project_dir = project_of(given)
@@ -38,7 +37,7 @@ def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Mo
     if kind == "replay" and rest:
         model = ReplayModel(Path(rest), project_dir=project_dir)
     elif kind == "gemini":
-        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=on_retry)
+        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=lambda text: listener(Note(text=text)))
     else:
         raise UsageError(f"--model {given.model} is not known; give gemini, gemini:NAME or replay:FILE")
     return Recorder(model, Path(given.record), project_dir=project_dir) if given.record else model
