@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
+from hookline.contract.endings import show_ending
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
 
@@ -55,8 +56,6 @@ class HookWatch:
         return self._records.setdefault((hook.origin, hook.location), HookRecord())
 
     def _count(self, run: HookExecutionResult, subject: str | None) -> None:
-        from hookline.contract.endings import show_ending  # noqa: PLC0415 - not loaded while hooks are disabled
-
         record = self.record_of(run.hook)
         record.runs += 1
         record.failures += run.failed
@@ -73,8 +72,7 @@ def _outcome(run: HookExecutionResult, subject: str) -> str:
 
     row = EVENT_TABLE[run.event]
     if run.failed:
-        ending = f"ended by signal {run.signal}" if run.signal else f"exit code {run.exit_code}"
-        return f"failed: {'took too long' if run.timed_out else run.error or ending}"
+        return f"failed: it {show_ending(run)}"
     if row.only_watches:
         return ""
     if run.answer is not None and run.answer.stops:

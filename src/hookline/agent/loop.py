@@ -193,7 +193,7 @@ class Agent:
                 summary = await self.compress(PreCompressTrigger.AUTO)
                 if summary is not None and summary.should_stop:
                     return turn.ended(summary)
-            answer = await call_model(self._config, self._model, self._request(), show=self._show_piece)
+            answer = await call_model(self._config, self._model, self._request(), listener=self._listener)
             content = self._record_answer(answer, turn)
             calls = function_calls(content, os.urandom(4).hex())
             if answer.should_stop or not calls:
@@ -256,9 +256,6 @@ class Agent:
     def _take_notes(self) -> list[str]:
         notes, self._notes = self._notes, []
         return [f"[System] {note}" for note in notes]
-
-    def _show_piece(self, text: str) -> None:
-        self._listener(ModelText(text=text, is_final=False))
 
     def _call_changed(self, call: ToolCall) -> None:
         self._open_calls[call.id] = call

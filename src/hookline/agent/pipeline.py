@@ -1,12 +1,12 @@
 """One model call between its hooks: tool selection, before, the stream, after."""
 
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
+from hookline.agent.events import Listener, ModelText
 from hookline.agent.model import Model
 from hookline.agent.tool_choice import allowed_tools, sendable
 from hookline.contract.events import HookEventName
@@ -17,8 +17,6 @@ from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResul
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.formats.genai.sdk import GenerateContentResponse
-
-Show = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +44,14 @@ class ModelAnswer:
 
 
 async def call_model(
-    config: "Config", model: Model, request: GenerateContentParameters, *, show: Show = lambda _: None
+    config: "Config", model: Model, request: GenerateContentParameters, *, listener: Listener = lambda _: None
 ) -> ModelAnswer:
     """Makes one call, unless a hook blocks it.
 
-    `show` gets the text as it arrives, unless an AfterModel hook must see it first.
+    `listener` gets the text as it arrives, unless an AfterModel hook must see it first.
     Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
     """
-    if _has_tools(request):
+    if request.config is not None and request.config.tools:
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
             return _answer(selection, blocked=True, reason=selection.stop_reason)
@@ -68,7 +66,7 @@ async def call_model(
         async for chunk in stream:
             chunks.append(chunk)
             if streams and (text := spoken_text(chunk)):
-                show(text)
+                listener(ModelText(text=text, is_final=False))
     response = collect(chunks)
     after = await fire_after_model_hook(config, request, response)
     # Text that was streamed can't be hidden any more.
@@ -86,10 +84,6 @@ def _answer(
         decided_by=hooks.decided_by,
         **fields,
     )
-
-
-def _has_tools(request: GenerateContentParameters) -> bool:
-    return bool(request.config is not None and request.config.tools)
 
 
 def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:

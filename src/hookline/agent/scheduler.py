@@ -75,7 +75,7 @@ class ToolScheduler:
                 progress.change(index, call, CallStatus.SCHEDULED)
                 return _RunningCall(self, progress, index, tool)
             fault = f"{call.name} was not run: {invalid}"
-        progress.finish(index, call, CallStatus.ERROR, failure(fault))
+        progress.change(index, call, CallStatus.ERROR, failure(fault))
         return None
 
 
@@ -90,14 +90,12 @@ class _Progress:
         self._finished: set[int] = set()
         self._published = 0
 
-    def change(self, index: int, call: ToolCall, status: CallStatus) -> None:
-        """Reports a new status of a call that is not finished."""
-        self.calls[index] = replace(call, status=status)
-        self._on_change(self.calls[index])
-
-    def finish(self, index: int, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
-        """Stores the result of a call, and reports it when all calls before it have been reported."""
+    def change(self, index: int, call: ToolCall, status: CallStatus, result: ToolResult | None = None) -> None:
+        """Reports a new status of a call; a result is reported when those of all calls before it have been."""
         self.calls[index] = replace(call, status=status, result=result)
+        if result is None:
+            self._on_change(self.calls[index])
+            return
         self._finished.add(index)
         if result.should_stop and self.stop_reason is None:
             reason = f" ({result.stop_reason})" if result.stop_reason else ""
@@ -111,7 +109,7 @@ class _Progress:
         """Marks every call without a result as cancelled."""
         for index, call in enumerate(self.calls):
             if index not in self._finished:
-                self.finish(index, call, CallStatus.CANCELLED, failure(reason))
+                self.change(index, call, CallStatus.CANCELLED, failure(reason))
 
 
 class _RunningCall:
@@ -131,12 +129,15 @@ class _RunningCall:
         try:
             result = await self._result()
         except RefusedError as refusal:
-            status, result = CallStatus.CANCELLED, failure(str(refusal))
+            self._progress.change(self._index, self._call, CallStatus.CANCELLED, failure(str(refusal)))
         else:
-            # Idle when a hook kept it from running.
-            ran = CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
-            status = ran if result.error is None else CallStatus.ERROR
-        self._progress.finish(self._index, self._call, status, result)
+            self._progress.change(self._index, self._call, self._status(result), result)
+
+    def _status(self, result: ToolResult) -> CallStatus:
+        """The final status of the call: idle when a hook kept it from running."""
+        if result.error is not None:
+            return CallStatus.ERROR
+        return CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
 
     async def _result(self) -> ToolResult:
         self._check_stopped()

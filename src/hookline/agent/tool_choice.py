@@ -22,13 +22,14 @@ def sendable(request: GenerateContentParameters) -> GenerateContentParameters:
     calling = _calling(request)
     if calling is None or calling.allowed_function_names is None:
         return request
-    declared = _declared(request)
-    names = [name for name in calling.allowed_function_names if name in declared]
+    declared = {one.name for tool in request.config.tools or () for one in tool.function_declarations or ()}
+    names = [name for name in calling.allowed_function_names if name in declared] or None
     mode = _mode(calling)
-    if mode == "NONE" or not names:
-        changes: dict[str, Any] = {"mode": _member("NONE"), "allowed_function_names": None}
-    else:
-        changes = {"mode": _member("ANY" if mode == "ANY" else "VALIDATED"), "allowed_function_names": names}
+    sent = "NONE" if mode == "NONE" or names is None else "ANY" if mode == "ANY" else "VALIDATED"
+    changes = {
+        "mode": sdk.types().FunctionCallingConfigMode[sent],
+        "allowed_function_names": None if sent == "NONE" else names,
+    }
     tool_config = request.config.tool_config.model_copy(
         update={"function_calling_config": calling.model_copy(update=changes)}
     )
@@ -42,11 +43,3 @@ def _calling(request: GenerateContentParameters) -> Any:
 
 def _mode(calling: Any) -> str | None:
     return None if calling.mode is None else str(calling.mode.value)
-
-
-def _member(mode: str) -> Any:
-    return sdk.types().FunctionCallingConfigMode[mode]
-
-
-def _declared(request: GenerateContentParameters) -> set[str]:
-    return {declaration.name for tool in request.config.tools or () for declaration in tool.function_declarations or ()}

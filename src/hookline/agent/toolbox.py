@@ -18,6 +18,7 @@ from hookline.errors import HooklineError
 _MAX_FAULTS = 5
 _MAX_VALUE_CHARS = 80
 _MAX_MESSAGE_CHARS = 300
+_RULES = {"type": "{}", "minimum": "at least {}", "maximum": "at most {}", "enum": "one of {}"}
 
 
 class UnusableToolError(HooklineError):
@@ -113,23 +114,16 @@ def _validator(tool: Tool) -> Validator:
 
 def _describe(error: ValidationError) -> str:
     where = ".".join(str(step) for step in error.absolute_path)
-    value = _show(error.instance)
-    match error.validator:
-        case "required":
-            name = error.message.split("'")[1]
-            return f"{f'{where}.' if where else ''}{name} is missing"
-        case "type":
-            kinds = error.validator_value
-            return f"{where or 'the arguments'} must be {_a(kinds)}, but is {value}"
-        case "minLength" if error.instance == "":
-            return f"{where} is empty"
-        case "minimum" | "maximum":
-            bound = "least" if error.validator == "minimum" else "most"
-            return f"{where} must be at {bound} {error.validator_value}, but is {value}"
-        case "enum":
-            return f"{where} must be one of {_show(error.validator_value)}, but is {value}"
-        case _:
-            return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
+    if error.validator == "required":
+        name = error.message.split("'")[1]
+        return f"{where}.{name} is missing" if where else f"{name} is missing"
+    if error.validator == "minLength" and error.instance == "":
+        return f"{where} is empty"
+    if error.validator in _RULES:
+        expected = _a(error.validator_value) if error.validator == "type" else _show(error.validator_value)
+        rule = _RULES[error.validator].format(expected)
+        return f"{where or 'the arguments'} must be {rule}, but is {_show(error.instance)}"
+    return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
 
 
 def _a(kinds: Any) -> str:

@@ -30,13 +30,11 @@ class _OutOfTimeError(Exception):
 
 
 class Seeker:
-    """One search; `found` grows until the search is done, the limit is reached or the time is up."""
+    """One search, until the time is up."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self.found: list[dict[str, Any]] = []
         self._root: str = job["root"]
         self._is_file: bool = job["is_file"]
-        self._limit: int = job["limit"]
         self._give_up_at = time.monotonic() + job["seconds"]
 
     def matches(self, include: re.Pattern[str] | None, pattern: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
@@ -50,17 +48,6 @@ class Seeker:
             for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
                 if pattern.search(line):
                     yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
-
-    def keep(self, found: Iterator[dict[str, Any]]) -> str | None:
-        """Keeps the matches; returns why it stopped early, or None."""
-        try:
-            for one in found:
-                if len(self.found) == self._limit:
-                    return "limit"
-                self.found.append(one)
-        except _OutOfTimeError:
-            return "time"
-        return None
 
     def _files(self) -> Iterator[str]:
         """The paths of all files below the root, in order; links are not followed, so there are no cycles."""
@@ -141,9 +128,17 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
                 include = re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
         return {"found": [], "stopped": None, "fault": str(error)}
-    seeker = Seeker(job)
-    stopped = seeker.keep(seeker.matches(include, pattern))
-    return {"found": seeker.found, "stopped": stopped, "fault": None}
+    found: list[dict[str, Any]] = []
+    stopped = None
+    try:
+        for match in Seeker(job).matches(include, pattern):
+            if len(found) == job["limit"]:
+                stopped = "limit"
+                break
+            found.append(match)
+    except _OutOfTimeError:
+        stopped = "time"
+    return {"found": found, "stopped": stopped, "fault": None}
 
 
 if __name__ == "__main__":

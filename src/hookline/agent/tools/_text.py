@@ -4,6 +4,8 @@ import os
 import stat
 import threading
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,18 +43,16 @@ def read_lines(path: Path, skip: int, limit: int | None, stop: threading.Event) 
         if b"\0" in file.read(_SAMPLE_BYTES):
             raise NotTextError("is a binary file")
         file.seek(0)
-        skipped = 0
-        while skipped < skip and not stop.is_set() and _next_line(file)[0]:
-            skipped += 1
+        lines = iter(partial(_next_line, file), (b"", False))
+        skipped = sum(1 for _ in takewhile(lambda _: not stop.is_set(), islice(lines, skip)))
         kept: list[bytes] = []
         size, has_cut_lines = 0, False
-        while len(kept) < wanted and size < MAX_BYTES:
-            line, is_cut = _next_line(file)
-            if not line:
-                break
+        for line, is_cut in islice(lines, wanted):
             kept.append(line)
             size += len(line)
             has_cut_lines |= is_cut
+            if size >= MAX_BYTES:
+                break
         has_more = bool(file.read(1))
     text = b"".join(kept).decode("utf-8", "replace")
     return Excerpt(text=text, count=len(kept), skipped=skipped, has_more=has_more, has_cut_lines=has_cut_lines)

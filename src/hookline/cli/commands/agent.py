@@ -13,7 +13,7 @@ from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.numbers import at_least
 from hookline.cli.options import add_settings_options, require_project
-from hookline.cli.terminal.output import OUTPUTS, Output
+from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import ask, refuse
 from hookline.cli.terminal.session import make_session, open_model, past_session
 from hookline.contract.events import SessionEndReason, SessionStartSource
@@ -106,7 +106,8 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
         async with aclosing(open_model(given, output.listen)) as model:
             await _answer_with(given, prompt, model, output)
     except HooklineError as error:
-        output.failed(str(error))
+        if isinstance(output, JsonOutput):
+            output.failed(str(error))
         raise
     return 0
 

@@ -46,9 +46,6 @@ class TextOutput:
             case _:
                 pass
 
-    def failed(self, message: str) -> None:
-        """Prints nothing: the command prints the error on stderr."""
-
     def _show_call(self, call: ToolCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
