@@ -31,11 +31,11 @@ def begin(session_id: str, project: str = "/p", source: str = "startup") -> Tran
 def test_everything_is_one_line(tmp_path: Path) -> None:
     """Each thing that happens is appended as one JSON object with its kind and its time."""
     transcript = begin("s1")
-    transcript.write("user", content=to_json(user_content(["Hi"])))
-    transcript.write("model", content=to_json(CALL))
+    transcript.write("user", content=user_content(["Hi"]))
+    transcript.write("model", content=CALL)
     transcript.write("tool", id="c1", status="success")
-    transcript.write("tool_results", content=to_json(answer_calls(CALL, [DONE])))
-    transcript.write("compression", trigger="auto", history=[to_json(user_content(["short"]))])
+    transcript.write("tool_results", content=answer_calls(CALL, [DONE]))
+    transcript.write("compression", trigger="auto", history=[user_content(["short"])])
     transcript.write("end", reason="exit")
     assert transcript.path == tmp_path / "state" / "sessions" / "s1.jsonl"
     records = [json.loads(line) for line in transcript.path.read_text().splitlines()]
@@ -62,33 +62,33 @@ def test_signatures_survive() -> None:
     """What the model wants back exactly, such as a signature, is the same after reading."""
     signed = content_from_json({"role": "model", "parts": [{"text": "", "thoughtSignature": "AQIDBA=="}]})
     transcript = begin("s1")
-    transcript.write("model", content=to_json(signed))
+    transcript.write("model", content=signed)
     assert read_session(transcript.path).history == [signed]
 
 
 def test_a_compression_replaces_what_was_before() -> None:
     """The history is read back as it stood after the compression, with what came later."""
     transcript = begin("s1")
-    transcript.write("user", content=to_json(user_content(["long"])))
-    transcript.write("compression", trigger="manual", history=[to_json(user_content(["short"]))])
-    transcript.write("user", content=to_json(user_content(["next"])))
+    transcript.write("user", content=user_content(["long"]))
+    transcript.write("compression", trigger="manual", history=[user_content(["short"])])
+    transcript.write("user", content=user_content(["next"]))
     assert read_session(transcript.path).history == [user_content(["short"]), user_content(["next"])]
 
 
 def test_going_on_keeps_the_history_and_starting_anew_does_not() -> None:
     """A file may hold several sessions under one id; only what was resumed goes on."""
     transcript = begin("s1")
-    transcript.write("user", content=to_json(user_content(["one"])))
-    begin("s1", source="resume").write("user", content=to_json(user_content(["two"])))
+    transcript.write("user", content=user_content(["one"]))
+    begin("s1", source="resume").write("user", content=user_content(["two"]))
     assert read_session(transcript.path).history == [user_content(["one"]), user_content(["two"])]
-    begin("s1").write("user", content=to_json(user_content(["three"])))
+    begin("s1").write("user", content=user_content(["three"]))
     assert read_session(transcript.path).history == [user_content(["three"])]
 
 
 def test_half_a_last_line_is_forgiven() -> None:
     """A program that was killed while it wrote costs no more than what it was writing."""
     transcript = begin("s1")
-    transcript.write("user", content=to_json(user_content(["one"])))
+    transcript.write("user", content=user_content(["one"]))
     with transcript.path.open("a") as file:
         file.write('{"type":"user","cont')
     assert read_session(transcript.path).history == [user_content(["one"])]
@@ -97,8 +97,8 @@ def test_half_a_last_line_is_forgiven() -> None:
 def test_calls_without_results_are_left_out() -> None:
     """A session that ended while its tools ran goes on from before them: the model takes no unanswered calls."""
     transcript = begin("s1")
-    transcript.write("user", content=to_json(user_content(["one"])))
-    transcript.write("model", content=to_json(CALL))
+    transcript.write("user", content=user_content(["one"]))
+    transcript.write("model", content=CALL)
     assert read_session(transcript.path).history == [user_content(["one"])]
 
 

@@ -67,10 +67,8 @@ class Permissions:
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
         message = f"{call.name} needs permission to {question}"
         self._background.spawn(fire_notification_hook(self._config, "ToolPermission", message, details))
-        match await approve(call, question):
-            case Approval.REFUSE:
-                raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
-            case Approval.ALLOW_ALWAYS:
-                self._always_allowed.add(scope)
-            case Approval.ALLOW_ONCE:
-                pass
+        answer = await approve(call, question)
+        if answer is Approval.REFUSE:
+            raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
+        if answer is Approval.ALLOW_ALWAYS:
+            self._always_allowed.add(scope)

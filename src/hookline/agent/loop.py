@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 from hookline.agent.approval import Approver
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
-from hookline.agent.contents import (
-    answer_calls,
-    function_calls,
-    model_content,
-    spoken_text,
-    to_json,
-    user_content,
-    why_empty,
-)
+from hookline.agent.contents import answer_calls, function_calls, model_content, spoken_text, user_content, why_empty
 from hookline.agent.events import (
     HistoryCompressed,
     Listener,
@@ -36,14 +28,8 @@ from hookline.contract.events import PreCompressTrigger, SessionEndReason, Sessi
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import TurnLimitError
 from hookline.formats.genai import sdk
+from hookline.triggers import session as hooks
 from hookline.triggers.results import ToolResult
-from hookline.triggers.session import (
-    fire_after_agent_hook,
-    fire_before_agent_hook,
-    fire_pre_compress_hook,
-    fire_session_end_hook,
-    fire_session_start_hook,
-)
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -136,18 +122,18 @@ class Agent:
         own_id, project, model = self._config.get_session_id(), self._config.get_working_dir(), self._model.name
         self._transcript.write("session", id=own_id, project=project, model=model, source=source.value)
         self._listener(SessionStarted(session_id=own_id, transcript_path=str(self._transcript.path), model=model))
-        self._background.spawn(fire_session_start_hook(self._config, source))
+        self._background.spawn(hooks.fire_session_start_hook(self._config, source))
 
     async def run(self, prompt: str) -> TurnEnded:
         """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
-        self._background.spawn(fire_before_agent_hook(self._config, prompt))
+        self._background.spawn(hooks.fire_before_agent_hook(self._config, prompt))
         self._add("user", user_content([prompt, *self._take_notes()]))
         turn = _Turn()
         try:
             ended = await self._converse(turn)
         finally:
             self._answer_open_calls()
-        self._background.spawn(fire_after_agent_hook(self._config, prompt, turn.model_text))
+        self._background.spawn(hooks.fire_after_agent_hook(self._config, prompt, turn.model_text))
         self._listener(ended)
         return ended
 
@@ -157,7 +143,7 @@ class Agent:
         if end is None:
             self._listener(Note(text="There is nothing to compress yet."))
             return None
-        self._background.spawn(fire_pre_compress_hook(self._config, trigger))
+        self._background.spawn(hooks.fire_pre_compress_hook(self._config, trigger))
         before = self._tokens
         answer = await call_model(self._config, self._model, summary_request(self._model.name, self._history[:end]))
         self._keep_note(answer)
@@ -168,13 +154,13 @@ class Agent:
             return answer
         self._history = compressed(summary, self._history[end:])
         self._tokens = estimate_tokens(self._history)
-        self._transcript.write("compression", trigger=trigger.value, history=[to_json(one) for one in self._history])
+        self._transcript.write("compression", trigger=trigger.value, history=self._history)
         self._listener(HistoryCompressed(trigger=trigger.value, before_tokens=before, after_tokens=self._tokens))
         return answer
 
     async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
         """Ends the session; hooks that are still running get a bounded time to finish."""
-        self._background.spawn(fire_session_end_hook(self._config, reason))
+        self._background.spawn(hooks.fire_session_end_hook(self._config, reason))
         await self._end(reason, _DRAIN_S)
 
     async def abandon(self) -> None:
@@ -246,7 +232,7 @@ class Agent:
     def _add(self, kind: str, content: "Content") -> None:
         self._history.append(content)
         self._tokens += estimate_tokens([content])
-        self._transcript.write(kind, content=to_json(content))
+        self._transcript.write(kind, content=content)
 
     def _keep_note(self, answer: ModelAnswer) -> None:
         if answer.note:

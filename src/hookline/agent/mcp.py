@@ -226,8 +226,7 @@ async def _all_tools(client: "Client") -> "list[ServerTool]":
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             break
     return tools
 

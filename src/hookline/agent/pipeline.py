@@ -8,9 +8,9 @@ from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
 from hookline.agent.events import Listener, ModelText
 from hookline.agent.model import Model
-from hookline.agent.tool_choice import allowed_tools, sendable
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
+from hookline.formats.genai import sdk
 from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
@@ -62,7 +62,7 @@ async def call_model(
     request = before.modified_request or request
     streams = not _is_held(config)
     chunks: list[GenerateContentResponse] = []
-    async with aclosing(model.stream(sendable(request))) as stream:
+    async with aclosing(model.stream(_sendable(request))) as stream:
         async for chunk in stream:
             chunks.append(chunk)
             if streams and (text := spoken_text(chunk)):
@@ -71,7 +71,7 @@ async def call_model(
     after = await fire_after_model_hook(config, request, response)
     # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
-    return _answer(after, response=after.response, shown=shown, was_streamed=streams, allowed=allowed_tools(request))
+    return _answer(after, response=after.response, shown=shown, was_streamed=streams, allowed=_allowed_tools(request))
 
 
 def _answer(
@@ -111,3 +111,41 @@ def _is_held(config: "Config") -> bool:
     if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
         return False
     return bool(system.explain(HookEventName.AFTER_MODEL).hooks)
+
+
+def _allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
+    """The names of the tools that may be called; None when any may be called."""
+    calling = _calling(request)
+    if calling is None:
+        return None
+    if _mode(calling) == "NONE":
+        return frozenset()
+    return None if calling.allowed_function_names is None else frozenset(calling.allowed_function_names)
+
+
+def _sendable(request: GenerateContentParameters) -> GenerateContentParameters:
+    """The request as the API accepts it: a list of names needs ANY or VALIDATED, and may name only declared tools."""
+    calling = _calling(request)
+    if calling is None or calling.allowed_function_names is None:
+        return request
+    declared = {one.name for tool in request.config.tools or () for one in tool.function_declarations or ()}
+    names = [name for name in calling.allowed_function_names if name in declared] or None
+    mode = _mode(calling)
+    sent = "NONE" if mode == "NONE" or names is None else "ANY" if mode == "ANY" else "VALIDATED"
+    changes = {
+        "mode": sdk.types().FunctionCallingConfigMode[sent],
+        "allowed_function_names": None if sent == "NONE" else names,
+    }
+    tool_config = request.config.tool_config.model_copy(
+        update={"function_calling_config": calling.model_copy(update=changes)}
+    )
+    return replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
+
+
+def _calling(request: GenerateContentParameters) -> Any:
+    tool_config = None if request.config is None else request.config.tool_config
+    return None if tool_config is None else tool_config.function_calling_config
+
+
+def _mode(calling: Any) -> str | None:
+    return None if calling.mode is None else str(calling.mode.value)

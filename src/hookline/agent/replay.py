@@ -87,10 +87,8 @@ class Recorder:
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ModelError(f"can't read {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{file} is not UTF-8: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"can't read {file}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _chunks(text: str, place: str) -> list[Any]:

@@ -30,7 +30,6 @@ class ToolBox:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
-        self._validators: dict[str, Validator] = {}
         for tool in tools:
             self.add(tool)
 
@@ -38,13 +37,16 @@ class ToolBox:
         """Adds a tool. Raises UnusableToolError when that is not possible."""
         if tool.name in self._tools:
             raise UnusableToolError(f"there is a tool named {tool.name} already")
-        self._validators[tool.name] = _validator(tool)
+        schema = dict(tool.parameters)
+        try:
+            _validator_class(schema).check_schema(schema)
+        except SchemaError as error:
+            raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
         self._tools[tool.name] = tool
 
     def remove(self, name: str) -> None:
         """Removes a tool, if it is there."""
         self._tools.pop(name, None)
-        self._validators.pop(name, None)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or None."""
@@ -76,11 +78,12 @@ class ToolBox:
 
     def fault(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
         """What is wrong with the arguments, in words that a model can act on, or None."""
-        validator = self._validators.get(tool.name) or _validator(tool)
-        given = dict(arguments)
+        schema, given = dict(tool.parameters), dict(arguments)
+        # An empty registry: the default one would fetch references in a foreign schema from the network.
+        validator = _validator_class(schema)(schema, registry=referencing.Registry())
         if tool.mcp_context is None:
             # Models send null for "not given"; for an MCP server, null may have a meaning.
-            required = tool.parameters.get("required", ())
+            required = schema.get("required", ())
             given = {name: value for name, value in given.items() if value is not None or name in required}
         try:
             found = sorted(validator.iter_errors(given), key=lambda error: [str(step) for step in error.absolute_path])
@@ -101,15 +104,8 @@ def default_toolbox() -> ToolBox:
     return ToolBox((*FILE_TOOLS, *SEARCH_TOOLS, RUN_SHELL_COMMAND))
 
 
-def _validator(tool: Tool) -> Validator:
-    schema = dict(tool.parameters)
-    kind = validator_for(schema, default=Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
-    # An empty registry: the default one would fetch references in a foreign schema from the network.
-    return kind(schema, registry=referencing.Registry())
+def _validator_class(schema: dict[str, Any]) -> type[Validator]:
+    return validator_for(schema, default=Draft202012Validator)
 
 
 def _describe(error: ValidationError) -> str:

@@ -25,11 +25,9 @@ def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
 
 def shown(path: Path, context: ToolContext) -> str:
     """The path for messages: relative to the project when it is inside."""
-    try:
-        relative = path.relative_to(os.path.normpath(context.project))
-    except ValueError:
-        return printable(str(path))
-    return "the project's directory" if relative == Path() else printable(str(relative))
+    project = os.path.normpath(context.project)
+    name = os.path.relpath(path, project) if path.is_relative_to(project) else str(path)
+    return "the project's directory" if name == "." else printable(name)
 
 
 def printable(text: str) -> str:

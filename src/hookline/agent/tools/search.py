@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -103,24 +102,19 @@ GLOB = BuiltInTool(
     run=_glob,
 )
 
+SEARCH_FILE_CONTENT = BuiltInTool(
+    name="search_file_content",
+    description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
+    parameters=parameters(
+        ("pattern",),
+        pattern=string("A Python regular expression, searched in each line.", minLength=1),
+        path=string("The directory or file to search; the project's directory if not given."),
+        include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
+        case_sensitive=_CASE,
+    ),
+    is_read_only=True,
+    question=lambda given: f"search {given.get('path') or '.'}",
+    run=_seek,
+)
 
-def search_file_content(*, seconds: float = SECONDS) -> BuiltInTool:
-    """The tool that searches the content of files, for at most so many seconds."""
-    return BuiltInTool(
-        name="search_file_content",
-        description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
-        parameters=parameters(
-            ("pattern",),
-            pattern=string("A Python regular expression, searched in each line.", minLength=1),
-            path=string("The directory or file to search; the project's directory if not given."),
-            include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
-            case_sensitive=_CASE,
-        ),
-        is_read_only=True,
-        question=lambda given: f"search {given.get('path') or '.'}",
-        run=partial(_seek, seconds=seconds),
-    )
-
-
-SEARCH_FILE_CONTENT = search_file_content()
 SEARCH_TOOLS = (GLOB, SEARCH_FILE_CONTENT)

@@ -15,7 +15,7 @@ from hookline.cli.numbers import at_least
 from hookline.cli.options import add_settings_options, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import ask, refuse
-from hookline.cli.terminal.session import make_session, open_model, past_session
+from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 
@@ -100,7 +100,7 @@ async def _talk(given: argparse.Namespace) -> int:
 
 
 async def _answer(given: argparse.Namespace, prompt: str) -> int:
-    _cancel_on_sigterm()
+    cancel_on(signal.SIGTERM)
     output = OUTPUTS[given.output]()
     try:
         async with aclosing(open_model(given, output.listen)) as model:
@@ -136,9 +136,3 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
             await agent.close(SessionEndReason.OTHER)
             raise
         await agent.close()
-
-
-def _cancel_on_sigterm() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 from hookline.agent.approval import Approval
 from hookline.agent.mcp import connected_mcp_servers
@@ -20,22 +20,12 @@ from hookline.cli.terminal.keyboard import Keyboard
 from hookline.cli.terminal.output import stopped
 from hookline.cli.terminal.permission import preview, question, read_answer
 from hookline.cli.terminal.screen import Terminal
-from hookline.cli.terminal.session import Session, make_session, open_model, past_session
-from hookline.cli.terminal.slash import (
-    COMMANDS,
-    awaiting_trust,
-    command_in,
-    hook_states,
-    show_help,
-    show_hooks,
-    unknown,
-)
+from hookline.cli.terminal.session import Session, cancel_on, make_session, open_model, past_session
+from hookline.cli.terminal.slash import COMMANDS, command_in, hook_states, show_help, show_hooks, unknown, untrusted
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError
 
 EXIT_INTERRUPTED = 130
-
-_Result = TypeVar("_Result")
 
 
 async def run_interactive(given: argparse.Namespace) -> int:
@@ -75,10 +65,12 @@ class _Conversation:
             try:
                 await self._greet()
                 self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
-                return await self._talk()
+                reason, code = await self._talk()
+                await self._end_session(reason)
             except BaseException:
                 await self._session.agent.abandon()
                 raise
+            return code
 
     def _open_session(self, session_id: str | None = None, past: PastSession | None = None) -> None:
         self._session: Session = make_session(
@@ -93,7 +85,7 @@ class _Conversation:
 
     async def _greet(self) -> None:
         states = await hook_states(self._session.config)
-        waiting = awaiting_trust(states or ())
+        waiting = untrusted(states or ())
         hooks = "disabled" if states is None else f"{len(states)} configured"
         if waiting:
             hooks += f", {waiting} waiting for trust → hookline trust"
@@ -102,12 +94,13 @@ class _Conversation:
         resumed = f"resuming session {self._past.session_id}; " if self._past else ""
         self._terminal.say(f"{resumed}/help shows the commands", "dim")
 
-    async def _talk(self) -> int:
+    async def _talk(self) -> tuple[SessionEndReason, int]:
+        """Handles lines until the user leaves; returns why, and the exit code."""
         while True:
             try:
                 line = (await self._keyboard.read_line()).strip()
             except EOFError:
-                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, 0)
+                return SessionEndReason.PROMPT_INPUT_EXIT, 0
             except KeyboardInterrupt:
                 if self._keyboard.has_text:
                     continue
@@ -115,10 +108,10 @@ class _Conversation:
             else:
                 self._interrupts = 0
                 if command_in(line) in ("/quit", "/exit"):
-                    return await self._leave(SessionEndReason.EXIT, 0)
+                    return SessionEndReason.EXIT, 0
                 await self._handle(line)
             if self._interrupts > 1:
-                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED)
+                return SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED
             if self._interrupts:
                 self._terminal.say("Press Ctrl-C again to leave.", "dim")
 
@@ -152,10 +145,6 @@ class _Conversation:
         self._session.agent.start(SessionStartSource.CLEAR)
         self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
 
-    async def _leave(self, reason: SessionEndReason, code: int) -> int:
-        await self._end_session(reason)
-        return code
-
     async def _end_session(self, reason: SessionEndReason) -> None:
         agent = self._session.agent
         if not await self._work(agent.close(reason), "waiting for hooks to finish"):
@@ -173,7 +162,7 @@ class _Conversation:
             self._terminal.say(f"hookline: {error}", "red")
         return True
 
-    async def _until_done(self, work: Coroutine[Any, Any, _Result], doing: str) -> asyncio.Future[_Result]:
+    async def _until_done(self, work: Coroutine[Any, Any, Any], doing: str) -> asyncio.Future[Any]:
         """The finished or cancelled work; while it runs, a status line says what the agent is waiting for."""
         running = self._running = asyncio.ensure_future(work)
         try:
@@ -189,27 +178,22 @@ class _Conversation:
         return running
 
     async def _approve(self, call: ToolCall, what: str) -> Approval:
-        self._terminal.pause()
-        try:
+        with self._terminal.paused():
             self._terminal.show_request(call, what, preview(call, ToolContext.of(self._session.config)))
-            return read_answer(await self._keyboard.answer(question(call)))
-        except EOFError:
-            return Approval.REFUSE
-        except KeyboardInterrupt:
-            self._interrupt()
-            # Wait to be cancelled with the rest of the turn.
-            await asyncio.Event().wait()
-            return Approval.REFUSE
-        finally:
-            self._terminal.resume()
+            try:
+                return read_answer(await self._keyboard.answer(question(call)))
+            except EOFError:
+                return Approval.REFUSE
+            except KeyboardInterrupt:
+                self._interrupt()
+                # Wait to be cancelled with the rest of the turn.
+                await asyncio.Event().wait()
+                return Approval.REFUSE
 
     def _watch_signals(self) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        if task is not None:
-            # Hooks and tools have sessions of their own, so closing the terminal does not end them.
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
-            loop.add_signal_handler(signal.SIGHUP, task.cancel)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+        # Hooks and tools have sessions of their own, so closing the terminal does not end them.
+        cancel_on(signal.SIGTERM, signal.SIGHUP)
 
     def _interrupt(self) -> None:
         if not self._keyboard.interrupt() and self._running is not None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -98,14 +98,15 @@ class Terminal:
         """Shows this text in the status line from now on."""
         self._activity.begin(what)
 
-    def pause(self) -> None:
-        """Hides the status line, for a question to the user."""
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hides the status line during a question to the user."""
         self._is_paused = True
         self._hide()
-
-    def resume(self) -> None:
-        """Shows the status line again."""
-        self._is_paused = False
+        try:
+            yield
+        finally:
+            self._is_paused = False
 
     async def _tick(self) -> None:
         while True:

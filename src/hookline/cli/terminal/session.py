@@ -1,7 +1,9 @@
 """Makes the model and the agent from the options of `hookline agent`, for every mode."""
 
 import argparse
+import asyncio
 import os
+import signal
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +83,13 @@ def make_session(
         notes=past.notes if past else (),
     )
     return Session(agent=agent, config=config, watch=watch)
+
+
+def cancel_on(*signals: signal.Signals) -> None:
+    """Cancels the current task when one of these signals arrives."""
+    if (task := asyncio.current_task()) is not None:
+        for number in signals:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _report_unusable_hooks(config: Config) -> None:

@@ -68,7 +68,7 @@ async def hook_states(config: Config) -> HookStates | None:
     return [(hook, _state(hook, store, project)) for hook in system.get_all_hooks()]
 
 
-def awaiting_trust(hooks: HookStates) -> int:
+def untrusted(hooks: HookStates) -> int:
     """How many hooks do not run because they are not trusted."""
     return sum(hook.enabled and state != "" for hook, state in hooks)
 
