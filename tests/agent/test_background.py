@@ -19,7 +19,7 @@ def test_spawning_does_not_wait() -> None:
         background = BackgroundHooks()
         background.spawn(work())
         said.append("on")
-        assert await background.drain(5)
+        await background.drain(5)
         return said
 
     assert asyncio.run(session()) == ["on", "work"]
@@ -27,14 +27,16 @@ def test_spawning_does_not_wait() -> None:
 
 def test_draining_nothing() -> None:
     """There is nothing to wait for."""
-    assert asyncio.run(BackgroundHooks().drain(5))
+    began = time.monotonic()
+    asyncio.run(BackgroundHooks().drain(5))
+    assert time.monotonic() - began < 1
 
 
 @pytest.mark.req("HOOK-203")
 def test_draining_is_bounded() -> None:
     """What takes too long is ended, even if it does not want to be at first; no task is left."""
 
-    async def session() -> tuple[bool, int]:
+    async def session() -> int:
         async def stubborn() -> None:
             try:
                 await asyncio.sleep(60)
@@ -43,9 +45,9 @@ def test_draining_is_bounded() -> None:
 
         background = BackgroundHooks()
         background.spawn(stubborn())
-        is_complete = await background.drain(0.05)
-        return is_complete, len(asyncio.all_tasks())
+        await background.drain(0.05)
+        return len(asyncio.all_tasks())
 
     began = time.monotonic()
-    assert asyncio.run(session()) == (False, 1)
+    assert asyncio.run(session()) == 1
     assert time.monotonic() - began < 5

@@ -9,7 +9,6 @@ from hookline.agent.contents import (
     content_from_json,
     has_responses,
     to_json,
-    tool_answer,
     user_content,
 )
 from hookline.agent.tool import CallStatus, ToolCall
@@ -26,7 +25,7 @@ def exchange(size: int) -> list[Any]:
 def tool_use(size: int) -> list[Any]:
     """A call and its response."""
     call = ToolCall(id="c", name="f", status=CallStatus.SUCCESS, result=ToolResult(llm_content="r" * size))
-    return [CALL, answer_calls(CALL, [tool_answer(call)])]
+    return [CALL, answer_calls(CALL, [call])]
 
 
 SIZES = st.integers(0, 2000)

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from hookline.agent.contents import (
-    ToolAnswer,
     answer_calls,
     content_from_json,
     function_calls,
@@ -12,7 +11,6 @@ from hookline.agent.contents import (
     response_from_json,
     spoken_text,
     to_json,
-    tool_answer,
     user_content,
     why_empty,
 )
@@ -29,35 +27,29 @@ def ended(status: CallStatus, llm_content: Any) -> ToolCall:
 
 
 @pytest.mark.parametrize(
-    ("call", "answer"),
+    ("call", "response", "media"),
     [
-        pytest.param(ended(CallStatus.SUCCESS, "ok"), ToolAnswer(key="output", text="ok"), id="success"),
-        pytest.param(ended(CallStatus.ERROR, "bad"), ToolAnswer(key="error", text="bad"), id="error"),
-        pytest.param(ended(CallStatus.IDLE, "no"), ToolAnswer(key="error", text="no"), id="blocked"),
-        pytest.param(
-            ToolCall(id="c", name="f"), ToolAnswer(key="error", text="It was not run."), id="never-came-to-it"
-        ),
-        pytest.param(
-            ended(CallStatus.SUCCESS, ["a", {"text": "b"}, IMAGE]),
-            ToolAnswer(key="output", text="ab", media=(IMAGE,)),
-            id="parts",
-        ),
-        pytest.param(
-            ended(CallStatus.SUCCESS, IMAGE), ToolAnswer(key="output", text="", media=(IMAGE,)), id="one-part"
-        ),
+        pytest.param(ended(CallStatus.SUCCESS, "ok"), {"output": "ok"}, [], id="success"),
+        pytest.param(ended(CallStatus.ERROR, "bad"), {"error": "bad"}, [], id="error"),
+        pytest.param(ended(CallStatus.IDLE, "no"), {"error": "no"}, [], id="blocked"),
+        pytest.param(ToolCall(id="c", name="f"), {"error": "It was not run."}, [], id="never-came-to-it"),
+        pytest.param(ended(CallStatus.SUCCESS, ["a", {"text": "b"}, IMAGE]), {"output": "ab"}, [IMAGE], id="parts"),
+        pytest.param(ended(CallStatus.SUCCESS, IMAGE), {"output": ""}, [IMAGE], id="one-part"),
     ],
 )
-def test_a_call_is_answered_by_its_result(call: ToolCall, answer: ToolAnswer) -> None:
+def test_a_call_is_answered_by_its_result(call: ToolCall, response: dict[str, str], media: list[Any]) -> None:
     """The model is told what the tool gave, as output if it ran well and as an error otherwise."""
-    assert tool_answer(call) == answer
+    content = content_from_json({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]})
+    expected = [{"functionResponse": {"name": "f", "response": response}}, *media]
+    assert to_json(answer_calls(content, [call])) == {"role": "user", "parts": expected}
 
 
 def test_answers_stand_in_the_order_of_the_calls() -> None:
     """Each answer names its call as the model did, images follow their answer, and notes come last."""
     parts = [{"functionCall": {"name": "f", "args": {}, "id": "own"}}, {"functionCall": {"name": "g", "args": {}}}]
     content = content_from_json({"role": "model", "parts": [{"text": "So:"}, *parts]})
-    answers = [ToolAnswer(key="output", text="a", media=(IMAGE,)), ToolAnswer(key="error", text="b")]
-    answered = answer_calls(content, answers, ["[System] note"])
+    finished = [ended(CallStatus.SUCCESS, ["a", IMAGE]), ended(CallStatus.ERROR, "b")]
+    answered = answer_calls(content, finished, ["[System] note"])
     assert to_json(answered) == {
         "role": "user",
         "parts": [

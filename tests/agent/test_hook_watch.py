@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, Note
+from hookline.agent.events import Event, HookEnded, HooksFinished, HooksStarted, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -30,7 +30,7 @@ class Watched:
             }
             for number, answer in enumerate(answers)
         ]
-        self.events: list[AgentEvent] = []
+        self.events: list[Event] = []
         self.config = Config(
             project,
             settings={"enableHooks": True, "hooks": {event: [{"hooks": hooks}]}},
@@ -79,7 +79,7 @@ def test_only_what_can_block_is_told_as_a_block(
 
 def test_a_fault_of_the_engine_has_an_end_too() -> None:
     """Where the engine failed, the watcher still hears that the event is over."""
-    events: list[AgentEvent] = []
+    events: list[Event] = []
     HookWatch(events.append).hooks_finished(
         failure_verdict(HookEventName.AFTER_MODEL, None, ValueError("x"), "execution")
     )
@@ -92,7 +92,7 @@ def test_a_hook_that_fails_is_told_once(project: Path) -> None:
     """A guard that is missing, or too slow, is not silent; one that denies has not failed."""
     commands = {"gone": "./missing.sh", "late": "sleep 5", "no": "exit 2"}
     hooks = [{"type": "command", "name": name, "command": text, "timeout": 200} for name, text in commands.items()]
-    events: list[AgentEvent] = []
+    events: list[Event] = []
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}
     config = Config(project, settings=settings, observer=HookWatch(events.append))
     for _ in range(2):

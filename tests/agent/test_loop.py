@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hookline.agent.contents import to_json
-from hookline.agent.events import AgentEvent, HistoryCompressed, ModelText, Note, SessionStarted, TurnEnded
+from hookline.agent.events import Event, HistoryCompressed, ModelText, Note, SessionStarted, TurnEnded
 from hookline.agent.loop import Agent
 from hookline.agent.tool import CallStatus
 from hookline.agent.toolbox import ToolBox, default_toolbox
@@ -32,7 +32,7 @@ class Stage:
         self, project: Path, write: HookScript, answers: Sequence[Answer], hooks: Hooks, **options: Any
     ) -> None:
         self.project = project
-        self.events: list[AgentEvent] = []
+        self.events: list[Event] = []
         self.model = ScriptedModel(answers, context_limit=options.pop("context_limit", 1_000_000))
         settings = {
             "enableHooks": bool(hooks),
@@ -514,6 +514,9 @@ def test_a_session_can_be_gone_on_with(stage: Callable[..., Stage]) -> None:
     assert [to_json(content) for content in read_session(here.path).history] == here.history()
     kinds = [record["type"] for record in here.recorded()]
     assert kinds == ["session", "user", "model", "tool", "tool_results", "model", "end"]
+    call = here.recorded()[3]
+    assert (call["name"], call["input"]["file_path"], call["status"]) == ("write_file", "a.txt", "success")
+    assert call["result"] == dict.fromkeys(("llmContent", "returnDisplay"), "Created a.txt with 1 line.")
 
 
 @pytest.mark.req("HOOK-010")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,11 +15,13 @@ import mcp  # noqa: F401 - its loading takes long, and is no part of any test's 
 import pytest
 
 from hookline import Config
-from hookline.agent.events import AgentEvent, Note
-from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.approval import Approval
+from hookline.agent.background import BackgroundHooks
+from hookline.agent.events import Event, Note
+from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.mcp_settings import McpServer, configured_servers
-from hookline.agent.scheduler import Approval, ToolScheduler
-from hookline.agent.tool import CallStatus, ToolCall, ToolContext
+from hookline.agent.scheduler import ToolScheduler
+from hookline.agent.tool import CallStatus, ToolCall
 from hookline.agent.toolbox import ToolBox
 from hookline.settings.paths import SettingsPaths
 from hookline.triggers.results import ToolResult
@@ -99,25 +100,25 @@ class Session:
     config: Config
     connect_s: float = 15.0
     toolbox: ToolBox = field(default_factory=ToolBox)
-    events: list[AgentEvent] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[ToolScheduler]:
         """Runs with the servers, and closes them."""
-        servers = await connect_mcp_servers(self.config, self.toolbox, self.events.append, connect_s=self.connect_s)
+        background = BackgroundHooks()
         scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            context=ToolContext(project=Path(self.config.get_working_dir()), environ=dict(os.environ)),
             approve=self._approve,
             on_change=lambda _call: None,
+            background=background,
         )
-        try:
-            yield scheduler
-        finally:
-            await servers.aclose()
-            await scheduler.aclose()
+        async with connected_mcp_servers(self.config, self.toolbox, self.events.append, connect_s=self.connect_s):
+            try:
+                yield scheduler
+            finally:
+                await background.drain(5)
 
     def call(self, *calls: ToolCall) -> list[ToolCall]:
         """What became of these calls in a session of their own; nothing of it is left afterwards."""
@@ -302,9 +303,10 @@ def test_no_server_loads_nothing(project: Path) -> None:
     code = (
         "import asyncio, sys\n"
         "from hookline import Config\n"
-        "from hookline.agent.mcp import connect_mcp_servers\n"
+        "from hookline.agent.mcp import connected_mcp_servers\n"
         "from hookline.agent.toolbox import ToolBox\n"
-        f"asyncio.run(connect_mcp_servers(Config({str(project)!r}, settings={{}}), ToolBox(), print))\n"
+        f"servers = connected_mcp_servers(Config({str(project)!r}, settings={{}}), ToolBox(), print)\n"
+        "asyncio.run(servers.__aenter__())\n"
         "sys.exit('mcp' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hookline.agent.contents import to_json
+from hookline.agent.events import Event, ModelText
 from hookline.agent.pipeline import ModelAnswer, call_model
 from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
@@ -44,7 +45,11 @@ class Stage:
             contents=[types.Content(role="user", parts=[types.Part(text="Hi")])],
             config=types.GenerateContentConfig(tools=tools),
         )
-        return asyncio.run(call_model(self.config, self.model, request, show=self.shown.append))
+        return asyncio.run(call_model(self.config, self.model, request, listener=self._listen))
+
+    def _listen(self, event: Event) -> None:
+        assert isinstance(event, ModelText)
+        self.shown.append(event.text)
 
     def told_to_hooks(self) -> list[dict[str, Any]]:
         """What the hooks were told, in the order in which they ran."""

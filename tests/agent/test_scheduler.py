@@ -18,7 +18,9 @@ import pytest
 
 import hookline
 from hookline import Config
-from hookline.agent.scheduler import Approval, ToolScheduler
+from hookline.agent.approval import Approval
+from hookline.agent.background import BackgroundHooks
+from hookline.agent.scheduler import ToolScheduler
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext
 from hookline.agent.toolbox import ToolBox, default_toolbox
 from hookline.triggers.results import ToolResult
@@ -90,12 +92,13 @@ class Bench:
         self.config = Config(
             self.project, session_id="s1", settings={"enableHooks": bool(self.hooks), "hooks": dict(self.hooks)}
         )
+        self.background = BackgroundHooks()
         self.scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            context=ToolContext(project=self.project, environ=dict(os.environ)),
             approve=self.person,
             on_change=self.told.append,
+            background=self.background,
         )
 
     def run(self, *calls: ToolCall, allowed: list[str] | None = None) -> list[ToolCall]:
@@ -103,7 +106,7 @@ class Bench:
 
         async def session() -> list[ToolCall]:
             finished = await self.scheduler.run(calls, allowed=allowed)
-            await self.scheduler.aclose()
+            await self.background.drain(5)
             return finished
 
         return asyncio.run(session())
@@ -572,14 +575,14 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
         "import asyncio, json, os, sys\n"
         "from pathlib import Path\n"
         "from hookline import Config\n"
+        "from hookline.agent.background import BackgroundHooks\n"
         "from hookline.agent.scheduler import ToolScheduler\n"
-        "from hookline.agent.tool import ToolCall, ToolContext\n"
+        "from hookline.agent.tool import ToolCall\n"
         "from hookline.agent.toolbox import default_toolbox\n"
         "project, out, hooks = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])\n"
         "config = Config(project, session_id='s', settings={'enableHooks': True, 'hooks': hooks})\n"
-        "context = ToolContext(project=project, environ=dict(os.environ))\n"
-        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), context=context, approve=None,\n"
-        "                          on_change=lambda call: None)\n"
+        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), approve=None,\n"
+        "                          on_change=lambda call: None, background=BackgroundHooks())\n"
         "call = ToolCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
         "(done,) = asyncio.run(scheduler.run([call]))\n"
         "out.write_text(json.dumps([done.status, done.result.llm_content, sys.stdin.isatty()]))\n"

@@ -1,6 +1,8 @@
 import asyncio
 import os
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from hookline.agent.tool import ToolContext
 from hookline.agent.tools._seeker import glob_expression, run
-from hookline.agent.tools.search import GLOB, MAX_MATCHES, MAX_PATHS, SEARCH_FILE_CONTENT, search_file_content
+from hookline.agent.tools.search import GLOB, MAX_MATCHES, MAX_PATHS, SEARCH_FILE_CONTENT
 from hookline.triggers.results import ToolResult
 
 
@@ -207,6 +209,8 @@ def test_results_are_bounded(context: ToolContext, tool: Any, most: int, said: s
 def test_an_endless_expression_is_ended(context: ToolContext) -> None:
     """A pattern that would take years is ended in time, and meanwhile the loop is free."""
     fill(context.project, {"a.txt": "a" * 60})
+    search: Any = SEARCH_FILE_CONTENT.run
+    impatient = replace(SEARCH_FILE_CONTENT, run=partial(search, seconds=0.2))
     turns = 0
 
     async def count_turns() -> None:
@@ -218,7 +222,7 @@ def test_an_endless_expression_is_ended(context: ToolContext) -> None:
     async def search_meanwhile() -> ToolResult:
         counting = asyncio.create_task(count_turns())
         try:
-            return await search_file_content(seconds=0.2).execute({"pattern": "(a+)+$b"}, context)
+            return await impatient.execute({"pattern": "(a+)+$b"}, context)
         finally:
             counting.cancel()
 

@@ -30,7 +30,7 @@ def tool(name: str = "probe", **schema: Any) -> BuiltInTool:
         description="A probe.",
         parameters={"type": "object", **schema},
         is_read_only=True,
-        approval=lambda _arguments, _context: None,
+        question=lambda _arguments: "probe",
         run=nothing,
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.agent.contents import answer_calls, content_from_json, to_json, tool_answer, user_content
+from hookline.agent.contents import answer_calls, content_from_json, to_json, user_content
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.agent.transcript import Transcript, find_session, read_session, transcript_path
 from hookline.errors import UsageError
@@ -24,19 +24,19 @@ DONE = ToolCall(
 def begin(session_id: str, project: str = "/p", source: str = "startup") -> Transcript:
     """The transcript of a session that has just begun."""
     transcript = Transcript(transcript_path(session_id))
-    transcript.session(session_id=session_id, project=project, model="m", source=source)
+    transcript.write("session", id=session_id, project=project, model="m", source=source)
     return transcript
 
 
 def test_everything_is_one_line(tmp_path: Path) -> None:
     """Each thing that happens is appended as one JSON object with its kind and its time."""
     transcript = begin("s1")
-    transcript.message("user", user_content(["Hi"]))
-    transcript.message("model", CALL)
-    transcript.tool_call(DONE)
-    transcript.message("tool_results", answer_calls(CALL, [tool_answer(DONE)]))
-    transcript.compression(trigger="auto", history=[user_content(["short"])])
-    transcript.end("exit")
+    transcript.write("user", content=user_content(["Hi"]))
+    transcript.write("model", content=CALL)
+    transcript.write("tool", id="c1", status="success")
+    transcript.write("tool_results", content=answer_calls(CALL, [DONE]))
+    transcript.write("compression", trigger="auto", history=[user_content(["short"])])
+    transcript.write("end", reason="exit")
     assert transcript.path == tmp_path / "state" / "sessions" / "s1.jsonl"
     records = [json.loads(line) for line in transcript.path.read_text().splitlines()]
     assert all(record.pop("timestamp").endswith("Z") for record in records)
@@ -45,14 +45,7 @@ def test_everything_is_one_line(tmp_path: Path) -> None:
         {"type": "session", "id": "s1", "project": "/p", "model": "m", "source": "startup"},
         {"type": "user", "content": {"role": "user", "parts": [{"text": "Hi"}]}},
         {"type": "model", "content": to_json(CALL)},
-        {
-            "type": "tool",
-            "id": "c1",
-            "name": "ls",
-            "input": {"path": "/p"},
-            "status": "success",
-            "result": {"llmContent": "a\nb", "returnDisplay": "2 entries"},
-        },
+        {"type": "tool", "id": "c1", "status": "success"},
         {"type": "tool_results", "content": {"role": "user", "parts": [response]}},
         {"type": "compression", "trigger": "auto", "history": [{"role": "user", "parts": [{"text": "short"}]}]},
         {"type": "end", "reason": "exit"},
@@ -69,33 +62,33 @@ def test_signatures_survive() -> None:
     """What the model wants back exactly, such as a signature, is the same after reading."""
     signed = content_from_json({"role": "model", "parts": [{"text": "", "thoughtSignature": "AQIDBA=="}]})
     transcript = begin("s1")
-    transcript.message("model", signed)
+    transcript.write("model", content=signed)
     assert read_session(transcript.path).history == [signed]
 
 
 def test_a_compression_replaces_what_was_before() -> None:
     """The history is read back as it stood after the compression, with what came later."""
     transcript = begin("s1")
-    transcript.message("user", user_content(["long"]))
-    transcript.compression(trigger="manual", history=[user_content(["short"])])
-    transcript.message("user", user_content(["next"]))
+    transcript.write("user", content=user_content(["long"]))
+    transcript.write("compression", trigger="manual", history=[user_content(["short"])])
+    transcript.write("user", content=user_content(["next"]))
     assert read_session(transcript.path).history == [user_content(["short"]), user_content(["next"])]
 
 
 def test_going_on_keeps_the_history_and_starting_anew_does_not() -> None:
     """A file may hold several sessions under one id; only what was resumed goes on."""
     transcript = begin("s1")
-    transcript.message("user", user_content(["one"]))
-    begin("s1", source="resume").message("user", user_content(["two"]))
+    transcript.write("user", content=user_content(["one"]))
+    begin("s1", source="resume").write("user", content=user_content(["two"]))
     assert read_session(transcript.path).history == [user_content(["one"]), user_content(["two"])]
-    begin("s1").message("user", user_content(["three"]))
+    begin("s1").write("user", content=user_content(["three"]))
     assert read_session(transcript.path).history == [user_content(["three"])]
 
 
 def test_half_a_last_line_is_forgiven() -> None:
     """A program that was killed while it wrote costs no more than what it was writing."""
     transcript = begin("s1")
-    transcript.message("user", user_content(["one"]))
+    transcript.write("user", content=user_content(["one"]))
     with transcript.path.open("a") as file:
         file.write('{"type":"user","cont')
     assert read_session(transcript.path).history == [user_content(["one"])]
@@ -104,8 +97,8 @@ def test_half_a_last_line_is_forgiven() -> None:
 def test_calls_without_results_are_left_out() -> None:
     """A session that ended while its tools ran goes on from before them: the model takes no unanswered calls."""
     transcript = begin("s1")
-    transcript.message("user", user_content(["one"]))
-    transcript.message("model", CALL)
+    transcript.write("user", content=user_content(["one"]))
+    transcript.write("model", content=CALL)
     assert read_session(transcript.path).history == [user_content(["one"])]
 
 
@@ -170,5 +163,5 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capsys: pytest.Capt
     """A full or missing disk costs the record, not the session."""
     (tmp_path / "state").write_text("in the way")
     transcript = begin("s1")
-    transcript.end("exit")
+    transcript.write("end", reason="exit")
     assert capsys.readouterr().err.count("the session is not recorded") == 1

@@ -26,7 +26,7 @@ NOTE = "Mind the gap."
 WRITE = calls(("write_file", {"file_path": "a.txt", "content": "hi\n"}))
 OTHER_TEXT = {"candidates": [{"content": {"role": "model", "parts": ["Something else."]}, "finishReason": "STOP"}]}
 
-text_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "piped"])
+text_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "headless", "piped"])
 json_modes = pytest.mark.parametrize("mode", ["json", "stream-json"])
 all_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "headless", "piped", "json", "stream-json"])
 
@@ -171,16 +171,17 @@ def test_a_message_that_could_not_be_sent_goes_with_the_next_one(
 
 
 @all_modes
-def test_a_suppressed_result_is_shown_nowhere(mode: str, scene: Scene) -> None:
+@pytest.mark.parametrize(("code", "status"), [(0, "success"), (3, "error")])
+def test_a_suppressed_result_is_shown_nowhere(code: int, status: str, mode: str, scene: Scene) -> None:
     """What AfterTool suppresses is hidden from people and programs; the transcript has it, as the model does."""
     scene.hook("AfterTool", {"suppressOutput": True})
-    shown = scene.run(mode, [calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")])
+    shown = scene.run(mode, [calls(("run_shell_command", {"command": f"echo to''ken; exit {code}"}))], [says("Done.")])
     assert "token" not in shown.out + shown.err
     (record,) = [record for record in scene.transcript() if record["type"] == "tool"]
     assert "token" in record["result"]["llmContent"]
     if mode.endswith("json"):
         (call,) = shown.result()["toolCalls"]
-        expected = {"status": "success", "suppressed": True, "llmContent": None, "display": ""}
+        expected = {"status": status, "suppressed": True, "llmContent": None, "display": ""}
         assert {key: call[key] for key in expected} == expected
     else:
         assert "(a hook hides this result)" in shown.out + shown.err

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from contextlib import suppress
 
 _KEPT_BYTES = 4096
 
@@ -11,16 +10,14 @@ class StderrTail:
     """A pipe that the running loop reads; only the last bytes are kept."""
 
     def __init__(self) -> None:
-        self._fd, write_fd = os.pipe()
-        os.set_blocking(self._fd, False)
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        self._reader = os.fdopen(read_fd, "rb", buffering=0)
         self.stream = os.fdopen(write_fd, "w")
+        """Our write end; to be closed once the server has its own."""
         self._tail = b""
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._fd, self._read)
-
-    def close_writer(self) -> None:
-        """Closes our write end, once the server has its own."""
-        self.stream.close()
+        self._loop.add_reader(self._reader, self._read)
 
     def last_line(self) -> str:
         """The last line, after a dash, or nothing."""
@@ -30,18 +27,13 @@ class StderrTail:
 
     def close(self) -> None:
         """Stops reading."""
-        self.close_writer()
-        if self._fd >= 0:
-            self._loop.remove_reader(self._fd)
-            os.close(self._fd)
-            self._fd = -1
+        self.stream.close()
+        self._loop.remove_reader(self._reader)
+        self._reader.close()
 
     def _read(self) -> None:
-        if self._fd < 0:
-            return
-        with suppress(BlockingIOError):
-            data = os.read(self._fd, 65536)
-            self._tail = (self._tail + data)[-_KEPT_BYTES:]
-            if not data:
-                # At EOF a pipe stays readable, and the loop would call this again and again.
-                self._loop.remove_reader(self._fd)
+        data = self._reader.read(65536)
+        self._tail = (self._tail + (data or b""))[-_KEPT_BYTES:]
+        if data == b"":
+            # At EOF a pipe stays readable, and the loop would call this again and again.
+            self._loop.remove_reader(self._reader)

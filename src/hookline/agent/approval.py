@@ -36,11 +36,9 @@ class RefusedError(HooklineError):
 class Permissions:
     """What the user has allowed in this session; asks for more, one question at a time."""
 
-    def __init__(
-        self, *, config: "Config", context: ToolContext, approve: Approver | None, background: BackgroundHooks
-    ) -> None:
+    def __init__(self, *, config: "Config", approve: Approver | None, background: BackgroundHooks) -> None:
         self._config = config
-        self._context = context
+        self._context = ToolContext.of(config)
         self._approve = approve
         self._background = background
         self._always_allowed: set[Scope] = set()
@@ -69,10 +67,8 @@ class Permissions:
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
         message = f"{call.name} needs permission to {question}"
         self._background.spawn(fire_notification_hook(self._config, "ToolPermission", message, details))
-        match await approve(call, question):
-            case Approval.REFUSE:
-                raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
-            case Approval.ALLOW_ALWAYS:
-                self._always_allowed.add(scope)
-            case Approval.ALLOW_ONCE:
-                pass
+        answer = await approve(call, question)
+        if answer is Approval.REFUSE:
+            raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
+        if answer is Approval.ALLOW_ALWAYS:
+            self._always_allowed.add(scope)

@@ -20,14 +20,12 @@ class BackgroundHooks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def drain(self, timeout_s: float) -> bool:
-        """Waits for the hooks spawned so far, and cancels those that take longer; True when none was cancelled."""
+    async def drain(self, timeout_s: float) -> None:
+        """Waits for the hooks spawned so far, and cancels those that take longer."""
         tasks = set(self._tasks)
         if tasks:
             _, tasks = await asyncio.wait(tasks, timeout=timeout_s)
-        is_complete = not tasks
         while tasks:
             for task in tasks:
                 task.cancel()
             _, tasks = await asyncio.wait(tasks, timeout=_TERM_S)
-        return is_complete

@@ -38,12 +38,8 @@ def _parts(parts: "Iterable[Part]") -> "list[Part]":
         if _is_bare_text(part) and not part.text:
             continue
         last = merged[-1] if merged else None
-        if (
-            last is not None
-            and _is_bare_text(part)
-            and _is_bare_text(last)
-            and bool(last.thought) == bool(part.thought)
-        ):
+        is_text = last is not None and _is_bare_text(part) and _is_bare_text(last)
+        if last is not None and is_text and bool(last.thought) == bool(part.thought):
             merged[-1] = last.model_copy(update={"text": f"{last.text}{part.text}"})
         else:
             merged.append(part)

@@ -1,24 +1,13 @@
 """Small functions on the SDK's contents, and their JSON form."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content, GenerateContentResponse, Part
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswer:
-    """What the model gets as the result of one tool call."""
-
-    key: Literal["output", "error"]
-    text: str
-    media: tuple[Mapping[str, Any], ...] = ()
-    """Parts that are not text, such as images, in the SDK's JSON."""
 
 
 def user_content(texts: Iterable[str]) -> "Content":
@@ -65,32 +54,19 @@ def has_responses(content: "Content") -> bool:
     return any(part.function_response for part in content.parts or ())
 
 
-def answer_calls(content: "Content", answers: Sequence[ToolAnswer], texts: Iterable[str] = ()) -> "Content":
+def answer_calls(content: "Content", calls: Sequence[ToolCall], texts: Iterable[str] = ()) -> "Content":
     """The message with the results of a content's function calls, in their order, followed by texts."""
     types = sdk.types()
-    calls = [part.function_call for part in content.parts or () if part.function_call]
+    asked = [part.function_call for part in content.parts or () if part.function_call]
     parts: list[Part] = []
-    for call, answer in zip(calls, answers, strict=True):
+    for function_call, call in zip(asked, calls, strict=True):
+        key = "output" if call.status is CallStatus.SUCCESS else "error"
+        text, media = _text_and_media("It was not run." if call.result is None else call.result.llm_content)
         # Only an id that the model gave goes back to it; ids that we made do not.
-        response = types.FunctionResponse(id=call.id, name=call.name, response={answer.key: _valid(answer.text)})
-        parts += [types.Part(function_response=response), *map(types.Part.model_validate, answer.media)]
+        response = types.FunctionResponse(id=function_call.id, name=function_call.name, response={key: _valid(text)})
+        parts += [types.Part(function_response=response), *map(types.Part.model_validate, media)]
     message: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=_valid(text)) for text in texts)])
     return message
-
-
-def tool_answer(call: ToolCall) -> ToolAnswer:
-    """What the model gets as the result of a finished call."""
-    key: Literal["output", "error"] = "output" if call.status is CallStatus.SUCCESS else "error"
-    given = "It was not run." if call.result is None else call.result.llm_content
-    if isinstance(given, str):
-        return ToolAnswer(key=key, text=given)
-    parts = list(given) if isinstance(given, list | tuple) else [given]
-    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
-    return ToolAnswer(
-        key=key,
-        text="".join(text for text in texts if isinstance(text, str)),
-        media=tuple(part for part in parts if isinstance(part, dict) and "text" not in part),
-    )
 
 
 def to_json(value: Any) -> dict[str, Any]:
@@ -111,6 +87,14 @@ def response_from_json(value: Any) -> "GenerateContentResponse":
     """A response, or a chunk of one, from its JSON form; fields that the SDK does not know are dropped."""
     response: GenerateContentResponse = sdk.types().GenerateContentResponse.model_validate(value, extra="ignore")
     return response
+
+
+def _text_and_media(given: Any) -> tuple[str, list[dict[str, Any]]]:
+    """The text of a tool's result, and the parts that are not text, such as images, in the SDK's JSON."""
+    parts = list(given) if isinstance(given, list | tuple) else [given]
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
+    media = [part for part in parts if isinstance(part, dict) and "text" not in part]
+    return "".join(text for text in texts if isinstance(text, str)), media
 
 
 def _valid(text: str) -> str:

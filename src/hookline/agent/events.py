@@ -1,14 +1,18 @@
 """The events that an agent sends to its listener: a terminal, JSON output, a test."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hookline.agent.tool import ToolCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionStarted:
+class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
+    """Something that happened; its tag and its fields are what programs read."""
+
+
+class SessionStarted(Event, frozen=True, tag="session"):
     """A session started."""
 
     session_id: str
@@ -16,39 +20,34 @@ class SessionStarted:
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelText:
+class ModelText(Event, frozen=True, tag="text"):
     """Text of the model to show; `is_final` marks the end of a message that arrived in pieces."""
 
     text: str
     is_final: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallChanged:
+class ToolCallChanged(Event, frozen=True, tag="tool_call"):
     """A tool call has a new status."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HooksStarted:
+class HooksStarted(Event, frozen=True, tag="hooks_started"):
     """Hooks of an event are running; a terminal shows a spinner that names the slow one."""
 
     event: str
     hooks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEnded:
+class HookEnded(Event, frozen=True, tag="hook_ended"):
     """One of the running hooks has ended; the others are still running."""
 
     event: str
     hook: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HooksFinished:
+class HooksFinished(Event, frozen=True, tag="hook_decision"):
     """The hooks of an event have answered."""
 
     event: str
@@ -60,8 +59,7 @@ class HooksFinished:
     effect: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryCompressed:
+class HistoryCompressed(Event, frozen=True, tag="compression"):
     """The history was replaced by a summary."""
 
     trigger: str
@@ -69,16 +67,14 @@ class HistoryCompressed:
     after_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Event, frozen=True, tag="note"):
     """A message for the user that comes neither from the model nor from a tool: a warning, a retry, a refusal."""
 
     text: str
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnded:
+class TurnEnded(Event, frozen=True, tag="result"):
     """The agent has answered, or hooks ended the turn."""
 
     response: str
@@ -94,15 +90,4 @@ class TurnEnded:
     """The hooks that ended the turn."""
 
 
-AgentEvent = (
-    SessionStarted
-    | ModelText
-    | ToolCallChanged
-    | HooksStarted
-    | HookEnded
-    | HooksFinished
-    | HistoryCompressed
-    | Note
-    | TurnEnded
-)
-Listener = Callable[[AgentEvent], None]
+Listener = Callable[[Event], None]

@@ -1,8 +1,23 @@
-"""What hooks are doing, as events of the agent."""
+"""What hooks are doing, as events of the agent, and what each of them did so far."""
+
+from dataclasses import dataclass
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
+from hookline.contract.endings import show_ending
 from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
+
+
+@dataclass(slots=True)
+class HookRecord:
+    """What one hook did so far."""
+
+    runs: int = 0
+    failures: int = 0
+    is_reported: bool = False
+    """True when the user was told that it fails."""
+    last: str = ""
+    """What it decided last; empty where its answers are not applied."""
 
 
 class HookWatch:
@@ -10,7 +25,7 @@ class HookWatch:
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._failed: set[tuple[str, str]] = set()
+        self._records: dict[tuple[str, str], HookRecord] = {}
 
     def hooks_started(self, plan: HookExecutionPlan) -> None:
         """Passes on which hooks run."""
@@ -21,28 +36,45 @@ class HookWatch:
         self._listener(HookEnded(event=hook.event.value, hook=hook.label))
 
     def hooks_finished(self, verdict: Verdict) -> None:
-        """Passes on what they decided together, and which of them decided it."""
-        self._report_failures(verdict)
-        decides = verdict.blocked or verdict.stop
+        """Counts what each hook did, and passes on what they decided together and which of them decided it."""
+        for run in verdict.runs:
+            self._count(run, verdict.subject)
         self._listener(
             HooksFinished(
                 event=verdict.event.value,
                 subject=verdict.subject,
                 blocked=verdict.blocked and verdict.denied,
                 should_stop=verdict.stop,
-                reason=verdict.reason if decides else None,
+                reason=verdict.reason if verdict.blocked or verdict.stop else None,
                 decided_by=verdict.deciders,
                 effect=verdict.effect,
             )
         )
 
-    def _report_failures(self, verdict: Verdict) -> None:
-        """Reports each hook that fails, once: what it was to guard goes on without it."""
-        from hookline.contract.endings import show_ending  # noqa: PLC0415 - not loaded while hooks are disabled
+    def record_of(self, hook: HookEntry) -> HookRecord:
+        """What a hook did so far."""
+        return self._records.setdefault((hook.origin, hook.location), HookRecord())
 
-        for run in verdict.runs:
-            place = (run.hook.origin, run.hook.location)
-            if run.failed and not run.blocks and place not in self._failed:
-                self._failed.add(place)
-                text = f"The {run.event} hook {run.hook.label} {show_ending(run)}, so it had no effect."
-                self._listener(Note(text=f"{text} hookline log --failures tells more.", is_error=True))
+    def _count(self, run: HookExecutionResult, subject: str | None) -> None:
+        record = self.record_of(run.hook)
+        record.runs += 1
+        record.failures += run.failed
+        record.last = _outcome(run, subject or "it")
+        if run.failed and not run.blocks and not record.is_reported:
+            # What the hook was to guard goes on without it.
+            record.is_reported = True
+            text = f"The {run.event} hook {run.hook.label} {show_ending(run)}, so it had no effect."
+            self._listener(Note(text=f"{text} hookline log --failures tells more.", is_error=True))
+
+
+def _outcome(run: HookExecutionResult, subject: str) -> str:
+    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
+
+    row = EVENT_TABLE[run.event]
+    if run.failed:
+        return f"failed: it {show_ending(run)}"
+    if row.only_watches:
+        return ""
+    if run.answer is not None and run.answer.stops:
+        return "stopped the agent"
+    return f"blocked {subject}" if row.can_block and run.blocks else f"let {subject} pass"

@@ -3,20 +3,12 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hookline.agent.approval import Approver
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
-from hookline.agent.contents import (
-    answer_calls,
-    function_calls,
-    model_content,
-    spoken_text,
-    tool_answer,
-    user_content,
-    why_empty,
-)
+from hookline.agent.contents import answer_calls, function_calls, model_content, spoken_text, user_content, why_empty
 from hookline.agent.events import (
     HistoryCompressed,
     Listener,
@@ -28,22 +20,16 @@ from hookline.agent.events import (
 )
 from hookline.agent.model import Model
 from hookline.agent.pipeline import ModelAnswer, call_model
-from hookline.agent.scheduler import Approver, ToolScheduler
-from hookline.agent.tool import ToolCall, ToolContext
+from hookline.agent.scheduler import ToolScheduler
+from hookline.agent.tool import ToolCall
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import Transcript
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import TurnLimitError
 from hookline.formats.genai import sdk
+from hookline.triggers import session as hooks
 from hookline.triggers.results import ToolResult
-from hookline.triggers.session import (
-    fire_after_agent_hook,
-    fire_before_agent_hook,
-    fire_pre_compress_hook,
-    fire_session_end_hook,
-    fire_session_start_hook,
-)
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -99,18 +85,11 @@ class Agent:
         history: "Sequence[Content]" = (),
         notes: Sequence[str] = (),
     ) -> None:
-        """Sets up a session.
+        """Sets up a session; the caller closes the model.
 
-        Args:
-            config: the session's facts and hooks.
-            model: answers the prompts; the caller closes it.
-            toolbox: the tools that the model can call.
-            approve: asks the user about a tool call; None approves everything.
-            transcript: the file that records the session.
-            listener: called with every event that a user or a program may want to see.
-            max_turns: how many model calls one prompt may take.
-            history: the conversation to continue.
-            notes: hooks' messages to the model that have not been sent yet.
+        `approve` asks the user about a tool call, and None approves everything. `listener` is called with every event
+        that a user or a program may want to see. `max_turns` limits the model calls of one prompt. `history` is the
+        conversation to continue, and `notes` are hooks' messages to the model that have not been sent yet.
         """
         # Load the SDK before any hook runs: it blocks the event loop for half a second.
         sdk.types()
@@ -128,7 +107,6 @@ class Agent:
         self._scheduler = ToolScheduler(
             config=config,
             toolbox=toolbox,
-            context=ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ()),
             approve=approve,
             on_change=self._call_changed,
             background=self._background,
@@ -141,27 +119,21 @@ class Agent:
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
         """Starts the session, or resumes it."""
-        session_id = self._config.get_session_id()
-        self._transcript.session(
-            session_id=session_id,
-            project=self._config.get_working_dir(),
-            model=self._model.name,
-            source=source.value,
-        )
-        path = str(self._transcript.path)
-        self._listener(SessionStarted(session_id=session_id, transcript_path=path, model=self._model.name))
-        self._background.spawn(fire_session_start_hook(self._config, source))
+        own_id, project, model = self._config.get_session_id(), self._config.get_working_dir(), self._model.name
+        self._transcript.write("session", id=own_id, project=project, model=model, source=source.value)
+        self._listener(SessionStarted(session_id=own_id, transcript_path=str(self._transcript.path), model=model))
+        self._background.spawn(hooks.fire_session_start_hook(self._config, source))
 
     async def run(self, prompt: str) -> TurnEnded:
         """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
-        self._background.spawn(fire_before_agent_hook(self._config, prompt))
+        self._background.spawn(hooks.fire_before_agent_hook(self._config, prompt))
         self._add("user", user_content([prompt, *self._take_notes()]))
         turn = _Turn()
         try:
             ended = await self._converse(turn)
         finally:
             self._answer_open_calls()
-        self._background.spawn(fire_after_agent_hook(self._config, prompt, turn.model_text))
+        self._background.spawn(hooks.fire_after_agent_hook(self._config, prompt, turn.model_text))
         self._listener(ended)
         return ended
 
@@ -171,7 +143,7 @@ class Agent:
         if end is None:
             self._listener(Note(text="There is nothing to compress yet."))
             return None
-        self._background.spawn(fire_pre_compress_hook(self._config, trigger))
+        self._background.spawn(hooks.fire_pre_compress_hook(self._config, trigger))
         before = self._tokens
         answer = await call_model(self._config, self._model, summary_request(self._model.name, self._history[:end]))
         self._keep_note(answer)
@@ -182,13 +154,13 @@ class Agent:
             return answer
         self._history = compressed(summary, self._history[end:])
         self._tokens = estimate_tokens(self._history)
-        self._transcript.compression(trigger=trigger.value, history=self._history)
+        self._transcript.write("compression", trigger=trigger.value, history=self._history)
         self._listener(HistoryCompressed(trigger=trigger.value, before_tokens=before, after_tokens=self._tokens))
         return answer
 
     async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
         """Ends the session; hooks that are still running get a bounded time to finish."""
-        self._background.spawn(fire_session_end_hook(self._config, reason))
+        self._background.spawn(hooks.fire_session_end_hook(self._config, reason))
         await self._end(reason, _DRAIN_S)
 
     async def abandon(self) -> None:
@@ -197,7 +169,7 @@ class Agent:
 
     async def _end(self, reason: SessionEndReason, drain_s: float) -> None:
         await self._background.drain(drain_s)
-        self._transcript.end(reason.value)
+        self._transcript.write("end", reason=reason.value)
         if (system := self._config.get_hook_system()) is not None:
             system.dispose()
 
@@ -207,7 +179,7 @@ class Agent:
                 summary = await self.compress(PreCompressTrigger.AUTO)
                 if summary is not None and summary.should_stop:
                     return turn.ended(summary)
-            answer = await call_model(self._config, self._model, self._request(), show=self._show_piece)
+            answer = await call_model(self._config, self._model, self._request(), listener=self._listener)
             content = self._record_answer(answer, turn)
             calls = function_calls(content, os.urandom(4).hex())
             if answer.should_stop or not calls:
@@ -252,26 +224,24 @@ class Agent:
         calls, self._open_calls = tuple(self._open_calls.values()), {}
         if calls:
             for call in calls:
-                self._transcript.tool_call(call)
-            answers = [tool_answer(call) for call in calls]
-            self._add("tool_results", answer_calls(self._history[-1], answers, self._take_notes()))
+                result = call.result and call.result.to_tool_response()
+                facts = {"id": call.id, "name": call.name, "input": call.arguments, "status": call.status.value}
+                self._transcript.write("tool", **facts, result=result)
+            self._add("tool_results", answer_calls(self._history[-1], calls, self._take_notes()))
 
     def _add(self, kind: str, content: "Content") -> None:
         self._history.append(content)
         self._tokens += estimate_tokens([content])
-        self._transcript.message(kind, content)
+        self._transcript.write(kind, content=content)
 
     def _keep_note(self, answer: ModelAnswer) -> None:
         if answer.note:
             self._notes.append(answer.note)
-            self._transcript.note(answer.note)
+            self._transcript.write("note", text=answer.note)
 
     def _take_notes(self) -> list[str]:
         notes, self._notes = self._notes, []
         return [f"[System] {note}" for note in notes]
-
-    def _show_piece(self, text: str) -> None:
-        self._listener(ModelText(text=text, is_final=False))
 
     def _call_changed(self, call: ToolCall) -> None:
         self._open_calls[call.id] = call

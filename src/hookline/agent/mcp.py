@@ -8,15 +8,15 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent._mcp_stderr import StderrTail
 from hookline.agent.events import Listener, Note
 from hookline.agent.mcp_settings import McpServer, configured_servers
-from hookline.agent.tool import ToolContext, failure
+from hookline.agent.tool import ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
@@ -37,46 +37,37 @@ _MAX_NAME = 64
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
 
-async def connect_mcp_servers(
+@asynccontextmanager
+async def connected_mcp_servers(
     config: "Config", toolbox: ToolBox, listener: Listener, *, connect_s: float = CONNECT_S
-) -> "McpConnections":
-    """Connects to the configured servers, all at once, and adds their tools to the toolbox in the settings' order."""
+) -> AsyncIterator[None]:
+    """Connects to the configured servers, all at once, and adds their tools to the toolbox in the settings' order.
+
+    Skips a server that does not answer in time, with a note. In the end all connections and the programs behind them
+    are ended, in a bounded time.
+    """
     servers, notes = configured_servers(config.get_layers())
     for text in notes:
         listener(Note(text=text))
-    context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
-    connections = McpConnections([_Connection(server, context, toolbox, listener) for server in servers])
+    if servers:
+        _load_mcp()
+    connections = [_Connection(server, ToolContext.of(config), toolbox, listener) for server in servers]
     try:
-        await connections.open(connect_s)
-    except BaseException:
-        await connections.aclose()
-        raise
-    return connections
-
-
-class McpConnections:
-    """The servers of a session."""
-
-    def __init__(self, connections: "list[_Connection]") -> None:
-        self._connections = connections
-
-    async def open(self, connect_s: float) -> None:
-        """Connects to all servers; skips a server that does not answer in time, with a note."""
-        if not self._connections:
-            return
-        try:
-            import mcp  # noqa: F401, PLC0415 - takes more than a second to load, and most people have no servers
-        except ImportError as error:
-            raise MissingExtraError("mcp", "agent") from error
-        # Without a handler its warnings would be printed between the agent's own lines.
-        logging.getLogger("mcp").addHandler(logging.NullHandler())
-        await asyncio.gather(*(connection.open(connect_s) for connection in self._connections))
-        for connection in self._connections:
+        await asyncio.gather(*(connection.open(connect_s) for connection in connections))
+        for connection in connections:
             connection.offer_tools()
+        yield
+    finally:
+        await asyncio.gather(*(connection.aclose() for connection in connections))
 
-    async def aclose(self) -> None:
-        """Ends all connections and the programs behind them, in a bounded time."""
-        await asyncio.gather(*(connection.aclose() for connection in self._connections))
+
+def _load_mcp() -> None:
+    try:
+        import mcp  # noqa: F401, PLC0415 - takes more than a second to load, and most people have no servers
+    except ImportError as error:
+        raise MissingExtraError("mcp", "agent") from error
+    # Without a handler its warnings would be printed between the agent's own lines.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,18 +107,17 @@ class _Connection:
         self._client: Client | None = None
         self._found: list[ServerTool] = []
         self._offered: list[str] = []
-        self._connected = asyncio.Event()
+        self._settled = asyncio.Event()
+        """Set when the server is connected, or can't be."""
         self._closing = asyncio.Event()
 
     async def open(self, connect_s: float) -> None:
         """Connects and asks for the tools; a note when that fails or takes too long."""
         self._task = asyncio.create_task(self._hold())
-        connected = asyncio.create_task(self._connected.wait())
         try:
-            await asyncio.wait({self._task, connected}, timeout=connect_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            connected.cancel()
-        if not self._connected.is_set() and not self._task.done():
+            async with asyncio.timeout(connect_s):
+                await self._settled.wait()
+        except TimeoutError:
             self._note(f"did not answer within {connect_s:g} seconds, so its tools are missing")
             self._closing.set()
             self._task.cancel()
@@ -174,7 +164,7 @@ class _Connection:
         self._closing.set()
         if self._task is None:
             return
-        if not self._connected.is_set():
+        if not self._settled.is_set():
             # It is waiting for the server, and would not notice `_closing`.
             self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
@@ -186,18 +176,20 @@ class _Connection:
     async def _hold(self) -> None:
         """Holds the connection until it is closed: the task that enters the client must also exit it."""
         stderr = StderrTail()
+        what = "could not be used, so its tools are missing"
         try:
             async with self._make_client(stderr) as client:
-                stderr.close_writer()
+                stderr.stream.close()
                 self._found = await _all_tools(client)
                 self._client = client
-                self._connected.set()
+                what = "has ended"
+                self._settled.set()
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - a broken server must not break the agent
-            what = "has ended" if self._connected.is_set() else "could not be used, so its tools are missing"
             self._lose(f"{what}: {_reason(error)}{stderr.last_line()}")
         finally:
             self._client = None
+            self._settled.set()
             stderr.close()
 
     def _make_client(self, stderr: StderrTail) -> "Client":
@@ -234,8 +226,7 @@ async def _all_tools(client: "Client") -> "list[ServerTool]":
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             break
     return tools
 
@@ -260,7 +251,7 @@ def _result(answer: "CallToolResult") -> ToolResult:
         return failure(text or "The tool failed and gave no reason.")
     media = [part for part in parts if not isinstance(part, str)]
     if not media:
-        return ToolResult(llm_content=text or "(no output)", return_display=text or "(no output)")
+        return success(text or "(no output)")
     texts = [{"text": text}] if text else []
     attached = f"[{len(media)} attachment{'s' if len(media) > 1 else ''}]"
     return ToolResult(llm_content=[*texts, *media], return_display=f"{text}\n{attached}" if text else attached)

@@ -19,6 +19,7 @@ GEMINI_CONTEXT_LIMIT = 1_048_576
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = range(500, 600)
 _LONGEST_PAUSE_S = 60.0
+_CUT_OFF = "the answer of {} was cut off: {}; the part that arrived is not used"
 
 
 class Model(Protocol):
@@ -79,7 +80,8 @@ class GeminiModel:
             except Exception as error:
                 # The SDK uses one of several HTTP libraries, each with exceptions of its own.
                 if has_begun or attempt >= self._attempts or not _is_transient(error):
-                    raise _model_error(error, self.name, has_begun=has_begun) from error
+                    what = _CUT_OFF if has_begun else "{} gave no answer: {}"
+                    raise ModelError(what.format(self.name, _summary(error))) from error
                 await self._pause(attempt, error)
                 attempt += 1
             else:
@@ -114,9 +116,7 @@ def _single_call(config: Any) -> Any:
     """The configuration without the features by which the SDK makes calls that hooks would not see."""
     types = sdk.types()
     config = types.GenerateContentConfig.model_validate(config or {})
-    changes: dict[str, Any] = {
-        "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
-    }
+    changes: dict[str, Any] = {"automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True)}
     if "automatic_continuation" in types.GenerateContentConfig.model_fields:
         changes["automatic_continuation"] = False
     return config.model_copy(update=changes)
@@ -133,12 +133,6 @@ def _ends(chunk: "GenerateContentResponse") -> bool:
 def _is_transient(error: Exception) -> bool:
     code = error.code if isinstance(error, sdk.errors().APIError) else None
     return code == _TOO_MANY_REQUESTS or code in _SERVER_ERRORS
-
-
-def _model_error(error: Exception, name: str, *, has_begun: bool) -> ModelError:
-    if has_begun:
-        return ModelError(f"the answer of {name} was cut off: {_summary(error)}; the part that arrived is not used")
-    return ModelError(f"{name} gave no answer: {_summary(error)}")
 
 
 def _summary(error: Exception) -> str:

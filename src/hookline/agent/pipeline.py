@@ -1,24 +1,22 @@
 """One model call between its hooks: tool selection, before, the stream, after."""
 
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
+from hookline.agent.events import Listener, ModelText
 from hookline.agent.model import Model
-from hookline.agent.tool_choice import allowed_tools, sendable
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
+from hookline.formats.genai import sdk
 from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
-from hookline.triggers.results import BeforeModelHookResult, BeforeToolSelectionHookResult
+from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.formats.genai.sdk import GenerateContentResponse
-
-Show = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +44,17 @@ class ModelAnswer:
 
 
 async def call_model(
-    config: "Config", model: Model, request: GenerateContentParameters, *, show: Show = lambda _: None
+    config: "Config", model: Model, request: GenerateContentParameters, *, listener: Listener = lambda _: None
 ) -> ModelAnswer:
     """Makes one call, unless a hook blocks it.
 
-    `show` gets the text as it arrives, unless an AfterModel hook must see it first.
+    `listener` gets the text as it arrives, unless an AfterModel hook must see it first.
     Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
     """
-    if _has_tools(request):
+    if request.config is not None and request.config.tools:
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
-            return ModelAnswer(
-                blocked=True,
-                reason=selection.stop_reason,
-                note=selection.system_message,
-                should_stop=True,
-                stop_reason=selection.stop_reason,
-                decided_by=selection.decided_by,
-            )
+            return _answer(selection, blocked=True, reason=selection.stop_reason)
         request = _select(request, selection)
     before = await fire_before_model_hook(config, request)
     if before.blocked:
@@ -71,29 +62,28 @@ async def call_model(
     request = before.modified_request or request
     streams = not _is_held(config)
     chunks: list[GenerateContentResponse] = []
-    async with aclosing(model.stream(sendable(request))) as stream:
+    async with aclosing(model.stream(_sendable(request))) as stream:
         async for chunk in stream:
             chunks.append(chunk)
             if streams and (text := spoken_text(chunk)):
-                show(text)
+                listener(ModelText(text=text, is_final=False))
     response = collect(chunks)
     after = await fire_after_model_hook(config, request, response)
     # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
+    return _answer(after, response=after.response, shown=shown, was_streamed=streams, allowed=_allowed_tools(request))
+
+
+def _answer(
+    hooks: BeforeToolSelectionHookResult | BeforeModelHookResult | AfterModelHookResult, **fields: Any
+) -> ModelAnswer:
     return ModelAnswer(
-        response=after.response,
-        shown=shown,
-        was_streamed=streams,
-        allowed=allowed_tools(request),
-        note=after.system_message,
-        should_stop=after.should_stop,
-        stop_reason=after.stop_reason,
-        decided_by=after.decided_by,
+        note=hooks.system_message,
+        should_stop=hooks.should_stop,
+        stop_reason=hooks.stop_reason,
+        decided_by=hooks.decided_by,
+        **fields,
     )
-
-
-def _has_tools(request: GenerateContentParameters) -> bool:
-    return bool(request.config is not None and request.config.tools)
 
 
 def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:
@@ -111,16 +101,8 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
     from hookline.formats.genai.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
 
     response = before.synthetic_response or empty_response()
-    return ModelAnswer(
-        response=response,
-        shown="" if before.suppress_output else spoken_text(response),
-        note=before.system_message,
-        blocked=True,
-        reason=before.reason,
-        should_stop=before.should_stop,
-        stop_reason=before.stop_reason,
-        decided_by=before.decided_by,
-    )
+    shown = "" if before.suppress_output else spoken_text(response)
+    return _answer(before, response=response, shown=shown, blocked=True, reason=before.reason)
 
 
 def _is_held(config: "Config") -> bool:
@@ -129,3 +111,41 @@ def _is_held(config: "Config") -> bool:
     if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
         return False
     return bool(system.explain(HookEventName.AFTER_MODEL).hooks)
+
+
+def _allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
+    """The names of the tools that may be called; None when any may be called."""
+    calling = _calling(request)
+    if calling is None:
+        return None
+    if _mode(calling) == "NONE":
+        return frozenset()
+    return None if calling.allowed_function_names is None else frozenset(calling.allowed_function_names)
+
+
+def _sendable(request: GenerateContentParameters) -> GenerateContentParameters:
+    """The request as the API accepts it: a list of names needs ANY or VALIDATED, and may name only declared tools."""
+    calling = _calling(request)
+    if calling is None or calling.allowed_function_names is None:
+        return request
+    declared = {one.name for tool in request.config.tools or () for one in tool.function_declarations or ()}
+    names = [name for name in calling.allowed_function_names if name in declared] or None
+    mode = _mode(calling)
+    sent = "NONE" if mode == "NONE" or names is None else "ANY" if mode == "ANY" else "VALIDATED"
+    changes = {
+        "mode": sdk.types().FunctionCallingConfigMode[sent],
+        "allowed_function_names": None if sent == "NONE" else names,
+    }
+    tool_config = request.config.tool_config.model_copy(
+        update={"function_calling_config": calling.model_copy(update=changes)}
+    )
+    return replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
+
+
+def _calling(request: GenerateContentParameters) -> Any:
+    tool_config = None if request.config is None else request.config.tool_config
+    return None if tool_config is None else tool_config.function_calling_config
+
+
+def _mode(calling: Any) -> str | None:
+    return None if calling.mode is None else str(calling.mode.value)

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,6 @@ _METHODS = ("generateContentStream", "generateContent")
 _PLACEHOLDER = "{{CWD}}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    place: str
-    chunks: list[Any]
-
-
 class ReplayModel:
     """Answers each call with the next line of a JSON Lines file: `{"method": …, "response": [chunk, …]}`."""
 
@@ -35,7 +28,7 @@ class ReplayModel:
     def __init__(self, file: Path, *, project_dir: str) -> None:
         self._file = file
         self._lines = [
-            _read_line(text, f"{file}:{number}", project_dir)
+            (place := f"{file}:{number}", _replace(_chunks(text, place), _PLACEHOLDER, project_dir))
             for number, text in enumerate(_read(file).splitlines(), 1)
             if text.strip()
         ]
@@ -49,12 +42,12 @@ class ReplayModel:
                 f"{self._file} has {count} line{'' if count == 1 else 's'}, but this is model call {self._calls};"
                 " add a line with its response"
             )
-        line = self._lines[self._calls - 1]
-        for number, chunk in enumerate(line.chunks, 1):
+        place, chunks = self._lines[self._calls - 1]
+        for number, chunk in enumerate(chunks, 1):
             try:
                 response = response_from_json(chunk)
             except ValueError as error:
-                raise ModelError(f"{line.place}: chunk {number} is not a Gemini response: {error}") from error
+                raise ModelError(f"{place}: chunk {number} is not a Gemini response: {error}") from error
             yield response
 
     async def aclose(self) -> None:
@@ -94,13 +87,11 @@ class Recorder:
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ModelError(f"can't read {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{file} is not UTF-8: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"can't read {file}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _read_line(text: str, place: str, project_dir: str) -> _Line:
+def _chunks(text: str, place: str) -> list[Any]:
     try:
         line = json.loads(text)
     except ValueError as error:
@@ -112,7 +103,7 @@ def _read_line(text: str, place: str, project_dir: str) -> _Line:
         chunks = [chunks]
     if not isinstance(chunks, list) or not chunks:
         raise ModelError(f'{place}: expected "response" to be an array with the chunks of the response')
-    return _Line(place, _replace(chunks, _PLACEHOLDER, project_dir))
+    return chunks
 
 
 def _replace(value: Any, old: str, new: str) -> Any:

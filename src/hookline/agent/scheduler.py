@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.approval import Approval, Approver, Permissions, RefusedError, Scope
+from hookline.agent.approval import Approver, Permissions, RefusedError, Scope
 from hookline.agent.background import BackgroundHooks
-from hookline.agent.progress import Progress
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
 from hookline.agent.toolbox import ToolBox
 from hookline.triggers.results import ToolResult
@@ -16,19 +16,7 @@ from hookline.triggers.tools import execute_tool_with_hooks
 if TYPE_CHECKING:
     from hookline.config import Config
 
-__all__ = ["Approval", "Approver", "ToolScheduler"]
-
-_DRAIN_S = 5.0
 _INTERRUPTED = "It was cancelled before it finished; its effects may be incomplete."
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call that passed its checks."""
-
-    index: int
-    call: ToolCall
-    tool: Tool
 
 
 class ToolScheduler:
@@ -39,27 +27,20 @@ class ToolScheduler:
         *,
         config: "Config",
         toolbox: ToolBox,
-        context: ToolContext,
         approve: Approver | None,
         on_change: Callable[[ToolCall], None],
-        background: BackgroundHooks | None = None,
+        background: BackgroundHooks,
     ) -> None:
         """Sets up a scheduler.
 
-        Args:
-            config: the session, with its hooks.
-            toolbox: the tools; a tool that is added later can be called at once.
-            context: where tools work.
-            approve: asks the user; None approves everything without a Notification event.
-            on_change: called with each new status; finished calls come in the order of the calls.
-            background: runs Notification hooks; by default one of its own, which `aclose()` ends.
+        `approve` asks the user, and None approves everything without a Notification event. `on_change` is called with
+        each new status; finished calls come in the order of the calls. `background` runs Notification hooks.
         """
-        self._config = config
-        self._toolbox = toolbox
-        self._context = context
+        self.config = config
+        self.toolbox = toolbox
+        self.context = ToolContext.of(config)
+        self.permissions = Permissions(config=config, approve=approve, background=background)
         self._on_change = on_change
-        self._background = background or BackgroundHooks()
-        self._permissions = Permissions(config=config, context=context, approve=approve, background=self._background)
 
     async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
         """Runs the calls and returns them with their results, in the same order; `allowed` limits the tools by name.
@@ -67,128 +48,136 @@ class ToolScheduler:
         Read-only calls run at the same time. A call that may write waits for all before it, and blocks all after it.
         Cancelling this ends the running calls, and reports calls without a result as cancelled.
         """
-        progress = Progress(calls, self._on_change)
+        progress = _Progress(calls, self._on_change)
         try:
-            ready = [
-                ready for index, call in enumerate(calls) if (ready := self._check(progress, index, call, allowed))
-            ]
-            for group in _groups(ready):
-                await self._run_group(progress, group)
+            checked = [self._check(progress, index, allowed) for index in range(len(calls))]
+            for group in _groups([running for running in checked if running is not None]):
+                await _run_group(group)
         except BaseException:
             progress.cancel_rest(_INTERRUPTED)
             raise
-        return progress.calls()
+        return progress.calls
 
-    async def aclose(self) -> None:
-        """Gives running Notification hooks a bounded time to finish."""
-        await self._background.drain(_DRAIN_S)
-
-    def _check(self, progress: Progress, index: int, call: ToolCall, allowed: Collection[str] | None) -> _Ready | None:
+    def _check(self, progress: "_Progress", index: int, allowed: Collection[str] | None) -> "_RunningCall | None":
         """The call as it will run, or None when it failed its checks and has an error as its result."""
+        call = progress.calls[index]
         progress.change(index, call, CallStatus.VALIDATING)
-        tool = self._toolbox.get(call.name)
+        tool = self.toolbox.get(call.name)
         if tool is None:
-            fault = self._toolbox.unknown(call.name, allowed)
+            fault = self.toolbox.unknown(call.name, allowed)
         elif allowed is not None and call.name not in allowed:
-            others = ", ".join(name for name in self._toolbox.names() if name in allowed)
+            others = ", ".join(name for name in self.toolbox.names() if name in allowed)
             fault = f"{call.name} was not run: it may not be called now. Allowed tools: {others or 'none'}."
         else:
             call = replace(call, arguments=tool.normalize(call.arguments))
-            invalid = self._toolbox.fault(tool, call.arguments)
+            invalid = self.toolbox.fault(tool, call.arguments)
             if invalid is None:
                 progress.change(index, call, CallStatus.SCHEDULED)
-                return _Ready(index, call, tool)
+                return _RunningCall(self, progress, index, tool)
             fault = f"{call.name} was not run: {invalid}"
-        progress.finish(index, call, CallStatus.ERROR, failure(fault))
+        progress.change(index, call, CallStatus.ERROR, failure(fault))
         return None
 
-    async def _run_group(self, progress: Progress, group: list[_Ready]) -> None:
-        if len(group) == 1:
-            await self._run_one(progress, group[0])
-            return
-        async with asyncio.TaskGroup() as tasks:
-            for ready in group:
-                tasks.create_task(self._run_one(progress, ready))
 
-    async def _run_one(self, progress: Progress, ready: _Ready) -> None:
-        running = _RunningCall(self._config, self._toolbox, self._context, self._permissions, progress, ready)
-        try:
-            result = await running.result()
-        except RefusedError as refusal:
-            progress.finish(ready.index, running.call, CallStatus.CANCELLED, failure(str(refusal)))
-        else:
-            progress.finish(ready.index, running.call, running.status(result), result)
+class _Progress:
+    """The current state of the calls; buffers a result until those of earlier calls are reported."""
+
+    def __init__(self, calls: Sequence[ToolCall], on_change: Callable[[ToolCall], None]) -> None:
+        self.calls = list(calls)
+        self.stop_reason: str | None = None
+        """Why calls that have not started yet must not start, or None."""
+        self._on_change = on_change
+        self._finished: set[int] = set()
+        self._published = 0
+
+    def change(self, index: int, call: ToolCall, status: CallStatus, result: ToolResult | None = None) -> None:
+        """Reports a new status of a call; a result is reported when those of all calls before it have been."""
+        self.calls[index] = replace(call, status=status, result=result)
+        if result is None:
+            self._on_change(self.calls[index])
+            return
+        self._finished.add(index)
+        if result.should_stop and self.stop_reason is None:
+            reason = f" ({result.stop_reason})" if result.stop_reason else ""
+            self.stop_reason = f"It was not run, because a hook stopped the agent{reason}."
+        while self._published in self._finished:
+            # Counted first, so that nothing is reported twice if the listener raises.
+            self._published += 1
+            self._on_change(self.calls[self._published - 1])
+
+    def cancel_rest(self, reason: str) -> None:
+        """Marks every call without a result as cancelled."""
+        for index, call in enumerate(self.calls):
+            if index not in self._finished:
+                self.change(index, call, CallStatus.CANCELLED, failure(reason))
 
 
 class _RunningCall:
-    """One call, from its approval through its hooks to its result."""
+    """One call that passed its checks, from its approval through its hooks to its result."""
 
-    def __init__(
-        self,
-        config: "Config",
-        toolbox: ToolBox,
-        context: ToolContext,
-        permissions: Permissions,
-        progress: Progress,
-        ready: _Ready,
-    ) -> None:
-        self.call = ready.call
-        self._config = config
-        self._toolbox = toolbox
-        self._context = context
-        self._permissions = permissions
+    def __init__(self, scheduler: ToolScheduler, progress: _Progress, index: int, tool: Tool) -> None:
+        self.tool = tool
+        self._scheduler = scheduler
         self._progress = progress
-        self._index = ready.index
-        self._tool = ready.tool
+        self._index = index
+        self._call = progress.calls[index]
         self._given: Scope | None = None
         self._has_run = False
 
-    async def result(self) -> ToolResult:
-        """The result of the call and its hooks. Raises RefusedError when it must not run."""
-        self._check_stopped()
-        await self._obtain_permission()
-        self._check_stopped()
-        self._change(CallStatus.EXECUTING)
-        return await execute_tool_with_hooks(
-            self._config,
-            self._tool.name,
-            self.call.arguments,
-            self._execute,
-            normalize=self._normalized,
-            validate=lambda arguments: self._toolbox.fault(self._tool, arguments),
-            mcp_context=self._tool.mcp_context,
-        )
+    async def run(self) -> None:
+        """Runs the call, unless it must not run, and stores its result."""
+        try:
+            result = await self._result()
+        except RefusedError as refusal:
+            self._progress.change(self._index, self._call, CallStatus.CANCELLED, failure(str(refusal)))
+        else:
+            self._progress.change(self._index, self._call, self._status(result), result)
 
-    def status(self, result: ToolResult) -> CallStatus:
+    def _status(self, result: ToolResult) -> CallStatus:
         """The final status of the call: idle when a hook kept it from running."""
         if result.error is not None:
             return CallStatus.ERROR
         return CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
 
+    async def _result(self) -> ToolResult:
+        self._check_stopped()
+        await self._obtain_permission()
+        self._check_stopped()
+        self._change(CallStatus.EXECUTING)
+        return await execute_tool_with_hooks(
+            self._scheduler.config,
+            self.tool.name,
+            self._call.arguments,
+            self._execute,
+            normalize=self._normalized,
+            validate=lambda arguments: self._scheduler.toolbox.fault(self.tool, arguments),
+            mcp_context=self.tool.mcp_context,
+        )
+
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
         """Runs the tool with the arguments as hooks left them."""
-        if arguments != self.call.arguments:
-            self.call = replace(self.call, arguments=arguments)
+        if arguments != self._call.arguments:
+            self._call = replace(self._call, arguments=arguments)
             await self._obtain_permission()
             self._change(CallStatus.EXECUTING)
         self._has_run = True
         try:
-            return await self._tool.execute(self.call.arguments, self._context)
+            return await self.tool.execute(self._call.arguments, self._scheduler.context)
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            return failure(f"{self._tool.name} cancelled itself.")
+            return failure(f"{self.tool.name} cancelled itself.")
         except Exception as error:  # noqa: BLE001 - tools are foreign code: their exceptions become results
-            return failure(f"{self._tool.name} failed: {type(error).__name__}: {error}")
+            return failure(f"{self.tool.name} failed: {type(error).__name__}: {error}")
 
     def _normalized(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with a hook's changes under their proper names: `path` may mean `file_path`."""
-        before = self.call.arguments
+        before = self._call.arguments
         changes = {name: value for name, value in arguments.items() if name not in before or before[name] != value}
-        return {**before, **self._tool.normalize(changes)}
+        return {**before, **self.tool.normalize(changes)}
 
     async def _obtain_permission(self) -> None:
-        self._given = await self._permissions.obtain(self._tool, self.call, self._given, self._await_approval)
+        self._given = await self._scheduler.permissions.obtain(self.tool, self._call, self._given, self._await_approval)
 
     def _await_approval(self) -> None:
         # Another call may have stopped the agent while this one waited for its question.
@@ -200,19 +189,23 @@ class _RunningCall:
             raise RefusedError(self._progress.stop_reason)
 
     def _change(self, status: CallStatus) -> None:
-        self._progress.change(self._index, self.call, status)
+        self._progress.change(self._index, self._call, status)
 
 
-def _groups(ready: Sequence[_Ready]) -> Iterator[list[_Ready]]:
+def _groups(calls: Sequence[_RunningCall]) -> Iterator[list[_RunningCall]]:
     """The calls in order, with neighbouring read-only calls in one group."""
-    group: list[_Ready] = []
-    for one in ready:
-        if group and not (one.tool.is_read_only and group[-1].tool.is_read_only):
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group
+    for is_read_only, group in groupby(calls, key=lambda call: call.tool.is_read_only):
+        together = list(group)
+        yield from [together] if is_read_only else [[call] for call in together]
+
+
+async def _run_group(group: list[_RunningCall]) -> None:
+    if len(group) == 1:
+        await group[0].run()
+        return
+    async with asyncio.TaskGroup() as tasks:
+        for call in group:
+            tasks.create_task(call.run())
 
 
 def _is_being_cancelled() -> bool:

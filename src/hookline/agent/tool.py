@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from hookline.config import Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,11 @@ class ToolContext:
 
     project: Path
     environ: Mapping[str, str]
+
+    @classmethod
+    def of(cls, config: "Config") -> Self:
+        """Where the tools of a session work."""
+        return cls(project=Path(config.get_working_dir()), environ=config.get_environ())
 
 
 class Tool(Protocol):
@@ -73,6 +81,11 @@ class ToolCall:
     """The model's arguments; after the call has run, the arguments that the tool got."""
     status: CallStatus = CallStatus.VALIDATING
     result: ToolResult | None = None
+
+
+def success(content: str, display: str | None = None) -> ToolResult:
+    """The result of a successful call; the user is shown the model's content unless `display` is given."""
+    return ToolResult(llm_content=content, return_display=content if display is None else display)
 
 
 def failure(message: str) -> ToolResult:

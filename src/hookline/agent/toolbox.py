@@ -3,12 +3,13 @@
 import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import referencing
 import referencing.exceptions
 from jsonschema import ValidationError
 from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
 
 from hookline.agent.tool import Tool
@@ -17,14 +18,11 @@ from hookline.errors import HooklineError
 _MAX_FAULTS = 5
 _MAX_VALUE_CHARS = 80
 _MAX_MESSAGE_CHARS = 300
+_RULES = {"type": "{}", "minimum": "at least {}", "maximum": "at most {}", "enum": "one of {}"}
 
 
 class UnusableToolError(HooklineError):
     """A tool can't be added: its name is taken, or its schema is not valid."""
-
-
-class _Validator(Protocol):
-    def iter_errors(self, instance: Any) -> Iterable[ValidationError]: ...
 
 
 class ToolBox:
@@ -32,7 +30,6 @@ class ToolBox:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
-        self._validators: dict[str, _Validator] = {}
         for tool in tools:
             self.add(tool)
 
@@ -40,13 +37,16 @@ class ToolBox:
         """Adds a tool. Raises UnusableToolError when that is not possible."""
         if tool.name in self._tools:
             raise UnusableToolError(f"there is a tool named {tool.name} already")
-        self._validators[tool.name] = _validator(tool)
+        schema = dict(tool.parameters)
+        try:
+            _validator_class(schema).check_schema(schema)
+        except SchemaError as error:
+            raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
         self._tools[tool.name] = tool
 
     def remove(self, name: str) -> None:
         """Removes a tool, if it is there."""
         self._tools.pop(name, None)
-        self._validators.pop(name, None)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or None."""
@@ -78,11 +78,12 @@ class ToolBox:
 
     def fault(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
         """What is wrong with the arguments, in words that a model can act on, or None."""
-        validator = self._validators.get(tool.name) or _validator(tool)
-        given = dict(arguments)
+        schema, given = dict(tool.parameters), dict(arguments)
+        # An empty registry: the default one would fetch references in a foreign schema from the network.
+        validator = _validator_class(schema)(schema, registry=referencing.Registry())
         if tool.mcp_context is None:
             # Models send null for "not given"; for an MCP server, null may have a meaning.
-            required = tool.parameters.get("required", ())
+            required = schema.get("required", ())
             given = {name: value for name, value in given.items() if value is not None or name in required}
         try:
             found = sorted(validator.iter_errors(given), key=lambda error: [str(step) for step in error.absolute_path])
@@ -103,36 +104,22 @@ def default_toolbox() -> ToolBox:
     return ToolBox((*FILE_TOOLS, *SEARCH_TOOLS, RUN_SHELL_COMMAND))
 
 
-def _validator(tool: Tool) -> _Validator:
-    schema = dict(tool.parameters)
-    kind = validator_for(schema, default=Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        raise UnusableToolError(f"the schema of {tool.name} is not valid: {_cut(error.message)}") from error
-    # An empty registry: the default one would fetch references in a foreign schema from the network.
-    return kind(schema, registry=referencing.Registry())
+def _validator_class(schema: dict[str, Any]) -> type[Validator]:
+    return validator_for(schema, default=Draft202012Validator)
 
 
 def _describe(error: ValidationError) -> str:
     where = ".".join(str(step) for step in error.absolute_path)
-    value = _show(error.instance)
-    match error.validator:
-        case "required":
-            name = error.message.split("'")[1]
-            return f"{f'{where}.' if where else ''}{name} is missing"
-        case "type":
-            kinds = error.validator_value
-            return f"{where or 'the arguments'} must be {_a(kinds)}, but is {value}"
-        case "minLength" if error.instance == "":
-            return f"{where} is empty"
-        case "minimum" | "maximum":
-            bound = "least" if error.validator == "minimum" else "most"
-            return f"{where} must be at {bound} {error.validator_value}, but is {value}"
-        case "enum":
-            return f"{where} must be one of {_show(error.validator_value)}, but is {value}"
-        case _:
-            return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
+    if error.validator == "required":
+        name = error.message.split("'")[1]
+        return f"{where}.{name} is missing" if where else f"{name} is missing"
+    if error.validator == "minLength" and error.instance == "":
+        return f"{where} is empty"
+    if error.validator in _RULES:
+        expected = _a(error.validator_value) if error.validator == "type" else _show(error.validator_value)
+        rule = _RULES[error.validator].format(expected)
+        return f"{where or 'the arguments'} must be {rule}, but is {_show(error.instance)}"
+    return f"{where}: {_cut(error.message)}" if where else _cut(error.message)
 
 
 def _a(kinds: Any) -> str:
@@ -141,12 +128,11 @@ def _a(kinds: Any) -> str:
 
 
 def _show(value: Any) -> str:
-    text = json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    return _cut(json.dumps(value, default=str, ensure_ascii=False), _MAX_VALUE_CHARS)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
+def _cut(text: str, most: int = _MAX_MESSAGE_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _usage(tool: Tool) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.contents import content_from_json, function_calls, to_json
-from hookline.agent.tool import ToolCall
+from hookline.agent.contents import content_from_json, function_calls
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
+from hookline.log.paths import default_log_path
 from hookline.settings.files import make_private_directory
 
 if TYPE_CHECKING:
@@ -29,32 +29,8 @@ class Transcript:
         self.path = path
         self._is_broken = False
 
-    def session(self, *, session_id: str, project: str, model: str, source: str) -> None:
-        """Records that a session starts or is resumed."""
-        self._write("session", id=session_id, project=project, model=model, source=source)
-
-    def message(self, kind: str, content: "Content") -> None:
-        """Records a message of the history: the user's, the model's, or the results of tool calls."""
-        self._write(kind, content=to_json(content))
-
-    def note(self, text: str) -> None:
-        """Records a hook's message to the model that goes with the next message."""
-        self._write("note", text=text)
-
-    def tool_call(self, call: ToolCall) -> None:
-        """Records a finished tool call."""
-        result = None if call.result is None else call.result.to_tool_response()
-        self._write("tool", id=call.id, name=call.name, input=call.arguments, status=call.status.value, result=result)
-
-    def compression(self, *, trigger: str, history: "list[Content]") -> None:
-        """Records that a shorter history replaced the one so far."""
-        self._write("compression", trigger=trigger, history=[to_json(content) for content in history])
-
-    def end(self, reason: str) -> None:
-        """Records the end of the session."""
-        self._write("end", reason=reason)
-
-    def _write(self, kind: str, **fields: Any) -> None:
+    def write(self, kind: str, **fields: Any) -> None:
+        """Appends a record: a session's start or end, a message, a hook's note, a tool call, a compression."""
         if self._is_broken:
             return
         line = stringify_json({"type": kind, "timestamp": utc_timestamp(), **fields}) + b"\n"
@@ -146,8 +122,4 @@ def _project_of(path: Path) -> str | None:
 
 
 def _folder() -> Path:
-    if directory := os.environ.get("HOOKLINE_STATE_DIR"):
-        return Path(directory) / "sessions"
-    from platformdirs import user_state_path  # noqa: PLC0415 - slow to load, and not needed when the variable is set
-
-    return user_state_path("hookline") / "sessions"
+    return default_log_path().with_name("sessions")

@@ -1,6 +1,6 @@
 import pytest
 
-from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
+from hookline.agent.events import Event, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.terminal.activity import Activity
 
@@ -58,7 +58,7 @@ def tool(status: CallStatus) -> ToolCallChanged:
         pytest.param([tool(CallStatus.EXECUTING), tool(CallStatus.SUCCESS)], 0.4, "thinking…", id="tool-done"),
     ],
 )
-def test_what_is_waited_for(events: list[AgentEvent], seconds: float, text: str | None) -> None:
+def test_what_is_waited_for(events: list[Event], seconds: float, text: str | None) -> None:
     """The slowest hook that the agent waits for is named, else a tool, else the model; and nothing that is quick."""
     clock = Clock()
     activity = Activity(clock)

@@ -215,7 +215,7 @@ def test_commands(desk: Desk) -> None:
     here.expect("guard  BeforeTool write_file  project")
     here.expect("ran once; last: blocked write_file")
     here.expect("broken  AfterAgent  project")
-    here.expect("ran once, failed once; last: failed: exit code 3")
+    here.expect("ran once, failed once; last: failed: it exited with code 3")
     here.expect("never  PreCompress  project")
     here.expect("has not run yet")
 

@@ -6,8 +6,7 @@ import pytest
 
 from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
-from hookline.cli.terminal.approval import read_answer
-from hookline.cli.terminal.permission import preview
+from hookline.cli.terminal.permission import preview, read_answer
 
 
 @pytest.mark.parametrize(

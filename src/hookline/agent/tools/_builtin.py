@@ -3,20 +3,31 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from hookline.agent.tool import ToolContext, failure
-from hookline.agent.tools.paths import is_outside
+from hookline.agent.tools.paths import leaves_project
 from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from hookline.child.batch import ChildOutcome
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments, ToolContext], Awaitable[ToolResult]]
 Work = Callable[[Arguments, ToolContext, threading.Event], ToolResult]
-Approval = Callable[[Arguments, ToolContext], str | None]
 
-FILE_ALIASES: Mapping[str, str] = {"path": "file_path", "absolute_path": "file_path"}
-DIRECTORY_ALIASES: Mapping[str, str] = {"dir_path": "path", "absolute_path": "path"}
+OUTPUT_BYTES = 1024 * 1024
+
+# Other names that models use for an argument; hooks and the tool see only its proper name.
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "file_path": ("path", "absolute_path"),
+    "path": ("dir_path", "absolute_path"),
+    "directory": ("dir_path", "path"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,20 +38,24 @@ class BuiltInTool:
     description: str
     parameters: Mapping[str, Any]
     is_read_only: bool
-    approval: Approval
+    """True when it needs approval only outside the project."""
+    question: Callable[[Arguments], str]
+    """What a call does, as the end of a sentence."""
     run: Run
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    """Other names that models use for an argument; hooks and the tool see only its proper name."""
     mcp_context: None = None
 
     def normalize(self, arguments: Arguments) -> dict[str, Any]:
         """The arguments under their proper names; if both names are given, the proper one wins."""
-        proper = {self.aliases[name]: value for name, value in arguments.items() if name in self.aliases}
-        return proper | {name: value for name, value in arguments.items() if name not in self.aliases}
+        proper = {alias: name for name in self.parameters["properties"] for alias in _ALIASES.get(name, ())}
+        renamed = {proper[name]: value for name, value in arguments.items() if name in proper}
+        return renamed | {name: value for name, value in arguments.items() if name not in proper}
 
     def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
         """What the user has to allow, or None."""
-        return self.approval(arguments, context)
+        is_outside = leaves_project(arguments, context)
+        if self.is_read_only and not is_outside:
+            return None
+        return self.question(arguments) + (", which is outside the project" if is_outside else "")
 
     async def execute(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Runs the tool; an error of the operating system becomes a message."""
@@ -68,6 +83,11 @@ def integer(description: str, **rules: Any) -> dict[str, Any]:
     return {"type": "integer", "description": description, **rules}
 
 
+def counted(number: int, word: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def in_thread(work: Work) -> Run:
     """Runs blocking work in a thread; cancelling sets the work's stop event and waits until it has ended.
 
@@ -87,21 +107,17 @@ def in_thread(work: Work) -> Run:
     return run
 
 
-def reading(name: str, what: str) -> Approval:
-    """Reading needs approval only outside the project."""
+async def run_child(
+    command: str, *, stdin: bytes = b"", directory: Path, context: ToolContext, timeout_ms: float
+) -> "ChildOutcome":
+    """Runs a command as hooks are run; cancelling this ends its whole process group first."""
+    # Imported here, so that an agent without hooks and commands loads nothing of the engine.
+    from hookline.child.batch import ChildJob, ChildLimits, run_children  # noqa: PLC0415
 
-    def approval(arguments: Arguments, context: ToolContext) -> str | None:
-        path = arguments.get(name) or "."
-        return f"{what} {path}, which is outside the project" if is_outside(path, context) else None
-
-    return approval
-
-
-def writing(what: str) -> Approval:
-    """Writing always needs approval."""
-
-    def approval(arguments: Arguments, context: ToolContext) -> str:
-        path = arguments["file_path"]
-        return f"{what} {path}" + (", which is outside the project" if is_outside(path, context) else "")
-
-    return approval
+    # A copy: the environment may change while the command is waiting to start.
+    environ = dict(context.environ)
+    job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
+    (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))
+    if outcome.error is not None:
+        return replace(outcome, error=outcome.error.replace("the hook", "the command"))
+    return outcome

@@ -21,45 +21,33 @@ _MAX_FILE_BYTES = 20 * 1024 * 1024
 _MAX_LINE_CHARS = 500
 _LINES_PER_LOOK = 500
 
+_GLOB_TOKEN = re.compile(r"(?:^|(?<=/))\*\*/|\*\*?|\[.[^\]]*\]|.", re.DOTALL)
+_WILDCARDS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
 
 class _OutOfTimeError(Exception):
     pass
 
 
 class Seeker:
-    """One search; `found` grows until the search is done, the limit is reached or the time is up."""
+    """One search, until the time is up."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self.found: list[dict[str, Any]] = []
         self._root: str = job["root"]
         self._is_file: bool = job["is_file"]
-        self._limit: int = job["limit"]
         self._give_up_at = time.monotonic() + job["seconds"]
 
-    def glob(self, pattern: re.Pattern[str]) -> Iterator[dict[str, Any]]:
-        """The files whose path matches."""
+    def matches(self, include: re.Pattern[str] | None, pattern: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
+        """The files whose path matches `include`, or their lines that match `pattern`."""
         for path in self._files():
-            if pattern.fullmatch(path):
+            if include is not None and not include.fullmatch(path):
+                continue
+            if pattern is None:
                 yield {"path": path}
-
-    def search(self, pattern: re.Pattern[str], include: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
-        """The matching lines of the files whose path matches `include`."""
-        for path in self._files():
-            if include is None or include.fullmatch(path):
-                for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
-                    if pattern.search(line):
-                        yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
-
-    def keep(self, found: Iterator[dict[str, Any]]) -> str | None:
-        """Keeps the matches; returns why it stopped early, or None."""
-        try:
-            for one in found:
-                if len(self.found) == self._limit:
-                    return "limit"
-                self.found.append(one)
-        except _OutOfTimeError:
-            return "time"
-        return None
+                continue
+            for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
+                if pattern.search(line):
+                    yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
 
     def _files(self) -> Iterator[str]:
         """The paths of all files below the root, in order; links are not followed, so there are no cycles."""
@@ -107,54 +95,50 @@ class Seeker:
 def glob_expression(pattern: str) -> str:
     """A file pattern (`*`, `?`, `[…]`, `**` for any directories, `{a,b}` for either) as a regular expression."""
     parts: list[str] = []
-    at, depth = 0, 0
-    while at < len(pattern):
-        mark = pattern[at]
-        at += 1
-        if mark == "*" and pattern.startswith("*/", at) and (at == 1 or pattern[at - 2] == "/"):
-            parts.append("(?:[^/]+/)*")
-            at += 2
-        elif mark == "*" and pattern.startswith("*", at):
-            parts.append(".*")
-            at += 1
-        elif mark == "*":
-            parts.append("[^/]*")
-        elif mark == "?":
-            parts.append("[^/]")
-        elif mark == "[" and (end := pattern.find("]", at + 1)) > 0:
-            inside = pattern[at:end].replace("\\", "\\\\").replace("[", "\\[")
+    depth = 0
+    for found in _GLOB_TOKEN.finditer(pattern):
+        mark = found[0]
+        if mark in _WILDCARDS:
+            parts.append(_WILDCARDS[mark])
+        elif len(mark) > 1:
+            inside = mark[1:-1].replace("\\", "\\\\").replace("[", "\\[")
             parts.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
-            at = end + 1
-        elif mark == "{" and "}" in pattern[at:]:
+        elif mark == "{" and "}" in pattern[found.end() :]:
             parts.append("(?:")
             depth += 1
         elif mark == "}" and depth:
             parts.append(")")
             depth -= 1
-        elif mark == "," and depth:
-            parts.append("|")
         else:
-            parts.append(re.escape(mark))
+            parts.append("|" if mark == "," and depth else re.escape(mark))
     return "".join(parts) + ")" * depth
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """The matches; `stopped` is "limit", "time" or None; `fault` says why a pattern can't be used."""
-    flags = re.DOTALL if job["case_sensitive"] else re.DOTALL | re.IGNORECASE
+    ignore_case = 0 if job["case_sensitive"] else re.IGNORECASE
+    include = pattern = None
     try:
         if job["kind"] == "glob":
-            pattern, include = re.compile(glob_expression(job["pattern"]), flags), None
+            include = re.compile(glob_expression(job["pattern"]), re.DOTALL | ignore_case)
         else:
-            pattern = re.compile(job["pattern"], flags & re.IGNORECASE)
-            wanted = None if job["is_file"] else job["include"]
-            # A pattern without a slash is for the file name alone.
-            include = wanted and re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
+            pattern = re.compile(job["pattern"], ignore_case)
+            if (wanted := job["include"]) and not job["is_file"]:
+                # A pattern without a slash is for the file name alone.
+                include = re.compile(glob_expression(wanted if "/" in wanted else f"**/{wanted}"), re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
         return {"found": [], "stopped": None, "fault": str(error)}
-    seeker = Seeker(job)
-    found = seeker.glob(pattern) if job["kind"] == "glob" else seeker.search(pattern, include)
-    stopped = seeker.keep(found)
-    return {"found": seeker.found, "stopped": stopped, "fault": None}
+    found: list[dict[str, Any]] = []
+    stopped = None
+    try:
+        for match in Seeker(job).matches(include, pattern):
+            if len(found) == job["limit"]:
+                stopped = "limit"
+                break
+            found.append(match)
+    except _OutOfTimeError:
+        stopped = "time"
+    return {"found": found, "stopped": stopped, "fault": None}
 
 
 if __name__ == "__main__":

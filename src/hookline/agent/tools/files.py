@@ -4,21 +4,9 @@ import os
 import threading
 from pathlib import Path
 
-from hookline.agent.tool import ToolContext, failure
-from hookline.agent.tools._builtin import (
-    DIRECTORY_ALIASES,
-    FILE_ALIASES,
-    Arguments,
-    BuiltInTool,
-    in_thread,
-    integer,
-    parameters,
-    reading,
-    string,
-    writing,
-)
-from hookline.agent.tools._reading import read_lines
-from hookline.agent.tools._text import NotTextError, read_text, write_text
+from hookline.agent.tool import ToolContext, failure, success
+from hookline.agent.tools._builtin import Arguments, BuiltInTool, counted, in_thread, integer, parameters, string
+from hookline.agent.tools._text import NotTextError, read_lines, read_text, write_text
 from hookline.agent.tools.paths import locate, printable, shown
 from hookline.triggers.results import ToolResult
 
@@ -36,18 +24,16 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
         return failure(f"{shown(path, context)} {error}; it can't be read as text.")
     name, last = shown(path, context), skipped + excerpt.count
     if not excerpt.count:
-        message = (
-            f"{name} is empty." if not skipped else f"{name} has no line {skipped + 1}: it has {excerpt.skipped} lines."
+        return success(
+            f"{name} has no line {last + 1}: it has {excerpt.skipped} lines." if skipped else f"{name} is empty."
         )
-        return ToolResult(llm_content=message, return_display=message)
     notes = []
     if skipped or excerpt.has_more:
         rest = f"; more follow: continue with offset {last}" if excerpt.has_more else ", the end of the file"
         notes.append(f"[Lines {skipped + 1} to {last} of {name}{rest}.]")
     if excerpt.has_cut_lines:
         notes.append("[Very long lines were cut.]")
-    content = "\n".join([*notes, excerpt.text])
-    return ToolResult(llm_content=content, return_display=f"Read {_lines(excerpt.count)} of {name}.")
+    return success("\n".join([*notes, excerpt.text]), f"Read {counted(excerpt.count, 'line')} of {name}.")
 
 
 def _write_file(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -57,9 +43,9 @@ def _write_file(arguments: Arguments, context: ToolContext, _stop: threading.Eve
         write_text(path, content)
     except NotTextError as error:
         return failure(f"{shown(path, context)} {error}; nothing was written.")
+    lines = content.count("\n") + (content != "" and not content.endswith("\n"))
     what = "Created" if is_new else "Overwrote"
-    message = f"{what} {shown(path, context)} with {_lines(_count_lines(content))}."
-    return ToolResult(llm_content=message, return_display=message)
+    return success(f"{what} {shown(path, context)} with {counted(lines, 'line')}.")
 
 
 def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -81,8 +67,7 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     if old == new:
         return failure("old_string and new_string are the same, so nothing would change.")
     write_text(path, text.replace(old, new))
-    message = f"Replaced {found} occurrence{'s' if found > 1 else ''} in {name}."
-    return ToolResult(llm_content=message, return_display=message)
+    return success(f"Replaced {counted(found, 'occurrence')} in {name}.")
 
 
 def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
@@ -96,19 +81,20 @@ def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading
     except NotADirectoryError:
         return failure(f"{name} is a file, not a directory; read it with read_file.")
     if not entries:
-        return ToolResult(llm_content=f"{name} is empty.", return_display=f"{name} is empty.")
+        return success(f"{name} is empty.")
     names = [printable(entry) + ("" if is_file else "/") for is_file, entry in entries[:MAX_ENTRIES]]
     if len(entries) > MAX_ENTRIES:
         names.append(f"[{len(entries) - MAX_ENTRIES} more; use glob with a pattern to see them.]")
     many = f"{len(entries)} entries" if len(entries) > 1 else "1 entry"
-    return ToolResult(llm_content="\n".join(names), return_display=f"Listed {many} of {name}.")
+    return success("\n".join(names), f"Listed {many} of {name}.")
 
 
 def _miscounted(name: str, text: str, old: str, found: int, expected: int) -> str:
     if found:
+        often = "once" if found == 1 else f"{found} times"
         return (
-            f"old_string occurs {_times(found)} in {name}, not {expected}; nothing was replaced. Give more of the text "
-            f"around the right place, or expected_replacements: {found} to replace them all."
+            f"old_string occurs {often} in {name}, not {expected}; nothing was replaced. Give more of the text around "
+            f"the right place, or expected_replacements: {found} to replace them all."
         )
     wanted = " ".join(old.split())
     if wanted and wanted in " ".join(text.split()):
@@ -125,18 +111,6 @@ def _missing(path: Path, context: ToolContext) -> str:
     return f"There is no {shown(path, context)}; the nearest directory that exists is {shown(parent, context)}."
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _count_lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n") and text != "")
-
-
-def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count} lines"
-
-
 _PATH_RULE = "Relative paths start at the project's directory."
 
 READ_FILE = BuiltInTool(
@@ -149,8 +123,7 @@ READ_FILE = BuiltInTool(
         limit=integer("How many lines to read at most.", minimum=1),
     ),
     is_read_only=True,
-    aliases=FILE_ALIASES,
-    approval=reading("file_path", "read"),
+    question=lambda given: f"read {given['file_path']}",
     run=in_thread(_read_file),
 )
 
@@ -163,8 +136,7 @@ WRITE_FILE = BuiltInTool(
         content=string("The whole new content."),
     ),
     is_read_only=False,
-    aliases=FILE_ALIASES,
-    approval=writing("write"),
+    question=lambda given: f"write {given['file_path']}",
     run=in_thread(_write_file),
 )
 
@@ -182,8 +154,7 @@ REPLACE = BuiltInTool(
         expected_replacements=integer("How often old_string occurs and is replaced; 1 if not given.", minimum=1),
     ),
     is_read_only=False,
-    aliases=FILE_ALIASES,
-    approval=writing("change"),
+    question=lambda given: f"change {given['file_path']}",
     run=in_thread(_replace),
 )
 
@@ -192,8 +163,7 @@ LIST_DIRECTORY = BuiltInTool(
     description="Lists what is in a directory; the names of directories end with a slash.",
     parameters=parameters((), path=string(f"The directory; the project's if not given. {_PATH_RULE}")),
     is_read_only=True,
-    aliases=DIRECTORY_ALIASES,
-    approval=reading("path", "list"),
+    question=lambda given: f"list {given.get('path') or '.'}",
     run=in_thread(_list_directory),
 )
 

@@ -17,30 +17,27 @@ def locate(path: str, context: ToolContext) -> Path:
     return Path(os.path.normpath(context.project / path))
 
 
-def is_outside(path: str, context: ToolContext) -> bool:
-    """True when the path leads out of the project, also through links."""
+def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
+    """True when any path among the arguments leads out of the project, also through links."""
+    paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
+    return any(isinstance(path, str) and _is_outside(path, context) for path in paths)
+
+
+def shown(path: Path, context: ToolContext) -> str:
+    """The path for messages: relative to the project when it is inside."""
+    project = os.path.normpath(context.project)
+    name = os.path.relpath(path, project) if path.is_relative_to(project) else str(path)
+    return "the project's directory" if name == "." else printable(name)
+
+
+def printable(text: str) -> str:
+    """The text with bytes of file names that are not UTF-8 replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_outside(path: str, context: ToolContext) -> bool:
     try:
         real = os.path.realpath(locate(path, context))
     except (OSError, ValueError):
         return True  # an unreadable link, or a name that is not valid
     return not Path(real).is_relative_to(os.path.realpath(context.project))
-
-
-def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
-    """True when any path among the arguments leads out of the project."""
-    paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
-    return any(isinstance(path, str) and is_outside(path, context) for path in paths)
-
-
-def shown(path: Path, context: ToolContext) -> str:
-    """The path for messages: relative to the project when it is inside."""
-    try:
-        relative = path.relative_to(os.path.normpath(context.project))
-    except ValueError:
-        return printable(str(path))
-    return "the project's directory" if relative == Path() else printable(str(relative))
-
-
-def printable(text: str) -> str:
-    """The text with bytes of file names that are not UTF-8 replaced."""
-    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text

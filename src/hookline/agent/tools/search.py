@@ -3,21 +3,15 @@
 import json
 import shlex
 import sys
-from functools import partial
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hookline.agent.tool import ToolContext, failure
+from hookline.agent.tool import ToolContext, failure, success
 from hookline.agent.tools import _seeker
-from hookline.agent.tools._builtin import (
-    DIRECTORY_ALIASES,
-    Arguments,
-    BuiltInTool,
-    parameters,
-    reading,
-    string,
-)
-from hookline.agent.tools._child import run_child
+from hookline.agent.tools._builtin import Arguments, BuiltInTool, counted, parameters, run_child, string
 from hookline.agent.tools.paths import locate, printable, shown
 from hookline.triggers.results import ToolResult
 
@@ -27,56 +21,37 @@ SECONDS = 15.0
 
 # Time for the seeker to stop by itself and report the matches so far.
 _GRACE_S = 3.0
+_STOPPED: Mapping[str | None, str] = {
+    None: "",
+    "limit": ", and there are more: narrow {}",
+    "time": " before the time was up, and did not search everywhere: narrow {}",
+}
 
 
-async def _glob(arguments: Arguments, context: ToolContext, *, seconds: float = SECONDS) -> ToolResult:
+async def _glob(arguments: Arguments, context: ToolContext) -> ToolResult:
     pattern = arguments["pattern"]
     if pattern.startswith("/") or ".." in pattern.split("/"):
         return failure("pattern must not lead out of the directory; give the directory as path.")
-    answer = await _seek("glob", arguments, context, MAX_PATHS, seconds)
-    if isinstance(answer, ToolResult):
-        return answer
-    root = locate(arguments.get("path") or ".", context)
-    names = [shown(root / one["path"], context) for one in answer["found"]]
-    message = f"Found {_count(len(names), 'file')} for {pattern}{_stopped(answer, 'pattern')}."
-    return ToolResult(llm_content="\n".join([message, *names]), return_display=message)
-
-
-async def _search(arguments: Arguments, context: ToolContext, *, seconds: float) -> ToolResult:
-    answer = await _seek("search", arguments, context, MAX_MATCHES, seconds)
-    if isinstance(answer, ToolResult):
-        return answer
-    root = locate(arguments.get("path") or ".", context)
-    lines: list[str] = []
-    last = None
-    for one in answer["found"]:
-        if one["path"] != last:
-            last = one["path"]
-            lines.append(f"{shown(root / last, context)}:")
-        lines.append(f"  {one['line']}: {printable(one['text'])}")
-    message = (
-        f"Found {_count(len(answer['found']), 'line')} for {arguments['pattern']}{_stopped(answer, 'path or include')}."
-    )
-    return ToolResult(llm_content="\n".join([message, *lines]), return_display=message)
+    return await _seek(arguments, context, is_glob=True)
 
 
 async def _seek(
-    kind: str, arguments: Arguments, context: ToolContext, limit: int, seconds: float
-) -> dict[str, Any] | ToolResult:
-    """The seeker's answer, or an error that says why there is none."""
+    arguments: Arguments, context: ToolContext, *, is_glob: bool = False, seconds: float = SECONDS
+) -> ToolResult:
+    """The files whose path matches, or the lines of files that match, as far as they were found."""
     root = locate(arguments.get("path") or ".", context)
     if not root.exists():
         return failure(f"There is no {shown(root, context)}.")
-    if kind == "glob" and not root.is_dir():
+    if is_glob and not root.is_dir():
         return failure(f"{shown(root, context)} is a file, not a directory.")
     job = {
-        "kind": kind,
+        "kind": "glob" if is_glob else "search",
         "root": str(root.resolve()),
         "is_file": not root.is_dir(),
         "pattern": arguments["pattern"],
         "include": arguments.get("include"),
         "case_sensitive": arguments.get("case_sensitive") is not False,
-        "limit": limit,
+        "limit": MAX_PATHS if is_glob else MAX_MATCHES,
         "seconds": seconds,
     }
     outcome = await run_child(
@@ -91,25 +66,20 @@ async def _seek(
     try:
         answer: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
-        what = outcome.error or outcome.stderr.decode(errors="replace").strip()
-        return failure(f"The search failed: {what}")
+        return failure(f"The search failed: {outcome.error or outcome.stderr.decode(errors='replace').strip()}")
     if answer["fault"] is not None:
         return failure(f"pattern can't be used: {answer['fault']}. Fix it; write a literal ( or [ as \\( or \\[.")
-    return answer
+    found, narrower = answer["found"], "pattern" if is_glob else "path or include"
+    count = counted(len(found), "file" if is_glob else "line") if found else "no files" if is_glob else "no lines"
+    message = f"Found {count} for {arguments['pattern']}{_STOPPED[answer['stopped']].format(narrower)}."
+    return success("\n".join([message, *_lines(found, root, context)]), message)
 
 
-def _stopped(answer: dict[str, Any], narrower: str) -> str:
-    match answer["stopped"]:
-        case "limit":
-            return f", and there are more: narrow {narrower}"
-        case "time":
-            return f" before the time was up, and did not search everywhere: narrow {narrower}"
-        case _:
-            return ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number or 'no'} {what}s"
+def _lines(found: list[dict[str, Any]], root: Path, context: ToolContext) -> Iterator[str]:
+    for path, matches in groupby(found, key=itemgetter("path")):
+        lines = [f"  {one['line']}: {printable(one['text'])}" for one in matches if "line" in one]
+        yield shown(root / path, context) + (":" if lines else "")
+        yield from lines
 
 
 _ELSEWHERE = f"Directories named {', '.join(sorted(_seeker.SKIPPED))} are skipped, and links are not followed."
@@ -128,30 +98,23 @@ GLOB = BuiltInTool(
         case_sensitive=_CASE,
     ),
     is_read_only=True,
-    aliases=DIRECTORY_ALIASES,
-    approval=reading("path", "look for files in"),
+    question=lambda given: f"look for files in {given.get('path') or '.'}",
     run=_glob,
 )
 
+SEARCH_FILE_CONTENT = BuiltInTool(
+    name="search_file_content",
+    description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
+    parameters=parameters(
+        ("pattern",),
+        pattern=string("A Python regular expression, searched in each line.", minLength=1),
+        path=string("The directory or file to search; the project's directory if not given."),
+        include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
+        case_sensitive=_CASE,
+    ),
+    is_read_only=True,
+    question=lambda given: f"search {given.get('path') or '.'}",
+    run=_seek,
+)
 
-def search_file_content(*, seconds: float = SECONDS) -> BuiltInTool:
-    """The tool that searches the content of files, for at most so many seconds."""
-    return BuiltInTool(
-        name="search_file_content",
-        description=f"Finds the lines of text files that match a regular expression. {_ELSEWHERE}",
-        parameters=parameters(
-            ("pattern",),
-            pattern=string("A Python regular expression, searched in each line.", minLength=1),
-            path=string("The directory or file to search; the project's directory if not given."),
-            include=string("Only files that match this pattern, such as *.py or src/**/*.js."),
-            case_sensitive=_CASE,
-        ),
-        is_read_only=True,
-        aliases=DIRECTORY_ALIASES,
-        approval=reading("path", "search"),
-        run=partial(_search, seconds=seconds),
-    )
-
-
-SEARCH_FILE_CONTENT = search_file_content()
 SEARCH_TOOLS = (GLOB, SEARCH_FILE_CONTENT)

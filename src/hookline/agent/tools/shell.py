@@ -4,9 +4,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from hookline.agent.tool import ToolContext, failure
-from hookline.agent.tools._builtin import Arguments, BuiltInTool, integer, parameters, string
-from hookline.agent.tools._child import run_child
-from hookline.agent.tools.paths import is_outside, locate, shown
+from hookline.agent.tools._builtin import Arguments, BuiltInTool, integer, parameters, run_child, string
+from hookline.agent.tools.paths import locate, shown
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
     outcome = await run_child(command, directory=directory, context=context, timeout_ms=timeout_ms)
     if outcome.error is not None:
         return failure(f"{outcome.error[:1].upper()}{outcome.error[1:]}.")
-    output = _output(outcome)
     ending = _ending(outcome, timeout_ms)
-    content = f"{output}\n{ending}" if output else f"(no output)\n{ending}"
+    content = f"{_output(outcome) or '(no output)'}\n{ending}"
     failed = outcome.timed_out or outcome.exit_code != 0
     return ToolResult(llm_content=content, return_display=content, error=ending if failed else None)
 
@@ -54,11 +52,9 @@ def _ending(outcome: "ChildOutcome", timeout_ms: float) -> str:
     return f"Exit code: {outcome.exit_code}"
 
 
-def _approval(arguments: Arguments, context: ToolContext) -> str:
+def _question(arguments: Arguments) -> str:
     directory = arguments.get("directory")
-    where = f" in {directory}" if directory else ""
-    beyond = ", which is outside the project" if directory and is_outside(directory, context) else ""
-    return f"run {arguments['command']}{where}{beyond}"
+    return f"run {arguments['command']}" + (f" in {directory}" if directory else "")
 
 
 RUN_SHELL_COMMAND = BuiltInTool(
@@ -73,12 +69,10 @@ RUN_SHELL_COMMAND = BuiltInTool(
         description=string("What the command does, in a few words for the user."),
         directory=string("Where to run it; in the project's directory if not given."),
         timeout=integer(
-            f"Time limit in milliseconds; {DEFAULT_TIMEOUT_MS} if not given, at most {MAX_TIMEOUT_MS}.",
-            minimum=1,
+            f"Time limit in milliseconds; {DEFAULT_TIMEOUT_MS} if not given, at most {MAX_TIMEOUT_MS}.", minimum=1
         ),
     ),
     is_read_only=False,
-    aliases={"dir_path": "directory", "path": "directory"},
-    approval=_approval,
+    question=_question,
     run=_run_shell_command,
 )

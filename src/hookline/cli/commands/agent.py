@@ -4,18 +4,18 @@ import argparse
 import asyncio
 import signal
 import sys
+from contextlib import aclosing
 
-from hookline.agent.events import Note
 from hookline.agent.loop import DEFAULT_MAX_TURNS
-from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.numbers import at_least
 from hookline.cli.options import add_settings_options, require_project
-from hookline.cli.terminal.approval import ask, refuse
-from hookline.cli.terminal.output import OUTPUTS, Output
-from hookline.cli.terminal.session import make_session, open_model, past_session
+from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
+from hookline.cli.terminal.permission import ask, refuse
+from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 
@@ -93,26 +93,21 @@ def _prompt(given: argparse.Namespace) -> str | None:
 
 async def _talk(given: argparse.Namespace) -> int:
     try:
-        import prompt_toolkit  # noqa: F401, PLC0415 - slow to load
-        import rich  # noqa: F401, PLC0415 - the same
+        from hookline.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - slow to load
     except ImportError as error:
         raise MissingExtraError(str(error.name), "agent") from error
-    from hookline.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - the same
-
     return await run_interactive(given)
 
 
 async def _answer(given: argparse.Namespace, prompt: str) -> int:
-    _cancel_on_sigterm()
+    cancel_on(signal.SIGTERM)
     output = OUTPUTS[given.output]()
     try:
-        model = open_model(given, on_retry=lambda text: output.listen(Note(text=text)))
-        try:
+        async with aclosing(open_model(given, output.listen)) as model:
             await _answer_with(given, prompt, model, output)
-        finally:
-            await model.aclose()
     except HooklineError as error:
-        output.failed(str(error))
+        if isinstance(output, JsonOutput):
+            output.failed(str(error))
         raise
     return 0
 
@@ -130,23 +125,14 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         past=past,
     )
     agent = session.agent
-    servers = await connect_mcp_servers(session.config, toolbox, output.listen)
-    try:
-        agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
-        await agent.run(prompt)
-    except asyncio.CancelledError:
-        await agent.abandon()
-        raise
-    except HooklineError:
-        await agent.close(SessionEndReason.OTHER)
-        raise
-    else:
+    async with connected_mcp_servers(session.config, toolbox, output.listen):
+        try:
+            agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
+            await agent.run(prompt)
+        except asyncio.CancelledError:
+            await agent.abandon()
+            raise
+        except HooklineError:
+            await agent.close(SessionEndReason.OTHER)
+            raise
         await agent.close()
-    finally:
-        await servers.aclose()
-
-
-def _cancel_on_sigterm() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hookline.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
+from hookline.agent.events import Event, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
 from hookline.agent.tool import CallStatus
 from hookline.contract.events import HookEventName
 
@@ -38,21 +38,20 @@ class Activity:
         self._since = self._clock()
         self._default = default
 
-    def listen(self, event: AgentEvent) -> None:
+    def listen(self, event: Event) -> None:
         """Takes in what the agent tells."""
         now = self._clock()
         match event:
-            case HooksStarted() if is_awaited(event.event):
+            case HooksStarted() if _is_awaited(event.event):
                 self._runs.append(_Run(event.event, list(event.hooks), now))
             case HookEnded():
-                run = next((run for run in self._runs if run.event == event.event and event.hook in run.hooks), None)
-                if run is not None:
-                    run.hooks.remove(event.hook)
+                running = (run.hooks for run in self._runs if run.event == event.event and event.hook in run.hooks)
+                next(running, [event.hook]).remove(event.hook)
             case HooksFinished():
                 # Of several at the same time, the one of which the fewest still run.
-                ended = min((run for run in self._runs if run.event == event.event), key=_still_running, default=None)
-                if ended is not None:
-                    self._runs.remove(ended)
+                runs = [run for run in self._runs if run.event == event.event]
+                if runs:
+                    self._runs.remove(min(runs, key=lambda run: len(run.hooks)))
             case ToolCallChanged() if event.call.status is CallStatus.EXECUTING:
                 self._tools[event.call.id] = (event.call.name, now)
             case ToolCallChanged():
@@ -75,8 +74,7 @@ class Activity:
         return _after(now - self._since, self._default)
 
 
-def is_awaited(event: str) -> bool:
-    """Whether the agent waits for the hooks of this event."""
+def _is_awaited(event: str) -> bool:
     from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
 
     return not EVENT_TABLE[HookEventName(event)].only_watches
@@ -86,7 +84,3 @@ def _after(seconds: float, text: str) -> str | None:
     if seconds < PATIENCE_S:
         return None
     return f"{text}, {seconds:.0f} s" if seconds >= 1 else f"{text}…"
-
-
-def _still_running(run: _Run) -> int:
-    return len(run.hooks)

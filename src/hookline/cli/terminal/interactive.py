@@ -6,30 +6,26 @@ import io
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hookline.agent.approval import Approval
-from hookline.agent.events import Note
-from hookline.agent.mcp import connect_mcp_servers
+from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
-from hookline.cli.terminal.approval import read_answer
-from hookline.cli.terminal.hook_tally import HookTally, hook_lines
 from hookline.cli.terminal.keyboard import Keyboard
-from hookline.cli.terminal.permission import question, show_call
+from hookline.cli.terminal.output import stopped
+from hookline.cli.terminal.permission import preview, question, read_answer
 from hookline.cli.terminal.screen import Terminal
-from hookline.cli.terminal.session import Session, make_session, open_model, past_session
-from hookline.cli.terminal.slash import COMMANDS, command_in, show_help, show_hooks, unknown
+from hookline.cli.terminal.session import Session, cancel_on, make_session, open_model, past_session
+from hookline.cli.terminal.slash import COMMANDS, command_in, hook_states, show_help, show_hooks, unknown, untrusted
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError
 
 EXIT_INTERRUPTED = 130
-
-_Result = TypeVar("_Result")
 
 
 async def run_interactive(given: argparse.Namespace) -> int:
@@ -38,11 +34,8 @@ async def run_interactive(given: argparse.Namespace) -> int:
         # Not every terminal has all the characters that a model writes.
         sys.stdout.reconfigure(errors="replace")
     terminal = Terminal()
-    model = open_model(given, on_retry=lambda text: terminal.listen(Note(text=text)))
-    try:
+    async with aclosing(open_model(given, terminal.listen)) as model:
         return await _Conversation(given, model, terminal).hold()
-    finally:
-        await model.aclose()
 
 
 class _Conversation:
@@ -63,23 +56,23 @@ class _Conversation:
     async def hold(self) -> int:
         """Runs the conversation, and always ends the session."""
         self._watch_signals()
-        connecting = connect_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
-        connected = await self._until_done(connecting, "connecting to MCP servers")
-        if connected.cancelled():
-            return EXIT_INTERRUPTED
-        servers = connected.result()
-        try:
-            await self._greet()
-            self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
-            return await self._talk()
-        except BaseException:
-            await self._session.agent.abandon()
-            raise
-        finally:
-            await servers.aclose()
+        servers = connected_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
+        async with AsyncExitStack() as stack:
+            connected = await self._until_done(stack.enter_async_context(servers), "connecting to MCP servers")
+            if connected.cancelled():
+                return EXIT_INTERRUPTED
+            connected.result()
+            try:
+                await self._greet()
+                self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
+                reason, code = await self._talk()
+                await self._end_session(reason)
+            except BaseException:
+                await self._session.agent.abandon()
+                raise
+            return code
 
     def _open_session(self, session_id: str | None = None, past: PastSession | None = None) -> None:
-        self._tally = HookTally(self._terminal.listen)
         self._session: Session = make_session(
             self._given,
             model=self._model,
@@ -88,13 +81,12 @@ class _Conversation:
             approve=self._approve,
             session_id=session_id,
             past=past,
-            observer=self._tally,
         )
 
     async def _greet(self) -> None:
-        lines = await hook_lines(self._session.config, self._tally)
-        waiting = sum(line.awaits_trust for line in lines or ())
-        hooks = "disabled" if lines is None else f"{len(lines)} configured"
+        states = await hook_states(self._session.config)
+        waiting = untrusted(states or ())
+        hooks = "disabled" if states is None else f"{len(states)} configured"
         if waiting:
             hooks += f", {waiting} waiting for trust → hookline trust"
         self._terminal.say(f"hookline {version('hookline')}, model {self._model.name}", "bold")
@@ -102,12 +94,13 @@ class _Conversation:
         resumed = f"resuming session {self._past.session_id}; " if self._past else ""
         self._terminal.say(f"{resumed}/help shows the commands", "dim")
 
-    async def _talk(self) -> int:
+    async def _talk(self) -> tuple[SessionEndReason, int]:
+        """Handles lines until the user leaves; returns why, and the exit code."""
         while True:
             try:
                 line = (await self._keyboard.read_line()).strip()
             except EOFError:
-                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, 0)
+                return SessionEndReason.PROMPT_INPUT_EXIT, 0
             except KeyboardInterrupt:
                 if self._keyboard.has_text:
                     continue
@@ -115,10 +108,10 @@ class _Conversation:
             else:
                 self._interrupts = 0
                 if command_in(line) in ("/quit", "/exit"):
-                    return await self._leave(SessionEndReason.EXIT, 0)
+                    return SessionEndReason.EXIT, 0
                 await self._handle(line)
             if self._interrupts > 1:
-                return await self._leave(SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED)
+                return SessionEndReason.PROMPT_INPUT_EXIT, EXIT_INTERRUPTED
             if self._interrupts:
                 self._terminal.say("Press Ctrl-C again to leave.", "dim")
 
@@ -131,9 +124,9 @@ class _Conversation:
                 await self._work(self._session.agent.run(line))
                 self._terminal.say("")
             case "/help":
-                show_help(self._terminal.console)
+                show_help(self._terminal)
             case "/hooks":
-                show_hooks(self._terminal.console, await hook_lines(self._session.config, self._tally))
+                show_hooks(self._terminal, await hook_states(self._session.config), self._session.watch)
             case "/compress":
                 await self._work(self._compress())
             case "/clear":
@@ -144,17 +137,13 @@ class _Conversation:
     async def _compress(self) -> None:
         answer = await self._session.agent.compress()
         if answer is not None and answer.should_stop:
-            self._terminal.show_stop(answer.stop_reason, answer.decided_by)
+            self._terminal.say(stopped(answer.stop_reason, answer.decided_by), "bold yellow")
 
     async def _clear(self) -> None:
         await self._end_session(SessionEndReason.CLEAR)
         self._open_session()
         self._session.agent.start(SessionStartSource.CLEAR)
         self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
-
-    async def _leave(self, reason: SessionEndReason, code: int) -> int:
-        await self._end_session(reason)
-        return code
 
     async def _end_session(self, reason: SessionEndReason) -> None:
         agent = self._session.agent
@@ -173,7 +162,7 @@ class _Conversation:
             self._terminal.say(f"hookline: {error}", "red")
         return True
 
-    async def _until_done(self, work: Coroutine[Any, Any, _Result], doing: str) -> asyncio.Future[_Result]:
+    async def _until_done(self, work: Coroutine[Any, Any, Any], doing: str) -> asyncio.Future[Any]:
         """The finished or cancelled work; while it runs, a status line says what the agent is waiting for."""
         running = self._running = asyncio.ensure_future(work)
         try:
@@ -189,34 +178,25 @@ class _Conversation:
         return running
 
     async def _approve(self, call: ToolCall, what: str) -> Approval:
-        config = self._session.config
-        context = ToolContext(project=Path(config.get_working_dir()), environ=config.get_environ())
-        self._terminal.pause()
-        try:
-            show_call(self._terminal.console, call, what, context)
-            return read_answer(await self._keyboard.answer(question(call)))
-        except EOFError:
-            return Approval.REFUSE
-        except KeyboardInterrupt:
-            self._interrupt()
-            # Wait to be cancelled with the rest of the turn.
-            await asyncio.Event().wait()
-            return Approval.REFUSE
-        finally:
-            self._terminal.resume()
+        with self._terminal.paused():
+            self._terminal.show_request(call, what, preview(call, ToolContext.of(self._session.config)))
+            try:
+                return read_answer(await self._keyboard.answer(question(call)))
+            except EOFError:
+                return Approval.REFUSE
+            except KeyboardInterrupt:
+                self._interrupt()
+                # Wait to be cancelled with the rest of the turn.
+                await asyncio.Event().wait()
+                return Approval.REFUSE
 
     def _watch_signals(self) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        if task is not None:
-            # Hooks and tools have sessions of their own, so closing the terminal does not end them.
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
-            loop.add_signal_handler(signal.SIGHUP, task.cancel)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+        # Hooks and tools have sessions of their own, so closing the terminal does not end them.
+        cancel_on(signal.SIGTERM, signal.SIGHUP)
 
     def _interrupt(self) -> None:
-        if self._keyboard.is_asking:
-            self._keyboard.interrupt()
-        elif self._running is not None:
+        if not self._keyboard.interrupt() and self._running is not None:
             self._interrupts += 1
             self._terminal.wait_for("cancelling; press Ctrl-C again to leave at once")
             self._running.cancel()

@@ -38,11 +38,6 @@ class Keyboard:
         """True when the last line was not empty, even if it was not sent."""
         return bool(self._lines.default_buffer.text)
 
-    @property
-    def is_asking(self) -> bool:
-        """True while it waits for a line or an answer."""
-        return self._asking is not None
-
     async def read_line(self) -> str:
         """The next line; output that is printed meanwhile appears above it."""
         return await self._ask(self._lines, "> ")
@@ -54,10 +49,11 @@ class Keyboard:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return await self._ask(self._answers, question)
 
-    def interrupt(self) -> None:
-        """Acts like Ctrl-C, for a SIGINT that was sent to the process."""
+    def interrupt(self) -> bool:
+        """Acts like Ctrl-C, for a SIGINT that was sent to the process; False when no line or answer is awaited."""
         if self._asking is not None and self._asking.app.is_running:
             self._asking.app.exit(exception=KeyboardInterrupt())
+        return self._asking is not None
 
     @contextmanager
     def silenced(self) -> Iterator[None]:

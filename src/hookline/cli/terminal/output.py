@@ -3,50 +3,21 @@
 import io
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
-from hookline.agent.events import (
-    AgentEvent,
-    HistoryCompressed,
-    HookEnded,
-    HooksFinished,
-    HooksStarted,
-    ModelText,
-    Note,
-    SessionStarted,
-    ToolCallChanged,
-    TurnEnded,
-)
+import msgspec
+
+from hookline.agent.events import Event, HistoryCompressed, ModelText, Note, SessionStarted, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.plain import plain
 from hookline.cli.report.style import Style
 from hookline.contract.text import visible
-from hookline.contract.wire import stringify_json
+from hookline.contract.wire import stringify_json, to_plain
 
 MAX_LINES = 20
 """How many lines of a tool's result are shown."""
 
 _ENDINGS = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED, CallStatus.IDLE)
-_TYPES: Mapping[type, str] = {
-    SessionStarted: "session",
-    ModelText: "text",
-    HooksStarted: "hooks_started",
-    HookEnded: "hook_ended",
-    HooksFinished: "hook_decision",
-    HistoryCompressed: "compression",
-    Note: "note",
-}
-
-
-class Output(Protocol):
-    """A listener that prints, also when an error ends everything."""
-
-    def listen(self, event: AgentEvent) -> None:
-        """Takes an event of the agent."""
-
-    def failed(self, message: str) -> None:
-        """Takes the error that ended the run; the command prints it on stderr as well."""
 
 
 class TextOutput:
@@ -58,7 +29,7 @@ class TextOutput:
             # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")
 
-    def listen(self, event: AgentEvent) -> None:
+    def listen(self, event: Event) -> None:
         """Prints the events that matter to a person."""
         match event:
             case ModelText():
@@ -75,9 +46,6 @@ class TextOutput:
             case _:
                 pass
 
-    def failed(self, message: str) -> None:
-        """Prints nothing: the command prints the error on stderr."""
-
     def _show_call(self, call: ToolCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
@@ -89,15 +57,22 @@ class TextOutput:
         sys.stderr.write(f"{text}\n")
 
 
-class _ProgramOutput:
-    """What both kinds of output for programs need."""
+class JsonOutput:
+    """One JSON object at the end."""
 
     def __init__(self) -> None:
         self._session: SessionStarted | None = None
 
-    def _follow(self, event: AgentEvent) -> None:
+    def listen(self, event: Event) -> None:
+        """Prints the object when the turn has ended."""
         if isinstance(event, SessionStarted):
             self._session = event
+        if isinstance(event, TurnEnded):
+            _print(self._result(event))
+
+    def failed(self, message: str) -> None:
+        """Prints an object here too, so that a program learns why there is no result."""
+        _print({"sessionId": self._session and self._session.session_id, "response": None, "error": message})
 
     def _result(self, ended: TurnEnded) -> dict[str, Any]:
         """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
@@ -111,60 +86,31 @@ class _ProgramOutput:
             "stopReason": ended.stop_reason,
             "decidedBy": ended.decided_by,
             "turns": ended.turns,
-            "toolCalls": [self._call(call) for call in ended.calls],
+            "toolCalls": [_call(call) for call in ended.calls],
             "transcriptPath": session and session.transcript_path,
         }
 
-    def _call(self, call: ToolCall) -> dict[str, Any]:
-        is_hidden = call.result is not None and call.result.suppress_display
-        return {
-            "name": call.name,
-            "input": call.arguments,
-            "status": call.status.value,
-            "blockedBy": blocked_by(call),
-            "suppressed": is_hidden,
-            "llmContent": None if call.result is None or is_hidden else call.result.llm_content,
-            "display": "" if is_hidden else _display(call),
-        }
 
+class StreamOutput(JsonOutput):
+    """One JSON object per event; the result is the last one."""
 
-class JsonOutput(_ProgramOutput):
-    """One JSON object at the end."""
-
-    def listen(self, event: AgentEvent) -> None:
-        """Prints the object when the turn has ended."""
-        self._follow(event)
-        if isinstance(event, TurnEnded):
-            _print(self._result(event))
-
-    def failed(self, message: str) -> None:
-        """Prints an object here too, so that a program learns why there is no result."""
-        _print({"sessionId": self._session and self._session.session_id, "response": None, "error": message})
-
-
-class StreamOutput(_ProgramOutput):
-    """One JSON object per event."""
-
-    def listen(self, event: AgentEvent) -> None:
+    def listen(self, event: Event) -> None:
         """Prints the event as an object with a type."""
-        self._follow(event)
-        _print(self._object(event))
+        match event:
+            case ToolCallChanged():
+                _print({"type": "tool_call", "id": event.call.id, **_call(event.call)})
+            case TurnEnded():
+                _print({"type": "result", **self._result(event)})
+            case _:
+                super().listen(event)
+                _print(msgspec.to_builtins(event, enc_hook=to_plain))
 
     def failed(self, message: str) -> None:
         """Prints the error as the last event."""
         _print({"type": "error", "message": message})
 
-    def _object(self, event: AgentEvent) -> Mapping[str, Any]:
-        match event:
-            case ToolCallChanged():
-                return {"type": "tool_call", "id": event.call.id, **self._call(event.call)}
-            case TurnEnded():
-                return {"type": "result", **self._result(event)}
-            case _:
-                own = {_camel(field.name): getattr(event, field.name) for field in fields(event)}
-                return {"type": _TYPES[type(event)], **own}
 
-
+Output = TextOutput | JsonOutput
 OUTPUTS: Mapping[str, Callable[[], Output]] = {"text": TextOutput, "json": JsonOutput, "stream-json": StreamOutput}
 
 
@@ -197,10 +143,32 @@ def blocked_by(call: ToolCall) -> tuple[str, ...]:
 
 def display_lines(call: ToolCall) -> list[str]:
     """The lines of a call's result that a person is shown."""
-    if call.result is not None and call.result.suppress_display:
+    if _is_hidden(call):
         return ["(a hook hides this result)"]
-    lines = plain(_display(call)).splitlines()
-    return lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]
+    return first_lines(plain(_display(call)).splitlines(), MAX_LINES)
+
+
+def first_lines(lines: list[str], most: int) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more lines"]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    """A call for programs, which see no more of a suppressed result than people."""
+    is_hidden = _is_hidden(call)
+    return {
+        "name": call.name,
+        "input": call.arguments,
+        "status": call.status.value,
+        "blockedBy": blocked_by(call),
+        "suppressed": is_hidden,
+        "llmContent": None if call.result is None or is_hidden else call.result.llm_content,
+        "display": "" if is_hidden else _display(call),
+    }
+
+
+def _is_hidden(call: ToolCall) -> bool:
+    return call.result is not None and call.result.suppress_display
 
 
 def _display(call: ToolCall) -> str:
@@ -215,8 +183,3 @@ def _write(text: str) -> None:
 def _print(value: Mapping[str, Any]) -> None:
     sys.stdout.buffer.write(stringify_json(value) + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(other.capitalize() for other in others)

@@ -1,38 +1,56 @@
-"""The question about a tool call in the interactive mode, with a preview of what the call would do."""
+"""The question about a tool call: its words, a preview of what the call would do, and how an answer is read."""
 
+import asyncio
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
+from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
 from hookline.contract.text import visible
 
-MAX_LINES = 40
 MAX_BYTES = 1024 * 1024
 
 # Our own tools that need no preview: the question says everything.
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
-_COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
+_CHOICE = "[y]es, [a]lways, [N]o: "
+_ANSWERS = {
+    "y": Approval.ALLOW_ONCE,
+    "yes": Approval.ALLOW_ONCE,
+    "a": Approval.ALLOW_ALWAYS,
+    "always": Approval.ALLOW_ALWAYS,
+}
+
+
+def read_answer(text: str) -> Approval:
+    """The user's answer; anything but a clear yes refuses."""
+    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
+
+
+async def refuse(call: ToolCall, what: str) -> Approval:  # noqa: ARG001 - the answer does not depend on them
+    """Refuses: there is no user to ask."""
+    return Approval.REFUSE
+
+
+async def ask(call: ToolCall, what: str) -> Approval:
+    """Asks the user outside the interactive mode; anything but a clear yes refuses."""
+    sys.stderr.write(f"{call.name} wants to {what}. Allow it? {_CHOICE}")
+    sys.stderr.flush()
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+    # Not in a thread: reading in a thread can't be interrupted.
+    loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
+    try:
+        return read_answer(await answer)
+    finally:
+        loop.remove_reader(sys.stdin)
 
 
 def question(call: ToolCall) -> str:
-    """The question; it repeats the tool's name, because other calls may have ended since the preview."""
-    return f"Allow {visible(call.name)}? [y]es, [a]lways, [N]o: "
-
-
-def show_call(console: Console, call: ToolCall, what: str, context: ToolContext) -> None:
-    """Prints what the call would do: the command, or the changes to a file."""
-    console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
-    lines = [visible(line) for line in preview(call, context)]
-    if len(lines) > MAX_LINES:
-        lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines"]
-    for line in lines:
-        console.print(Padding(Text(line, style=_COLOURS.get(line[:1], "dim")), (0, 0, 0, 2), expand=False))
+    """The question after a preview; it repeats the tool's name, because other calls may have ended since then."""
+    return f"Allow {visible(call.name)}? {_CHOICE}"
 
 
 def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -13,21 +13,13 @@ from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
-from hookline.agent.events import (
-    AgentEvent,
-    HistoryCompressed,
-    HooksFinished,
-    ModelText,
-    Note,
-    ToolCallChanged,
-    TurnEnded,
-)
+from hookline.agent.events import Event, HistoryCompressed, HooksFinished, ModelText, Note, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.plain import plain
-from hookline.cli.report.text import one_line
+from hookline.cli.report.text import cut, one_line
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, names, not_called, stopped
+from hookline.cli.terminal.output import display_lines, ending, first_lines, names, not_called
 from hookline.contract.events import HookEventName
 from hookline.contract.text import visible
 
@@ -38,6 +30,8 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.CANCELLED: ("-", "-", "yellow"),
     CallStatus.IDLE: ("⊘", "/", "yellow"),
 }
+_COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
+_MAX_PREVIEW_LINES = 40
 _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
@@ -52,7 +46,7 @@ class Terminal:
         self._is_paused = False
         self._streamed = ""
 
-    def listen(self, event: AgentEvent) -> None:
+    def listen(self, event: Event) -> None:
         """Takes an event of the agent."""
         self._activity.listen(event)
         match event:
@@ -76,9 +70,15 @@ class Terminal:
         """Prints a line of hookline or of a hook."""
         self.console.print(Text(visible(text), style=style))
 
-    def show_stop(self, reason: str | None, hooks: tuple[str, ...]) -> None:
-        """Says that hooks stopped the agent."""
-        self.say(stopped(reason, hooks), "bold yellow")
+    def indented(self, text: str, style: str) -> None:
+        """Prints lines that belong to the line before them."""
+        self.console.print(Padding(Text(text, style=style), (0, 0, 0, 2), expand=False))
+
+    def show_request(self, call: ToolCall, what: str, preview: Iterable[str]) -> None:
+        """Prints what a call wants to do: the command, or the changes to a file."""
+        self.console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
+        for line in first_lines([visible(line) for line in preview], _MAX_PREVIEW_LINES):
+            self.indented(line, _COLOURS.get(line[:1], "dim"))
 
     @asynccontextmanager
     async def busy(self, default: str = "thinking") -> AsyncIterator[None]:
@@ -98,14 +98,15 @@ class Terminal:
         """Shows this text in the status line from now on."""
         self._activity.begin(what)
 
-    def pause(self) -> None:
-        """Hides the status line, for a question to the user."""
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hides the status line during a question to the user."""
         self._is_paused = True
         self._hide()
-
-    def resume(self) -> None:
-        """Shows the status line again."""
-        self._is_paused = False
+        try:
+            yield
+        finally:
+            self._is_paused = False
 
     async def _tick(self) -> None:
         while True:
@@ -118,8 +119,7 @@ class Terminal:
 
     def _show(self, text: str) -> None:
         # Cut, not wrapped: a status line that is redrawn must stay on one line.
-        width = max(1, self.console.width - 3)
-        line = Text(text if len(text) <= width else f"{text[: width - 1]}…", style="dim")
+        line = Text(cut(text, max(1, self.console.width - 3)), style="dim")
         if self._live is None:
             self._spinner = Spinner("dots" if self._is_unicode else "line")
             self._live = Live(self._spinner, console=self.console, transient=True, auto_refresh=False)
@@ -152,7 +152,7 @@ class Terminal:
         head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
         if not is_blocked and (lines := display_lines(call)):
-            self.console.print(Padding(Text("\n".join(lines), style="dim"), (0, 0, 0, 2), expand=False))
+            self.indented("\n".join(lines), "dim")
 
     def _show_decision(self, event: HooksFinished) -> None:
         match event.event:

@@ -1,36 +1,37 @@
 """Makes the model and the agent from the options of `hookline agent`, for every mode."""
 
 import argparse
+import asyncio
 import os
+import signal
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hookline.agent.events import Listener
+from hookline.agent.approval import Approver
+from hookline.agent.events import Listener, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.agent.loop import Agent
 from hookline.agent.model import DEFAULT_GEMINI, GeminiModel, Model
 from hookline.agent.replay import Recorder, ReplayModel
-from hookline.agent.scheduler import Approver
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli.options import make_config
 from hookline.config import Config
-from hookline.contract.observer import HookObserver
 from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """An agent and its configuration."""
+    """An agent, its configuration, and the observer of its hooks."""
 
     agent: Agent
     config: Config
+    watch: HookWatch
 
 
-def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Model:
+def open_model(given: argparse.Namespace, listener: Listener) -> Model:
     """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
     kind, _, rest = given.model.partition(":")
     project_dir = project_of(given)
@@ -38,7 +39,7 @@ def open_model(given: argparse.Namespace, on_retry: Callable[[str], None]) -> Mo
     if kind == "replay" and rest:
         model = ReplayModel(Path(rest), project_dir=project_dir)
     elif kind == "gemini":
-        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=on_retry)
+        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=lambda text: listener(Note(text=text)))
     else:
         raise UsageError(f"--model {given.model} is not known; give gemini, gemini:NAME or replay:FILE")
     return Recorder(model, Path(given.record), project_dir=project_dir) if given.record else model
@@ -62,15 +63,12 @@ def make_session(
     approve: Approver | None,
     session_id: str | None = None,
     past: PastSession | None = None,
-    observer: HookObserver | None = None,
 ) -> Session:
-    """A new session with the current settings, or one that resumes `past`.
-
-    `observer` watches the hooks; by default one that only passes events to the listener.
-    """
+    """A new session with the current settings, or one that resumes `past`."""
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
-    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=observer or HookWatch(listener))
+    watch = HookWatch(listener)
+    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
     _report_unusable_hooks(config)
     agent = Agent(
         config=config,
@@ -81,10 +79,17 @@ def make_session(
         transcript=Transcript(path),
         listener=listener,
         max_turns=given.max_turns,
-        history=past.history if past is not None else (),
-        notes=past.notes if past is not None else (),
+        history=past.history if past else (),
+        notes=past.notes if past else (),
     )
-    return Session(agent=agent, config=config)
+    return Session(agent=agent, config=config, watch=watch)
+
+
+def cancel_on(*signals: signal.Signals) -> None:
+    """Cancels the current task when one of these signals arrives."""
+    if (task := asyncio.current_task()) is not None:
+        for number in signals:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _report_unusable_hooks(config: Config) -> None:

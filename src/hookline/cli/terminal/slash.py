@@ -4,13 +4,15 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hookline.cli.terminal.hook_tally import HookLine, HookRecord
+from hookline.agent.hook_watch import HookRecord, HookWatch
+from hookline.cli.terminal.screen import Terminal
+from hookline.config import Config
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
+from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -25,6 +27,14 @@ KEYS: Mapping[str, str] = {
 }
 
 _COMMAND = re.compile(r"/[A-Za-z]*")
+_DISTRUST: Mapping[TrustState, str] = {
+    TrustState.TRUSTED: "",
+    TrustState.NEW: "not trusted yet; look at it and run: hookline trust",
+    TrustState.CHANGED: "changed since it was trusted; look at it and run: hookline trust",
+}
+
+HookStates = Sequence[tuple[HookEntry, str]]
+"""The configured hooks, each with the reason why it does not run, or an empty string."""
 
 
 def command_in(line: str) -> str | None:
@@ -40,35 +50,56 @@ def unknown(command: str) -> str:
     return f"There is no {command}; {advice}"
 
 
-def show_help(console: Console) -> None:
+def show_help(terminal: Terminal) -> None:
     """Prints the commands and the keys."""
     table = Table.grid("", "", padding=(0, 2))
     for name, purpose in (*COMMANDS.items(), *KEYS.items()):
         table.add_row(Text(name, style="bold", no_wrap=True), purpose)
-    console.print(table)
+    terminal.console.print(table)
 
 
-def show_hooks(console: Console, lines: Sequence[HookLine] | None) -> None:
+async def hook_states(config: Config) -> HookStates | None:
+    """Every configured hook, disabled ones included; None while hooks are disabled altogether."""
+    system = config.get_hook_system()
+    if system is None:
+        return None
+    await system.initialize()
+    store, project = TrustStore(default_trust_path()), config.get_working_dir()
+    return [(hook, _state(hook, store, project)) for hook in system.get_all_hooks()]
+
+
+def untrusted(hooks: HookStates) -> int:
+    """How many hooks do not run because they are not trusted."""
+    return sum(hook.enabled and state != "" for hook, state in hooks)
+
+
+def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -> None:
     """Prints each configured hook and, below it, what it did."""
-    if lines is None:
-        console.print('Hooks are disabled; "enableHooks": true in the settings enables them.')
+    if not hooks:
+        disabled = 'Hooks are disabled; "enableHooks": true in the settings enables them.'
+        terminal.say(disabled if hooks is None else "No hooks are configured; hookline init writes a first one.")
         return
-    if not lines:
-        console.print("No hooks are configured; hookline init writes a first one.")
-        return
-    for line in lines:
-        when = f"{line.event} {line.matcher}" if line.matcher else line.event
-        head = Text.assemble((visible(line.name), "bold"), f"  {visible(when)}", (f"  {line.source}", "dim"))
-        console.print(head)
-        style = "yellow" if line.state else "dim"
-        state = "; ".join(filter(None, [visible(line.state), _history(line.record)]))
-        console.print(Padding(Text(state or "has not run yet", style=style), (0, 0, 0, 2), expand=False))
+    for hook, state in hooks:
+        when = f"{hook.event} {hook.matcher}" if hook.matcher else hook.event.value
+        name, source = (visible(hook.label), "bold"), (f"  {hook.source.value}", "dim")
+        terminal.console.print(Text.assemble(name, f"  {visible(when)}", source))
+        known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
+        terminal.indented(visible(known or "has not run yet"), "yellow" if state else "dim")
+
+
+def _state(hook: HookEntry, store: TrustStore, project: str) -> str:
+    if not hook.enabled:
+        return f"disabled by {hook.disabled_by}"
+    return _DISTRUST[store.state_of(hook, project)] if hook.needs_trust else ""
 
 
 def _history(record: HookRecord) -> str:
     if not record.runs:
         return ""
-    times = "once" if record.runs == 1 else f"{record.runs} times"
-    failed = f", failed {'once' if record.failures == 1 else f'{record.failures} times'}" if record.failures else ""
-    last = f"; last: {visible(record.last)}" if record.last else ""
-    return f"ran {times}{failed}{last}"
+    failed = f", failed {_times(record.failures)}" if record.failures else ""
+    last = f"; last: {record.last}" if record.last else ""
+    return f"ran {_times(record.runs)}{failed}{last}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
