@@ -12,7 +12,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, Lifecycle, OnError, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings, LogSettings
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM

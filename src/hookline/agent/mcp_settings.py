@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority
+from hookline.settings.read import Layer
 
 DEFAULT_TIMEOUT_MS = 120_000.0
 

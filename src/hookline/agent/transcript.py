@@ -13,7 +13,7 @@ from hookline.agent.tool import ToolCall
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
-from hookline.settings.files import make_private_directory
+from hookline.files import make_private_directory
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content

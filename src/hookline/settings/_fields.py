@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.contract.hooks import OnError, TrustLevel
 from hookline.settings.jsonc import PathStep
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 
 Path = tuple[PathStep, ...]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)

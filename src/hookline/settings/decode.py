@@ -8,8 +8,8 @@ from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader
-from hookline.settings.load import Layer, Problem, first_problems
 from hookline.settings.merge import authority, hooks_enabled
+from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
 _LONGEST_FAULT = 200

@@ -7,8 +7,8 @@ from typing import Any
 from hookline.contract.answers import kind_of
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
+from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings import jsonc
-from hookline.settings.files import locked, make_private_directory, write_atomically
 
 _BOM = "\ufeff"
 _NEW_FILE = "{\n}\n"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookline.contract.hooks import ConfigSource
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}

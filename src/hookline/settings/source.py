@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hookline.settings.load import Layer
+from hookline.settings.read import Layer
 
 # Events can come in bursts; nobody expects an edited file to be used within this time.
 _LOOK_AGAIN_S = 0.002

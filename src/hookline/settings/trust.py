@@ -13,7 +13,7 @@ from typing import Any
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.settings.files import locked, make_private_directory, write_atomically
+from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings.fingerprint import Fingerprint, Fingerprinter, Signature, fingerprint, is_settled, signature
 
 __all__ = ["Fingerprint", "TrustRecord", "TrustState", "TrustStore", "default_trust_path", "fingerprint"]

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from hookline.settings.files import write_atomically
+from hookline.files import write_atomically
 
 MAX_TEXT_BYTES = 20 * 1024 * 1024
 
