@@ -1,3 +1,5 @@
+"""Files that are private, written whole or not at all, and changed by one process at a time."""
+
 import fcntl
 import os
 import stat
@@ -5,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from hookline.errors import HooklineError
 
@@ -54,6 +57,12 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         # Said explicitly, because a child forked meanwhile would keep the lock through its copy.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
+
+
+def open_without_waiting(path: Path) -> BinaryIO:
+    """The file, open for reading; a pipe that nobody writes to is opened at once."""
+    flags = os.O_NONBLOCK | os.O_NOCTTY
+    return open(path, "rb", opener=lambda name, usual: os.open(name, usual | flags))
 
 
 def make_private_directory(directory: Path) -> None:
