@@ -1,6 +1,5 @@
 """Reads one settings file. Light on purpose: this is all that runs while hooks are disabled."""
 
-import errno
 import json
 import os
 import stat
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hookline.contract.hooks import ConfigSource
+from hookline.files import open_without_waiting
 from hookline.settings import jsonc
 from hookline.settings.jsonc import PathStep
 
@@ -98,28 +98,35 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
             column=error.column,
         )
         return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
+    twice = "appears twice in one object, and only the last one is used; merge the two"
     problems = tuple(
-        Problem(origin=origin, path="", message=_repeated(key), line=line, column=column)
+        Problem(origin=origin, path="", message=f"the key {json.dumps(key)} {twice}", line=line, column=column)
         for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
     )
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
 
 
+@dataclass
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
-    def __init__(self, what: str, advice: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.advice = advice
-        self.line = line
-        self.column = column
+    what: str
+    advice: str
+    line: int | None = None
+    column: int | None = None
 
 
 def _read(path: Path) -> str | None:
     """The text of the file; None when there is no file."""
     try:
-        return _bytes_of(path).decode("utf-8-sig")
+        # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
+        with open_without_waiting(path) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _UnusableError("is not a regular file", "put a settings file there")
+            if status.st_size > _LARGEST_BYTES:
+                raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
+            return file.read(_LARGEST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():
             raise _UnusableError("is a link to a file that does not exist", "fix the link or remove it") from None
@@ -130,23 +137,6 @@ def _read(path: Path) -> str | None:
         raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
-
-
-def _bytes_of(path: Path) -> bytes:
-    # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(status.st_mode):
-            raise _UnusableError("is not a regular file", "put a settings file there")
-        if status.st_size > _LARGEST_BYTES:
-            raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(_LARGEST_BYTES)
-    finally:
-        os.close(descriptor)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -161,7 +151,3 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise _UnusableError("is not a JSON object", "start it with {")
     return values
-
-
-def _repeated(key: str) -> str:
-    return f"the key {json.dumps(key)} appears twice in one object, and only the last one is used; merge the two"
