@@ -1,5 +1,6 @@
 """Parts and contents in every form that the SDK accepts: objects, their JSON in either spelling, strings."""
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -34,6 +35,18 @@ def with_fields(value: Any, **changes: Any) -> Any:
 def word(value: Any) -> Any:
     """An enumeration's value, and anything else as it is."""
     return value.value if isinstance(value, Enum) else value
+
+
+def shape_of(value: Any) -> str:
+    """What a value of an unknown format is, for an error message."""
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
+    return f"of the type {type(value).__name__}"
+
+
+def snake(name: str) -> str:
+    """The SDK's attribute for a name on the wire."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
 def parts_of(content: Any) -> list[Any]:
