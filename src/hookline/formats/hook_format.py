@@ -25,10 +25,8 @@ def merge_llm_requests(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
             merged[name] = {**before[name], **merged[name]}
     if before.get("messages"):
         messages = after.get("messages") or before["messages"]
-        known = read_messages(messages) or []
-        unseen = [
-            one for one in read_messages(before["messages"]) or [] if one["role"] == "system" and one not in known
-        ]
+        kept, earlier_ones = read_messages(messages) or [], read_messages(before["messages"]) or []
+        unseen = [one for one in earlier_ones if one["role"] == "system" and one not in kept]
         merged["messages"] = [*unseen, *messages]
     return merged
 

@@ -91,16 +91,6 @@ def is_thought(part: Any) -> bool:
     return field(part, "thought") is True
 
 
-def is_signed(part: Any) -> bool:
-    """True for a part with a signature that the model wants back."""
-    return field(part, "thought_signature") is not None
-
-
-def has_payload(part: Any) -> bool:
-    """True for a part that holds something other than text."""
-    return _has_any(part, _PAYLOADS)
-
-
 def has_call(content: Any) -> bool:
     """True when a content calls something."""
     return any(_has_any(part, _CALLS) for part in parts_of(content))
@@ -116,9 +106,7 @@ def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
 
     A part that loses its text but carries a signature stays. There must be a text part among them.
     """
-    slots = [number for number, part in enumerate(parts) if text_of_part(part) is not None]
-    texts = _spread(text, [parts[slot] for slot in slots])
-    return replace_texts(parts, texts)
+    return replace_texts(parts, _spread(text, [part for part in parts if text_of_part(part) is not None]))
 
 
 def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
@@ -130,7 +118,7 @@ def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
 
 def remove_text(parts: Sequence[Any]) -> list[Any]:
     """The parts without their text; signatures stay only beside something that is not text."""
-    if not any(text_of_part(part) is None or has_payload(part) for part in parts):
+    if not any(text_of_part(part) is None or _has_any(part, _PAYLOADS) for part in parts):
         return []
     return replace_texts(parts, [""] * len(parts))
 
@@ -165,6 +153,7 @@ def _with_text(part: Any, text: str) -> Any:
         return part
     if isinstance(part, str):
         return text or None
-    if text or (is_signed(part) and not has_payload(part)):
-        return with_fields(part, text=text)
-    return with_fields(part, text=None) if has_payload(part) else None
+    if not text and _has_any(part, _PAYLOADS):
+        return with_fields(part, text=None)
+    # The model wants a signature back, even beside an empty text.
+    return with_fields(part, text=text) if text or _has_any(part, ("thought_signature",)) else None
