@@ -36,16 +36,6 @@ class Turn:
         """What identifies this turn to a hook."""
         return self.role, self.text
 
-    @property
-    def is_movable(self) -> bool:
-        """False for calls and responses, which must stay in order and side by side."""
-        return not self.has_call and not self.has_response
-
-    @property
-    def awaits_response(self) -> bool:
-        """True for a call; the next content must be its response."""
-        return self.has_call and not self.has_response
-
 
 class ContentFormat(Protocol):
     """How one model API writes a content; all functions return copies and leave the caller's objects alone."""
@@ -70,7 +60,7 @@ def read_messages_of(contents: Sequence[Any], form: ContentFormat) -> list[LLMMe
 
 
 def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], form: ContentFormat) -> list[Any]:
-    """The conversation with its visible messages as the hook wants them, and everything hidden still there.
+    """The conversation with its visible messages as the hook returned them; everything hidden stays.
 
     A message the hook left alone keeps its content, wherever the hook put it. A changed message keeps every part that
     is not text. A dropped message loses its text only. A content the hook could not see follows the content that it
@@ -102,7 +92,9 @@ def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], fo
             continue
         waiting += arrivals(done, place)
         done = place + 1
-        if not (rewritten and rewritten[-1].awaits_response and turn.has_response):
+        before = rewritten[-1] if rewritten else turn
+        is_response_to_it = turn.has_response and before.has_call and not before.has_response
+        if not is_response_to_it:
             rewritten += waiting
             waiting = []
         text = messages[place]["content"]
@@ -152,10 +144,11 @@ def _moves(
         turn = turns[number]
         if places[turn.key]:
             place = places[turn.key].pop(0)
-            if turn.is_movable:
-                moved[place] = number
-            else:
+            # Calls and responses must stay in order and side by side.
+            if turn.has_call or turn.has_response:
                 carried[number] = place
+            else:
+                moved[place] = number
     return moved, carried
 
 

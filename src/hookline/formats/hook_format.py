@@ -38,32 +38,32 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     System messages alone are no conversation: the request's other messages follow them.
     """
     wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
-    said = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
-    if "model" in said:
-        wanted["model"] = said["model"]
-    if "messages" in said or "systemInstruction" in said:
-        wanted["messages"] = _conversation(said, read_messages(wanted.get("messages")) or [])
-    if "config" in said:
-        config = {**(wanted.get("config") or {}), **said["config"]}
+    changed = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
+    if "model" in changed:
+        wanted["model"] = changed["model"]
+    if "messages" in changed or "systemInstruction" in changed:
+        wanted["messages"] = _conversation(changed, read_messages(wanted.get("messages")) or [])
+    if "config" in changed:
+        config = {**(wanted.get("config") or {}), **changed["config"]}
         wanted["config"] = {name: value for name, value in config.items() if value is not None}
-    if "toolConfig" in said:
-        wanted["toolConfig"] = overlay_hook_tool_config(wanted.get("toolConfig") or {}, said["toolConfig"])
+    if "toolConfig" in changed:
+        wanted["toolConfig"] = overlay_hook_tool_config(wanted.get("toolConfig") or {}, changed["toolConfig"])
         if not wanted["toolConfig"]:
             del wanted["toolConfig"]
     return wanted
 
 
-def split_system(messages: Sequence[LLMMessage], told: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
-    """The messages of the conversation, and the texts of those system messages that the hooks were not told."""
-    new = [message["content"] for message in messages if message["role"] == "system" and message not in told]
-    return [message for message in messages if message["role"] != "system" or message in told], new
+def split_system(messages: Sequence[LLMMessage], shown: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
+    """The messages of the conversation, and the texts of the system messages that a hook added."""
+    new = [message["content"] for message in messages if message["role"] == "system" and message not in shown]
+    return [message for message in messages if message["role"] != "system" or message in shown], new
 
 
-def overlay_hook_tool_config(current: Mapping[str, Any], said: Any) -> HookToolConfig:
+def overlay_hook_tool_config(current: Mapping[str, Any], changes: Any) -> HookToolConfig:
     """The tool configuration with a hook's own laid over it, key by key; null unsets a key."""
-    given = read_tool_config(said) or {}
+    given = read_tool_config(changes) or {}
     wanted: Any = {name: value for name, value in {**current, **given}.items() if value is not None}
-    # An empty list is no list on its way to the model, so only the mode can say that nothing is allowed.
+    # The SDK does not send an empty list, so only the mode can forbid all tools.
     if given.get("allowedFunctionNames") == []:
         wanted["mode"] = "NONE"
     elif given.get("mode") == "NONE":
@@ -162,13 +162,13 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _conversation(said: Mapping[str, Any], told: Sequence[LLMMessage]) -> list[LLMMessage]:
-    messages: list[LLMMessage] = said.get("messages", [])
+def _conversation(changed: Mapping[str, Any], current: Sequence[LLMMessage]) -> list[LLMMessage]:
+    messages: list[LLMMessage] = changed.get("messages", [])
     if all(message["role"] == "system" for message in messages):
-        messages = [*messages, *(message for message in told if message["role"] != "system")]
-    if "systemInstruction" not in said:
+        messages = [*messages, *(message for message in current if message["role"] != "system")]
+    if "systemInstruction" not in changed:
         return messages
-    first: LLMMessage = {"role": "system", "content": said["systemInstruction"]}
+    first: LLMMessage = {"role": "system", "content": changed["systemInstruction"]}
     return [first, *(message for message in messages if message != first)]
 
 

@@ -1,4 +1,4 @@
-"""Changes a settings file as its owner would: one place in the text, with comments and layout left as they are."""
+"""Changes one place in the text of a settings file; comments and layout stay as they are."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _COMMA = re.compile(r"\s*,")
 
 
 def edit_file(path: Path, change: Callable[[str], str]) -> None:
-    """Replaces the file's text by what `change` makes of it, in one step, while nobody else edits it.
+    """Replaces the file's text by `change(text)` in one step, under the file's lock.
 
     A missing file is made from an empty object. HooklineError when the file is not JSON or cannot be written.
     """

@@ -21,7 +21,7 @@ _NOT_NEWLINE = re.compile(r"[^\n\r]")
 _NEWLINE = re.compile("\n")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
-# A stranger's file may hold millions of values. Only problems point at places, and those of so many are enough.
+# A project's file may hold millions of values. Only problems need places, and this many are enough.
 _MOST_PLACES = 300_000
 
 

@@ -6,10 +6,9 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hookline.contract.hooks import ConfigSource
-from hookline.files import open_without_waiting
 from hookline.settings import jsonc
 from hookline.settings.jsonc import PathStep
 
@@ -73,13 +72,8 @@ def _shortened(problems: list[Problem]) -> list[Problem]:
     # Stable, so errors and warnings each keep their order.
     problems = sorted(problems, key=lambda problem: not problem.is_error)
     shown, rest = problems[: _MOST_PROBLEMS - 1], problems[_MOST_PROBLEMS - 1 :]
-    count = Problem(
-        origin=problems[0].origin,
-        path="",
-        message=f"and {len(rest):,} more problems in this file",
-        is_error=rest[0].is_error,
-    )
-    return [*shown, count]
+    message = f"and {len(rest):,} more problems in this file"
+    return [*shown, Problem(origin=rest[0].origin, path="", message=message, is_error=rest[0].is_error)]
 
 
 def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:
@@ -104,6 +98,12 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
         for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
     )
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
+
+
+def open_without_waiting(path: Path) -> BinaryIO:
+    """The file, open for reading; opening a pipe does not wait for a writer."""
+    flags = os.O_NONBLOCK | os.O_NOCTTY
+    return open(path, "rb", opener=lambda name, usual: os.open(name, usual | flags))
 
 
 @dataclass

@@ -18,8 +18,9 @@ import msgspec
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.files import locked, make_private_directory, open_without_waiting, write_atomically
+from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings.fingerprint import Fingerprint, Fingerprinter, Signature, is_settled, signature
+from hookline.settings.read import open_without_waiting
 
 MAX_TEXT_BYTES = 256 * 1024
 
@@ -83,7 +84,7 @@ class TrustStore:
         records = self._ledger().of_project(project)
         if not records:
             return TrustState.NEW
-        # Look at the files only of a command that somebody has accepted: a stranger's could name endless ones.
+        # Look at files only if the command was accepted before: a new one could name endless files.
         definition = self._fingerprinter.definition(hook, project)
         accepted = [record.digest for record in records if record.definition == definition]
         if accepted and self._fingerprinter.fingerprint(hook, project).digest in accepted:

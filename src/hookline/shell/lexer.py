@@ -1,6 +1,6 @@
 """Reads the text of a shell command: its words, what each word is made of, and how that is quoted.
 
-Nothing is expanded and nothing is executed. Any text can be read, also one that the shell would refuse.
+Nothing is expanded and nothing is executed. Any text can be read, even one that the shell would refuse.
 """
 
 import re
@@ -30,7 +30,7 @@ _NEXT = {
 }
 _BEFORE_A_COMMAND = frozenset(("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"))
 
-# More than anybody nests substitutions, and fewer than Python's own stack has room for.
+# Deeper than real commands nest substitutions, and well below Python's recursion limit.
 _DEEPEST = 50
 
 

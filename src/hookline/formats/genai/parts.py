@@ -87,7 +87,7 @@ def has_field(part: Mapping[str, Any]) -> bool:
 
 
 def is_thought(part: Any) -> bool:
-    """True for a part in which the model thinks aloud."""
+    """True for a part that holds the model's thoughts."""
     return field(part, "thought") is True
 
 
@@ -155,5 +155,5 @@ def _with_text(part: Any, text: str) -> Any:
         return text or None
     if not text and _has_any(part, _PAYLOADS):
         return with_fields(part, text=None)
-    # The model wants a signature back, even beside an empty text.
+    # The model expects its signature back, even with an empty text.
     return with_fields(part, text=text) if text or _has_any(part, ("thought_signature",)) else None

@@ -142,10 +142,8 @@ def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
 
 
 def _to_hook_config(config: Any) -> LLMConfig:
-    seen: Any = {}
-    for name, attribute in _ATTRIBUTES.items():
-        value = field(config, attribute)
-        if value is not None:
-            seen[name] = list(value) if isinstance(value, list | tuple) else value
+    values = {name: field(config, attribute) for name, attribute in _ATTRIBUTES.items()}
+    copied = {name: list(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
+    seen: Any = {name: value for name, value in copied.items() if value is not None}
     shown: LLMConfig = seen
     return shown

@@ -46,7 +46,7 @@ def is_sdk_response(value: Any) -> bool:
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a model response: the texts of its candidates, why they ended, and what the call cost.
+    """What hooks see of a model response: the texts of its candidates, why they ended, and the token counts.
 
     Raises UnknownFormatError for a response of another API.
     """
@@ -92,7 +92,7 @@ def replace_response_text(original: Any, modified: Any) -> "GenerateContentRespo
 
 
 def empty_response() -> "GenerateContentResponse":
-    """The response to a blocked call for which no hook gave another: one candidate that says nothing."""
+    """The response to a blocked call for which no hook gave another: one candidate without text."""
     return _stopped([])
 
 
@@ -121,17 +121,15 @@ def _spoken_text(candidate: Any) -> str:
 
 def _to_hook_candidate(candidate: Any) -> LLMCandidate:
     content = field(candidate, "content")
-    seen: LLMCandidate = {"content": {"role": field(content, "role") or "model", "parts": texts_of(content)}}
-    finish_reason = word(field(candidate, "finish_reason"))
-    if finish_reason is not None:
-        seen["finishReason"] = finish_reason
-    index = field(candidate, "index")
-    if isinstance(index, int):
-        seen["index"] = index
-    ratings = field(candidate, "safety_ratings")
-    if ratings is not None:
-        seen["safetyRatings"] = [_to_hook_rating(rating) for rating in listed(ratings)]
-    return seen
+    index, ratings = field(candidate, "index"), field(candidate, "safety_ratings")
+    seen: Any = {
+        "content": {"role": field(content, "role") or "model", "parts": texts_of(content)},
+        "finishReason": word(field(candidate, "finish_reason")),
+        "index": index if isinstance(index, int) else None,
+        "safetyRatings": None if ratings is None else [*map(_to_hook_rating, listed(ratings))],
+    }
+    shown: LLMCandidate = {name: value for name, value in seen.items() if value is not None}  # type: ignore[assignment]
+    return shown
 
 
 def _to_hook_rating(rating: Any) -> LLMSafetyRating:

@@ -37,6 +37,6 @@ def errors() -> ModuleType:
 def make_client() -> Any:
     """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
     types()
-    from google import genai  # noqa: PLC0415 - loading it costs more than a whole hook
+    from google import genai  # noqa: PLC0415 - loading it takes longer than a whole hook
 
     return genai.Client()
