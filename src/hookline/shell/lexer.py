@@ -67,6 +67,11 @@ class Word(NamedTuple):
     is_compared: bool = False
     """Whether it is only compared with a text, as are words of `case … in`, of `[[ … ]]` and inside `${…}`."""
 
+    @property
+    def expansions(self) -> list[Expansion]:
+        """Those of its pieces that the shell replaces by a value."""
+        return [piece for piece in self.pieces if isinstance(piece, Expansion)]
+
 
 # A word, or what separates words: `|`, `;`, `>`, a new line, a comment (as `#`).
 Item = Word | str

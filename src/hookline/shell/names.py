@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
-from hookline.shell.lexer import Expansion, Item, Text, Word, read_script, splice
+from hookline.shell.lexer import Item, Text, Word, read_script, splice
 
 # With a limit, or many open braces would take the square of their number.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
@@ -92,11 +92,10 @@ def _without_outputs(command: str) -> str:
 def _outputs(items: tuple[Item, ...]) -> Iterator[Word]:
     for before, item in pairwise(("", *items)):
         if isinstance(item, Word):
-            expansions = [piece for piece in item.pieces if isinstance(piece, Expansion)]
             # The name of an output may itself be printed by a command.
-            if before in _OUTPUTS and all(piece.is_plain for piece in expansions):
+            if before in _OUTPUTS and all(piece.is_plain for piece in item.expansions):
                 yield item
-            for piece in expansions:
+            for piece in item.expansions:
                 yield from _outputs(piece.items)
 
 
@@ -138,9 +137,8 @@ class _Words:
                 self._run.append((item, text))
                 if before in ("|", "|&") and _SHELL.fullmatch(text) and _text(after) in ("", "-", "-s"):
                     self._doubts[item.source] = None
-            for piece in item.pieces:
-                if isinstance(piece, Expansion):
-                    self._add(piece.items, whole, nesting, is_run=is_run)
+            for piece in item.expansions:
+                self._add(piece.items, whole, nesting, is_run=is_run)
             if nesting and text != whole and _NEEDS_A_SHELL.search(text):
                 self._read(text, nesting - 1, is_run=is_run and runs_text)
 
@@ -188,8 +186,7 @@ def _may_change(name: str, command: str) -> bool:
 def _is_doubtful(word: Word, text: str, fixed: set[str]) -> bool:
     if word.is_compared or word.source.strip('"') in _NUMBERS:
         return False
-    expansions = [piece for piece in word.pieces if isinstance(piece, Expansion)]
-    if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in expansions):
+    if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in word.expansions):
         return True
     is_unknown_home = word.source.startswith("~") and _home(text).startswith("~")
     unquoted = _unquoted(word)

@@ -1,4 +1,4 @@
-"""The conversation as google-genai writes it."""
+"""The conversation as google-genai writes it; this module is its `ContentFormat`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,27 +24,27 @@ from hookline.formats.hook_format import Role, listed
 _EXPECTED = """a string, a Content, a Part, or their JSON, such as {"role": "user", "parts": [{"text": "hi"}]}"""
 
 
-class GenaiContents:
-    """Contents in every form that the SDK accepts; new ones are made in the SDK's types."""
+def read(content: Any) -> Turn:
+    """The content as a turn."""
+    text = "".join(texts_of(content))
+    return Turn(content, _role_of(content), text, has_call(content), has_response(content))
 
-    def read(self, content: Any) -> Turn:
-        """The content as a turn."""
-        text = "".join(texts_of(content))
-        return Turn(content, _role_of(content), text, has_call(content), has_response(content))
 
-    def make(self, role: Role, text: str) -> Any:
-        """A new content with this text alone."""
-        types = sdk.types()
-        return types.Content(role=role, parts=[types.Part(text=text)])
+def make(role: Role, text: str) -> Any:
+    """A new content with this text alone."""
+    types = sdk.types()
+    return types.Content(role=role, parts=[types.Part(text=text)])
 
-    def with_text(self, content: Any, text: str) -> Any:
-        """The content with another text."""
-        return with_parts(content, replace_text(parts_of(content), text))
 
-    def without_text(self, content: Any) -> Any | None:
-        """The content without its text, or None if nothing is left of it."""
-        left = remove_text(parts_of(content))
-        return with_parts(content, left) if left else None
+def with_text(content: Any, text: str) -> Any:
+    """The content with another text."""
+    return with_parts(content, replace_text(parts_of(content), text))
+
+
+def without_text(content: Any) -> Any | None:
+    """The content without its text, or None if nothing is left of it."""
+    left = remove_text(parts_of(content))
+    return with_parts(content, left) if left else None
 
 
 def list_contents(contents: Any) -> list[Any]:

@@ -6,8 +6,7 @@ from typing import Any
 
 from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
 from hookline.formats.conversation import read_messages_of, rewrite_contents
-from hookline.formats.genai import sdk
-from hookline.formats.genai.contents import GenaiContents, list_contents
+from hookline.formats.genai import contents, sdk
 from hookline.formats.genai.parts import field, has_call, is_content, parts_of, snake, texts_of, with_fields, with_parts
 from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
 from hookline.formats.hook_format import (
@@ -22,7 +21,6 @@ from hookline.formats.hook_format import (
 )
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
-_FORM = GenaiContents()
 
 
 def is_sdk_request(value: Any) -> bool:
@@ -40,7 +38,7 @@ def to_hook_llm_request(params: Any) -> LLMRequest:
     config = field(params, "config") or field(params, "generation_config")
     request: LLMRequest = {
         "model": field(params, "model") or "",
-        "messages": read_messages_of(list_contents(field(params, "contents")), _FORM),
+        "messages": read_messages_of(contents.list_contents(field(params, "contents")), contents),
         "config": _to_hook_config(config),
     }
     tool_config = to_hook_tool_config(field(config, "tool_config"))
@@ -90,11 +88,11 @@ def _overlay(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
     return request
 
 
-def _rewrite(contents: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
+def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
     if messages == told:
-        return contents
+        return current
     # A request without any content cannot be sent, so a hook that drops everything changes nothing.
-    return rewrite_contents(listed(contents), messages, _FORM) or contents
+    return rewrite_contents(listed(current), messages, contents) or current
 
 
 def _with_note(content: Any, note: str) -> list[Any]:
@@ -102,9 +100,9 @@ def _with_note(content: Any, note: str) -> list[Any]:
         return [[*content, note]]
     if not is_content(content):
         # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
-        return [content, _FORM.make("user", note) if has_call(content) else note]
+        return [content, contents.make("user", note) if has_call(content) else note]
     if field(content, "role") not in ("user", None):
-        return [content, _FORM.make("user", note)]
+        return [content, contents.make("user", note)]
     return [_with_part(content, note)]
 
 
