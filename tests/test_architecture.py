@@ -21,7 +21,7 @@ PACKAGE = Path(hookline.__file__).parent
 LAYERS = (
     ("errors",),
     ("contract",),
-    ("shell",),
+    ("shell", "files"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine",),
     ("system",),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.hooks import ConfigSource
 from hookline.contract.text import printable, tell
-from hookline.settings.load import Layer, Problem, read_layer
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
+from hookline.settings.read import Layer, Problem, read_layer
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:

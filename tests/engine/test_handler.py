@@ -30,7 +30,7 @@ from hookline.formats.genai.translator import HookTranslatorGenAIv1
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
 from hookline.settings.decode import decode_settings
-from hookline.settings.load import Layer
+from hookline.settings.read import Layer
 
 Fire = Callable[[HookEventHandler], Awaitable[AggregatedHookResult]]
 

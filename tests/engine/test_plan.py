@@ -13,7 +13,7 @@ from hookline.engine.plan import HookPlanner, plan
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger
 from hookline.settings.decode import decode_settings
-from hookline.settings.load import Layer
+from hookline.settings.read import Layer
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

@@ -10,7 +10,7 @@ from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
 from hookline.log.memory import MemorySink
 from hookline.settings.decode import decode_settings
-from hookline.settings.load import Layer
+from hookline.settings.read import Layer
 
 
 def hook(command: str, **options: Any) -> dict[str, Any]:

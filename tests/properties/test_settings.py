@@ -14,8 +14,8 @@ from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse, plain_json
-from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
+from hookline.settings.read import Layer
 from hookline.settings.schema import SettingsFile
 
 JSON = st.recursive(

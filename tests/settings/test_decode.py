@@ -12,7 +12,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, Lifecycle, OnError, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings, LogSettings
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
@@ -536,10 +536,7 @@ def test_what_nobody_foresaw_costs_one_layer() -> None:
         ("user.json", "AfterTool"),
         ("system.json", "BeforeTool"),
     ]
-    said = (
-        "can't be read to the end (RuntimeError: boom), so hooks of this file may be missing;"
-        " remove what is unusual in it"
-    )
+    said = "can't be read (RuntimeError: boom), so some of its hooks may be missing; remove what is unusual in it"
     assert decoded.problems == tuple(
         Problem(origin=origin, path="hooks", message=said, is_error=True) for origin in ("user.json", "project.json")
     )

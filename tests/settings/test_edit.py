@@ -110,9 +110,9 @@ def test_removing_from_a_list_that_is_not_there_changes_nothing(text: str) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"hooksConfig": null}', "hooksConfig is null, expected an object; mend it first"),
-        ('{"hooksConfig": {"disabled": "x"}}', "hooksConfig.disabled is a string, expected an array; mend it first"),
-        ("[]", "it is an array, expected an object; mend it first"),
+        ('{"hooksConfig": null}', "hooksConfig is null, expected an object; fix it first"),
+        ('{"hooksConfig": {"disabled": "x"}}', "hooksConfig.disabled is a string, expected an array; fix it first"),
+        ("[]", "it is an array, expected an object; fix it first"),
     ],
 )
 def test_what_stands_in_the_way_is_told(text: str, said: str) -> None:
@@ -178,8 +178,8 @@ def test_nothing_is_written_when_nothing_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"{", r"settings.json is not JSON \(Expecting property name .*\); mend it first"),
-        (b"\xff", r"settings.json is not JSON \(.*codec can't decode.*\); mend it first"),
+        (b"{", r"settings.json is not JSON \(Expecting property name .*\); fix it first"),
+        (b"\xff", r"settings.json is not JSON \(.*codec can't decode.*\); fix it first"),
     ],
 )
 def test_a_broken_file_is_not_touched(data: bytes, said: str, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def digest(hook: HookEntry, project: Path) -> str:
         {"env": {"A": "b"}},
         {"on_error": OnError.BLOCK},
         {"name": "guard"},
+        {"final": True},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -54,6 +55,12 @@ def test_everything_that_decides_what_runs_and_when_is_covered(project: Path, ch
     """A change of any deciding field is another fingerprint."""
     hook = make_hook()
     assert digest(replace(hook, **change), project) != digest(hook, project)
+
+
+def test_trust_from_before_final_guards_stays(project: Path) -> None:
+    """The definition of a hook that is not final is the same as before there were final hooks."""
+    assert "final" not in fingerprint(make_hook(), str(project)).definition
+    assert fingerprint(make_hook(final=True), str(project)).definition["final"] is True
 
 
 @pytest.mark.parametrize(

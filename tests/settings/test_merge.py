@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from hookline.contract.hooks import ConfigSource
-from hookline.settings.load import Layer
 from hookline.settings.merge import authority, by_authority, hooks_enabled
+from hookline.settings.read import Layer
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
 

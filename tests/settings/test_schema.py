@@ -10,8 +10,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
-from hookline.settings.load import Layer
 from hookline.settings.merge import hooks_enabled
+from hookline.settings.read import Layer
 from hookline.settings.schema import HooksByEvent, SettingsFile, settings_schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,8 @@ import pytest
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.errors import HooklineError
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path, fingerprint
+from hookline.settings.fingerprint import fingerprint
+from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 
 
 def make_hook(command: str = "hooks/x.sh", **options: Any) -> HookEntry:
@@ -105,6 +106,7 @@ def test_a_changed_script_is_not_trusted(store: TrustStore, project: Path, own_h
         pytest.param({"command": "hooks/x.sh --all"}, TrustState.CHANGED, id="command"),
         pytest.param({"matcher": "shell"}, TrustState.CHANGED, id="matcher"),
         pytest.param({"env": {"A": "b"}}, TrustState.CHANGED, id="env"),
+        pytest.param({"final": True}, TrustState.CHANGED, id="final"),
         pytest.param({"name": "other"}, TrustState.CHANGED, id="name"),
         pytest.param({"event": HookEventName.AFTER_TOOL}, TrustState.NEW, id="event"),
         pytest.param({"command": "other", "name": "other"}, TrustState.NEW, id="another-hook"),
@@ -301,7 +303,8 @@ def test_what_is_no_file_is_not_believed(store: TrustStore, path: Path, project:
     else:
         os.mkfifo(path)
     assert store.state_of(make_hook(), str(project)) is TrustState.NEW
-    assert store.problem == f"{path} is not a regular file, so nothing is trusted; move it away"
+    what = "cannot be read (Is a directory)" if kind == "directory" else "is not a regular file"
+    assert str(store.problem).startswith(f"{path} {what}, so nothing is trusted; ")
 
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path, project: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import msgspec
 
 from hookline.contract.answers import kind_of
-from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority
+from hookline.settings.read import Layer
 
 DEFAULT_TIMEOUT_MS = 120_000.0
 

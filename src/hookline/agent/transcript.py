@@ -12,8 +12,8 @@ from hookline.agent.contents import content_from_json, function_calls
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
+from hookline.files import make_private_directory
 from hookline.log.paths import default_log_path
-from hookline.settings.files import make_private_directory
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content

@@ -12,7 +12,7 @@ from hookline.engine.matcher import is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
 from hookline.settings.decode import Settings
-from hookline.settings.load import Problem
+from hookline.settings.read import Problem
 
 
 class HookRegistry:

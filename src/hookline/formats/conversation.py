@@ -36,16 +36,6 @@ class Turn:
         """What identifies this turn to a hook."""
         return self.role, self.text
 
-    @property
-    def is_movable(self) -> bool:
-        """False for calls and responses, which must stay in order and side by side."""
-        return not self.has_call and not self.has_response
-
-    @property
-    def awaits_response(self) -> bool:
-        """True for a call; the next content must be its response."""
-        return self.has_call and not self.has_response
-
 
 class ContentFormat(Protocol):
     """How one model API writes a content; all functions return copies and leave the caller's objects alone."""
@@ -70,7 +60,7 @@ def read_messages_of(contents: Sequence[Any], form: ContentFormat) -> list[LLMMe
 
 
 def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], form: ContentFormat) -> list[Any]:
-    """The conversation with its visible messages as the hook wants them, and everything hidden still there.
+    """The conversation with its visible messages as the hook returned them; everything hidden stays.
 
     A message the hook left alone keeps its content, wherever the hook put it. A changed message keeps every part that
     is not text. A dropped message loses its text only. A content the hook could not see follows the content that it
@@ -79,48 +69,52 @@ def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], fo
     put there comes after the response, and the text of a call's content that the hook moved elsewhere moves alone.
     """
     turns = [form.read(content) for content in contents]
-    places = _match(turns, [(message["role"], message["content"]) for message in messages])
-    gone = set(places.moved.values())
+    kept, moved = _match(turns, [(message["role"], message["content"]) for message in messages])
+
+    def arrivals(first: int, end: int) -> list[Turn]:
+        """The turns for messages that no content in its old place stands for."""
+        new = ((place, messages[place]) for place in range(first, end))
+        return [
+            turns[moved[place]] if place in moved else form.read(form.make(message["role"], message["content"]))
+            for place, message in new
+        ]
+
+    gone = set(moved.values())
     rewritten: list[Turn] = []
     waiting: list[Turn] = []
     done = 0
     for number, turn in enumerate(turns):
         if number in gone:
             continue
-        place = places.kept.get(number)
+        place = kept.get(number)
         if place is None:
             rewritten += _without_text(turn, form)
             continue
-        waiting += _arrivals(messages, range(done, place), turns, places.moved, form)
+        waiting += arrivals(done, place)
         done = place + 1
-        if not (rewritten and rewritten[-1].awaits_response and turn.has_response):
+        before = rewritten[-1] if rewritten else turn
+        is_response_to_it = turn.has_response and before.has_call and not before.has_response
+        if not is_response_to_it:
             rewritten += waiting
             waiting = []
-        rewritten.append(_with_text(turn, messages[place]["content"], form))
-    rest = _arrivals(messages, range(done, len(messages)), turns, places.moved, form)
-    return [turn.content for turn in (*rewritten, *waiting, *rest)]
+        text = messages[place]["content"]
+        is_same = text == turn.text
+        rewritten.append(turn if is_same else replace(turn, content=form.with_text(turn.content, text), text=text))
+    return [turn.content for turn in (*rewritten, *waiting, *arrivals(done, len(messages)))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    kept: Mapping[int, int]
-    """Which message now stands for a turn that stays in its place."""
-    moved: Mapping[int, int]
-    """Which turn a message brings to a new place."""
-
-
-def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> _Places:
+def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> tuple[dict[int, int], dict[int, int]]:
+    """Which message now stands for a turn that stays in its place, and which turn a message brings to a new place."""
     visible = [number for number, turn in enumerate(turns) if turn.text]
-    kept: dict[int, int] = {}
-    for place, same in _unchanged([turns[number].key for number in visible], wanted).items():
-        kept[visible[place]] = same
+    unchanged = _unchanged([turns[number].key for number in visible], wanted)
+    kept = {visible[place]: same for place, same in unchanged.items()}
     moved, carried = _moves(turns, [number for number in visible if number not in kept], wanted, set(kept.values()))
-    settled = set(kept.values()) | set(moved) | set(carried.values())
-    gone = set(moved.values()) | set(carried)
+    settled = {*kept.values(), *moved, *carried.values()}
+    gone = {*moved.values(), *carried}
     for numbers, places in list(_gaps(visible, len(wanted), kept)):
         left = [number for number in numbers if number not in gone]
         kept |= _pair(turns, left, wanted, [place for place in places if place not in settled])
-    return _Places(kept, moved)
+    return kept, moved
 
 
 def _unchanged(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
@@ -148,13 +142,13 @@ def _moves(
     carried: dict[int, int] = {}
     for number in left:
         turn = turns[number]
-        if not places.get(turn.key):
-            continue
-        place = places[turn.key].pop(0)
-        if turn.is_movable:
-            moved[place] = number
-        else:
-            carried[number] = place
+        if places[turn.key]:
+            place = places[turn.key].pop(0)
+            # Calls and responses must stay in order and side by side.
+            if turn.has_call or turn.has_response:
+                carried[number] = place
+            else:
+                moved[place] = number
     return moved, carried
 
 
@@ -173,21 +167,15 @@ def _gaps(visible: Sequence[int], length: int, kept: Mapping[int, int]) -> Itera
 def _pair(turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], places: list[int]) -> dict[int, int]:
     """Which of these turns became which of these messages: the same role, in order, the most alike."""
     if len(numbers) == len(places) or len(numbers) * len(places) > _MAX_COMPARISONS:
-        pairs = zip(numbers, places, strict=False)
-        return {number: place for number, place in pairs if turns[number].role == wanted[place][0]}
-    return _pair_by_likeness(turns, numbers, wanted, places)
-
-
-def _pair_by_likeness(
-    turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], places: list[int]
-) -> dict[int, int]:
+        both = zip(numbers, places, strict=False)
+        return {number: place for number, place in both if turns[number].role == wanted[place][0]}
     best: list[list[tuple[float, dict[int, int]]]] = [[(0.0, {})] * (len(places) + 1) for _ in range(len(numbers) + 1)]
     for row, number in enumerate(numbers, start=1):
         for column, place in enumerate(places, start=1):
             score, pairs = best[row - 1][column - 1]
             likeness = _likeness(turns[number].key, wanted[place])
-            both = (score + likeness, {**pairs, number: place}) if likeness else (score, pairs)
-            best[row][column] = max(best[row - 1][column], best[row][column - 1], both, key=lambda found: found[0])
+            matched = (score + likeness, {**pairs, number: place}) if likeness else (score, pairs)
+            best[row][column] = max(best[row - 1][column], best[row][column - 1], matched, key=lambda found: found[0])
     return best[-1][-1][1]
 
 
@@ -199,25 +187,6 @@ def _likeness(old: Key, new: Key) -> float:
 
 def _ends(text: str) -> str:
     return text if len(text) <= 2 * _COMPARED_CHARS else text[:_COMPARED_CHARS] + text[-_COMPARED_CHARS:]
-
-
-def _arrivals(
-    messages: Sequence[LLMMessage],
-    places: range,
-    turns: Sequence[Turn],
-    moved: Mapping[int, int],
-    form: ContentFormat,
-) -> list[Turn]:
-    return [
-        turns[moved[place]]
-        if place in moved
-        else form.read(form.make(messages[place]["role"], messages[place]["content"]))
-        for place in places
-    ]
-
-
-def _with_text(turn: Turn, text: str, form: ContentFormat) -> Turn:
-    return turn if text == turn.text else replace(turn, content=form.with_text(turn.content, text), text=text)
 
 
 def _without_text(turn: Turn, form: ContentFormat) -> list[Turn]:

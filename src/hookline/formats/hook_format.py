@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from hookline.contract.llm import HookToolConfig, LLMMessage, ToolMode
-from hookline.contract.wire import trim
+from hookline.contract.answers import read_tool_selection
+from hookline.contract.llm import HookToolConfig, LLMMessage
 
 Role = Literal["user", "model", "system"]
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
-_MODES: Mapping[str, ToolMode] = {"AUTO": "AUTO", "ANY": "ANY", "NONE": "NONE"}
 # Model APIs hold these numbers in 32 bits.
 _LIMIT = 2**31 - 1
 
@@ -22,12 +21,12 @@ def merge_llm_requests(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
     before, after = _usable(earlier), _usable(later)
     merged = {**before, **after}
     for name in ("config", "toolConfig"):
-        if isinstance(before.get(name), dict) and isinstance(after.get(name), dict):
-            merged[name] = {**before[name], **after[name]}
+        if before.get(name) and merged[name] is not None:
+            merged[name] = {**before[name], **merged[name]}
     if before.get("messages"):
         messages = after.get("messages") or before["messages"]
-        said = read_messages(messages) or []
-        unseen = [one for one in read_messages(before["messages"]) or [] if one["role"] == "system" and one not in said]
+        kept, earlier_ones = read_messages(messages) or [], read_messages(before["messages"]) or []
+        unseen = [one for one in earlier_ones if one["role"] == "system" and one not in kept]
         merged["messages"] = [*unseen, *messages]
     return merged
 
@@ -39,33 +38,32 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     System messages alone are no conversation: the request's other messages follow them.
     """
     wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
-    said = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
-    if "model" in said:
-        wanted["model"] = said["model"]
-    if "messages" in said or "systemInstruction" in said:
-        wanted["messages"] = _conversation(said, read_messages(wanted.get("messages")) or [])
-    if "config" in said:
-        config = {**(wanted.get("config") or {}), **said["config"]}
+    changed = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
+    if "model" in changed:
+        wanted["model"] = changed["model"]
+    if "messages" in changed or "systemInstruction" in changed:
+        wanted["messages"] = _conversation(changed, read_messages(wanted.get("messages")) or [])
+    if "config" in changed:
+        config = {**(wanted.get("config") or {}), **changed["config"]}
         wanted["config"] = {name: value for name, value in config.items() if value is not None}
-    if "toolConfig" in said:
-        wanted["toolConfig"] = overlay_hook_tool_config(wanted.get("toolConfig") or {}, said["toolConfig"])
+    if "toolConfig" in changed:
+        wanted["toolConfig"] = overlay_hook_tool_config(wanted.get("toolConfig") or {}, changed["toolConfig"])
         if not wanted["toolConfig"]:
             del wanted["toolConfig"]
     return wanted
 
 
-def split_system(messages: Sequence[LLMMessage], told: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
-    """The messages of the conversation, and the texts of those system messages that the hooks were not told."""
-    new = [message["content"] for message in messages if message["role"] == "system" and message not in told]
-    return [message for message in messages if message["role"] != "system" or message in told], new
+def split_system(messages: Sequence[LLMMessage], shown: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
+    """The messages of the conversation, and the texts of the system messages that a hook added."""
+    new = [message["content"] for message in messages if message["role"] == "system" and message not in shown]
+    return [message for message in messages if message["role"] != "system" or message in shown], new
 
 
-def overlay_hook_tool_config(current: Mapping[str, Any], said: Any) -> HookToolConfig:
+def overlay_hook_tool_config(current: Mapping[str, Any], changes: Any) -> HookToolConfig:
     """The tool configuration with a hook's own laid over it, key by key; null unsets a key."""
-    given = read_tool_config(said)
-    laid_over = {**current, **(_read_tools(said) or {})}
-    wanted: Any = {name: value for name, value in laid_over.items() if value is not None}
-    # An empty list is no list on its way to the model, so only the mode can say that nothing is allowed.
+    given = read_tool_config(changes) or {}
+    wanted: Any = {name: value for name, value in {**current, **given}.items() if value is not None}
+    # The SDK does not send an empty list, so only the mode can forbid all tools.
     if given.get("allowedFunctionNames") == []:
         wanted["mode"] = "NONE"
     elif given.get("mode") == "NONE":
@@ -74,17 +72,16 @@ def overlay_hook_tool_config(current: Mapping[str, Any], said: Any) -> HookToolC
     return config
 
 
-def read_tool_config(value: Any) -> HookToolConfig:
-    """The usable part of a hook's tool configuration: a known mode, and those names that are strings."""
-    read: HookToolConfig = {}
+def read_tool_config(value: Any) -> dict[str, Any] | None:
+    """The usable part of a hook's `toolConfig`, with null for a key that it unsets; None for anything else."""
     if not isinstance(value, Mapping):
-        return read
-    mode = value.get("mode")
-    if isinstance(mode, str) and (known := trim(mode).upper()) in _MODES:
-        read["mode"] = _MODES[known]
-    names = strings(value.get("allowedFunctionNames"))
-    if names is not None:
-        read["allowedFunctionNames"] = names
+        return None
+    selection, _ = read_tool_selection(value)
+    read: dict[str, Any] = {name: None for name in HookToolConfig.__annotations__ if value.get(name, "") is None}
+    if selection.mode is not None:
+        read["mode"] = selection.mode
+    if selection.names is not None:
+        read["allowedFunctionNames"] = [whole_text(name) for name in selection.names]
     return read
 
 
@@ -165,18 +162,13 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def strings(value: Any) -> list[str] | None:
-    """The strings of a list, or None for anything else."""
-    return [whole_text(entry) for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
-
-
-def _conversation(said: Mapping[str, Any], told: Sequence[LLMMessage]) -> list[LLMMessage]:
-    messages: list[LLMMessage] = said.get("messages", [])
+def _conversation(changed: Mapping[str, Any], current: Sequence[LLMMessage]) -> list[LLMMessage]:
+    messages: list[LLMMessage] = changed.get("messages", [])
     if all(message["role"] == "system" for message in messages):
-        messages = [*messages, *(message for message in told if message["role"] != "system")]
-    if "systemInstruction" not in said:
+        messages = [*messages, *(message for message in current if message["role"] != "system")]
+    if "systemInstruction" not in changed:
         return messages
-    first: LLMMessage = {"role": "system", "content": said["systemInstruction"]}
+    first: LLMMessage = {"role": "system", "content": changed["systemInstruction"]}
     return [first, *(message for message in messages if message != first)]
 
 
@@ -184,11 +176,12 @@ def _usable(changes: Mapping[str, Any]) -> dict[str, Any]:
     """A hook's changes without values of a wrong type; null stays, because it replaces an earlier hook's value."""
     usable = normalize_llm_request(changes)
     for name, read in _READERS.items():
-        value = usable.get(name)
-        if value is not None and (readable := read(value)) is None:
-            del usable[name]
-        elif isinstance(value, Mapping) and isinstance(readable, dict):
-            usable[name] = {key: value[key] for key in readable}
+        if usable.get(name) is not None:
+            value = read(usable[name])
+            if value is None:
+                del usable[name]
+            elif isinstance(value, dict):
+                usable[name] = value
     return usable
 
 
@@ -202,12 +195,6 @@ def _read_config(config: Any) -> dict[str, Any] | None:
         return None
     known = {name: read(config[name]) for name, read in GENERATION.items() if name in config}
     return {name: value for name, value in known.items() if value is not None or config[name] is None}
-
-
-def _read_tools(config: Any) -> dict[str, Any] | None:
-    if not isinstance(config, Mapping):
-        return None
-    return {**{name: None for name in config if config[name] is None}, **read_tool_config(config)}
 
 
 def _is_text_changed(text: str, candidates: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> bool:
@@ -238,12 +225,16 @@ def _integer(value: Any) -> int | None:
     return int(number) if number is not None and number.is_integer() else None
 
 
+def _strings(value: Any) -> list[str] | None:
+    return [whole_text(entry) for entry in value if isinstance(entry, str)] if isinstance(value, list) else None
+
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "model": _read_model,
     "messages": read_messages,
     "systemInstruction": message_text,
     "config": _read_config,
-    "toolConfig": _read_tools,
+    "toolConfig": read_tool_config,
 }
 # The generation parameters that hooks can change, each with a function that reads a usable value or returns None.
 GENERATION: Mapping[str, Callable[[Any], Any]] = {
@@ -251,7 +242,7 @@ GENERATION: Mapping[str, Callable[[Any], Any]] = {
     "maxOutputTokens": _integer,
     "topP": _number,
     "topK": _number,
-    "stopSequences": strings,
+    "stopSequences": _strings,
     "candidateCount": _integer,
     "presencePenalty": _number,
     "frequencyPenalty": _number,

@@ -35,14 +35,14 @@ class BeforeModelHookOutput(DefaultHookOutput):
 
 
 class AfterModelHookOutput(DefaultHookOutput):
-    """An answer to AfterModel, which may replace what the model said."""
+    """An answer to AfterModel, which may replace the model's text."""
 
     __slots__ = ()
 
     def get_modified_response(self, told: Mapping[str, Any] | None = None) -> "GenerateContentResponse | None":
         """The hook's response, or one that gives the reason for stopping, or None when the model's stands.
 
-        Given the response as the hook was told it, the hook's `text` counts as well (see `settle_llm_response`).
+        With `told`, the response that the hook was sent, the hook's `text` counts as well (see `settle_llm_response`).
         """
         given = self.hook_specific_output.get("llm_response")
         if told is not None:

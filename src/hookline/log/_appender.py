@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hookline.contract.text import tell
+from hookline.files import make_private_directory
 
 # Large enough to save system calls, small enough that other processes do not wait long.
 _CHUNK = 256 * 1024
@@ -87,7 +88,7 @@ class Appender:
         try:
             return os.open(self._path, flags, 0o600)
         except FileNotFoundError:
-            _make_private(self._path.parent)
+            make_private_directory(self._path.parent)
             return os.open(self._path, flags, 0o600)
 
     def _rotate(self, full: os.stat_result) -> None:
@@ -123,10 +124,3 @@ class Appender:
         self._has_complained = True
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         tell(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
-
-
-def _make_private(directory: Path) -> None:
-    # Not `parents=True`, which gives the parents the default permissions.
-    if not directory.parent.is_dir():
-        _make_private(directory.parent)
-    directory.mkdir(mode=0o700, exist_ok=True)

@@ -1,28 +1,37 @@
-"""JSON objects → structs, field by field: one wrong option costs that option only."""
+"""JSON objects → structs, field by field: a wrong option is ignored alone."""
 
 import difflib
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from hookline.contract.hooks import OnError, TrustLevel
 from hookline.settings.jsonc import PathStep
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 
 Path = tuple[PathStep, ...]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
-# A typo in one of these must not make a guard weaker than somebody meant it to be.
+# A typo in one of these must not make a guard weaker than it was meant to be.
 _STRICTER: Mapping[str, Any] = {
     "final": True,
     "on_error": OnError.BLOCK,
     "on_fault": OnError.BLOCK,
     "trust": TrustLevel.STRICT,
 }
-# Finding the word that was meant is slow, and a stranger can write many wrong ones.
+# Guessing the word that was meant is slow, and a project's file may have many wrong ones.
 _MOST_GUESSES = 200
+_PLAIN_WORDS: Mapping[type[inspect.Type], str] = {
+    inspect.BoolType: "true or false",
+    inspect.DictType: "an object whose values are strings",
+    inspect.StrType: "a string",
+    inspect.StructType: "an object",
+    inspect.VarTupleType: "an array of strings",
+}
 
 
 class LayerProblems:
@@ -34,7 +43,7 @@ class LayerProblems:
         self._guesses = _MOST_GUESSES
 
     def warn(self, path: Path, message: str) -> None:
-        """Reports something that is ignored, or used in another way than it is written."""
+        """Reports something that is ignored, or not used as it is written."""
         self.found.append(self.layer.problem(path, message))
 
     def error(self, path: Path, message: str) -> None:
@@ -87,9 +96,29 @@ def _decode_field(
 
 @lru_cache(maxsize=64)
 def _ignored(struct: type[msgspec.Struct], key: str, used: Any) -> str:
-    from hookline.settings._wrong_types import ignored  # noqa: PLC0415 - only needed when something is wrong
+    """The message for an option that is ignored because of its type; `used` is the value in its place."""
+    field = fields_of(struct)[key]
+    message = f"is ignored (expected {_expected(inspect.type_info(field.type))})"
+    if not isinstance(used, bool | int | float | str):
+        return f"{message}; fix or remove it"
+    stricter = "" if used == field.default else "the stricter "
+    return f"{message}; {stricter}{json.dumps(used)} is used until you fix or remove it"
 
-    return ignored(fields_of(struct)[key], used)
+
+def _expected(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _expected(inner)
+        case inspect.UnionType(types=types):
+            return " or ".join(_expected(each) for each in types if not isinstance(each, inspect.NoneType))
+        case inspect.EnumType(cls=words):
+            return " or ".join(json.dumps(word.value) for word in words)
+        case inspect.IntType(ge=least):
+            return f"a whole number of at least {least}"
+        case inspect.FloatType(ge=least):
+            return f"a number of at least {least:g}"
+        case _:
+            return _PLAIN_WORDS[type(kind)]
 
 
 def _warn_of_typo(key: str, struct: type[msgspec.Struct], path: Path, problems: LayerProblems) -> None:

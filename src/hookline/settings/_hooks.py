@@ -1,7 +1,7 @@
-"""The hooks of one layer: one bad entry costs one entry."""
+"""The hooks of one layer: one bad entry never disables another."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.contract.answers import kind_of
@@ -49,7 +49,7 @@ class HookReader:
             self._problems.found.insert(0, self._layer.problem(("hooks",), message, is_error=True))
 
     def _look(self) -> None:
-        """Counts what a stranger's file makes us look at."""
+        """Counts the entries of a project's file, which may have endless ones."""
         self._left -= 1
         if self._left < 0:
             raise _TooManyHooksError
@@ -117,13 +117,13 @@ class HookReader:
 
     def _matcher(self, raw: Any, path: Path) -> str | None:
         """The matcher; None for one that can't be used: a guard too many is safer than one too few."""
-        if raw is None or (isinstance(raw, str) and pattern_fault(raw) is None):
-            return raw
-        if isinstance(raw, str):
-            self._problems.error(path, f"{pattern_fault(raw)}, so these hooks run for every tool; simplify it")
-        else:
+        if not isinstance(raw, str | None):
             message = f"is {kind_of(raw)}, expected a string, so these hooks run for every tool; write a pattern"
             self._problems.warn(path, message)
+        elif raw is None or (fault := pattern_fault(raw)) is None:
+            return raw
+        else:
+            self._problems.error(path, f"{fault}, so these hooks run for every tool; simplify it")
         return None
 
     def _hook(
@@ -172,34 +172,23 @@ class HookReader:
         self._problems.error(path, f"{fault}; it does not run")
 
 
-_HOOK_FAULTS: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
-    (lambda raw: "type" not in raw, 'has no type; add "type": "command"'),
-    (
-        lambda raw: raw["type"] not in ("command", "plugin"),
-        'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
-    ),
-    (
-        lambda raw: raw["type"] == "command" and raw.get("command") is None,
-        "has no command; give a command or remove the entry",
-    ),
-    (
-        lambda raw: raw.get("command") is not None and not isinstance(raw["command"], str),
-        "has a command that is not a string; write the whole command line as one string",
-    ),
-    (
-        lambda raw: raw["type"] == "command" and not raw["command"].strip(),
-        "has an empty command; give a command or remove the entry",
-    ),
-    (
-        # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
-        lambda raw: raw["type"] == "command" and bool(raw.get("args")),
-        "has args, which are not passed to commands here; write the whole command line as one string",
-    ),
-)
-
-
 def _hook_fault(raw: Any) -> str | None:
     """Why a hook can't be used at all, or None."""
     if not isinstance(raw, Mapping):
         return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
-    return next((message for holds, message in _HOOK_FAULTS if holds(raw)), None)
+    command, is_command = raw.get("command"), raw.get("type") == "command"
+    fault = None
+    if "type" not in raw:
+        fault = 'has no type; add "type": "command"'
+    elif raw["type"] not in ("command", "plugin"):
+        fault = 'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"'
+    elif is_command and command is None:
+        fault = "has no command; give a command or remove the entry"
+    elif not isinstance(command, str | None):
+        fault = "has a command that is not a string; write the whole command line as one string"
+    elif is_command and not (command or "").strip():
+        fault = "has an empty command; give a command or remove the entry"
+    elif is_command and raw.get("args"):
+        # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
+        fault = "has args, which are not passed to commands here; write the whole command line as one string"
+    return fault

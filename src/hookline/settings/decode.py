@@ -1,4 +1,4 @@
-"""Layers → one Settings value. Nothing in a file raises an exception, and one file never costs the hooks of another."""
+"""Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader
-from hookline.settings.load import Layer, Problem, first_problems
 from hookline.settings.merge import authority, hooks_enabled
+from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
 _LONGEST_FAULT = 200
@@ -34,46 +34,43 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
     """The settings of all layers together."""
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, given))]
+    ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
+    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked))]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(given),
+        options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
     )
 
 
-def _options_in_force(given: _GivenByLayer) -> HooksConfigSettings:
+def _options_in_force(ranked: _GivenByLayer) -> HooksConfigSettings:
     """For each option the value of the most trusted layer that gives it; a project's file sets none."""
     options: dict[str, Any] = {}
-    for problems, own in _by_authority(given):
+    for problems, own in ranked:
         if not problems.layer.is_guest:
             options = {**own, **options}
     return HooksConfigSettings(**options)
 
 
-def _disabled_in(layer: Layer, given: _GivenByLayer) -> dict[str, str]:
+def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
     """The names that are disabled in a layer, by itself or by a more trusted one, and by which file."""
     return {
         name: problems.layer.origin
-        for problems, own in _by_authority(given)
+        for problems, own in ranked
         if authority(problems.layer) >= authority(layer)
         for name in own.get("disabled", ())
     }
 
 
-def _by_authority(given: _GivenByLayer) -> _GivenByLayer:
-    return sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-
-
 def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
     try:
         return _read_options(problems)
-    except Exception as error:  # noqa: BLE001 - a stranger's file must not cost another file's guards
-        _add_fault(problems, "hooksConfig", f"can't be read ({_shown(error)}), so its options are not used")
+    except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
+        _add_fault(problems, "hooksConfig", error, "its options are not used")
         return {}
 
 
@@ -98,16 +95,12 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
 def _hooks(problems: LayerProblems, disabled: Mapping[str, str]) -> Iterator[HookEntry]:
     try:
         yield from HookReader(problems, disabled).entries()
-    except Exception as error:  # noqa: BLE001 - a stranger's file must not cost another file's guards
-        message = f"can't be read to the end ({_shown(error)}), so hooks of this file may be missing"
-        _add_fault(problems, "hooks", message)
+    except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
+        _add_fault(problems, "hooks", error, "some of its hooks may be missing")
 
 
-def _shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
-
-
-def _add_fault(problems: LayerProblems, path: str, message: str) -> None:
+def _add_fault(problems: LayerProblems, path: str, error: Exception, consequence: str) -> None:
+    shown = f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
+    message = f"can't be read ({shown}), so {consequence}; remove what is unusual in it"
     # Without its line: looking for that could fail in the same way.
-    message = f"{message}; remove what is unusual in it"
     problems.found.append(Problem(origin=problems.layer.origin, path=path, message=message, is_error=True))

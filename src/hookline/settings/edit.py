@@ -1,5 +1,6 @@
-"""Changes a settings file as its owner would: one place in the text, with comments and layout left as they are."""
+"""Changes one place in the text of a settings file; comments and layout stay as they are."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,16 @@ from typing import Any
 from hookline.contract.answers import kind_of
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
+from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings import jsonc
-from hookline.settings.files import locked, make_private_directory, write_atomically
 
 _BOM = "\ufeff"
 _NEW_FILE = "{\n}\n"
+_COMMA = re.compile(r"\s*,")
 
 
 def edit_file(path: Path, change: Callable[[str], str]) -> None:
-    """Replaces the file's text by what `change` makes of it, in one step, while nobody else edits it.
+    """Replaces the file's text by `change(text)` in one step, under the file's lock.
 
     A missing file is made from an empty object. HooklineError when the file is not JSON or cannot be written.
     """
@@ -30,7 +32,7 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
     except OSError as error:
         raise HooklineError(f"{path} could not be changed: {error.strerror}") from error
     except ValueError as error:
-        raise HooklineError(f"{path} is not JSON ({error}); mend it first") from error
+        raise HooklineError(f"{path} is not JSON ({error}); fix it first") from error
 
 
 def add_to_list(text: str, path: Sequence[str], value: str) -> str:
@@ -72,7 +74,7 @@ def _deepest(document: Any, path: Sequence[str]) -> tuple[Any, int]:
 
 
 def _not_a_place(path: Sequence[str], value: Any, expected: str) -> HooklineError:
-    return HooklineError(f"{jsonc.show_path(path) or 'it'} is {kind_of(value)}, expected {expected}; mend it first")
+    return HooklineError(f"{jsonc.show_path(path) or 'it'} is {kind_of(value)}, expected {expected}; fix it first")
 
 
 def _insert(text: str, path: Sequence[str], item: str) -> str:
@@ -81,13 +83,14 @@ def _insert(text: str, path: Sequence[str], item: str) -> str:
     if last == start + 1:
         return _insert_first(text, start, end, item)
     comma = _comma_after(text, last)
-    if "\n" in text[last if comma is None else comma : end - 1]:
-        changed = _insert_line(text, last, comma, item)
+    line_end = text.find("\n", comma or last, end - 1)
+    if line_end >= 0:
+        line_end -= text[line_end - 1] == "\r"
+        line = f"{_newline(text)}{_indent(text, last - 1)}{item}{',' if comma else ''}"
+        changed = f"{text[:last]}{'' if comma else ','}{text[last:line_end]}{line}{text[line_end:]}"
         # Where that line ends inside a longer comment, the item would be lost in it.
         if jsonc.parse(changed) != jsonc.parse(text):
             return changed
-    if comma is not None:
-        return f"{text[: comma + 1]} {item},{text[comma + 1 :]}"
     return f"{text[:last]}, {item}{text[last:]}"
 
 
@@ -98,14 +101,6 @@ def _insert_first(text: str, start: int, end: int, item: str) -> str:
     elif not inside.strip():
         return f"{text[: start + 1]}{item}{text[end - 1 :]}"
     return f"{text[: start + 1]}{item}{text[start + 1 :]}"
-
-
-def _insert_line(text: str, last: int, comma: int | None, item: str) -> str:
-    line_end = text.index("\n", last if comma is None else comma)
-    line_end -= text[line_end - 1] == "\r"
-    rest = text[last:line_end] if comma is not None else f",{text[last:line_end]}"
-    line = f"{_newline(text)}{_indent(text, last - 1)}{item}{',' if comma is not None else ''}"
-    return text[:last] + rest + line + text[line_end:]
 
 
 def _remove(text: str, path: Sequence[str], index: int) -> str:
@@ -139,18 +134,9 @@ def _is_json(text: str) -> bool:
 
 
 def _comma_after(text: str, offset: int) -> int | None:
-    """Where the comma behind a value is, past space and comments, or None."""
-    while offset < len(text):
-        if text[offset].isspace():
-            offset += 1
-        elif text.startswith("//", offset):
-            line_end = text.find("\n", offset)
-            offset = len(text) if line_end < 0 else line_end
-        elif text.startswith("/*", offset):
-            offset = text.index("*/", offset + 2) + 2
-        else:
-            return offset if text[offset] == "," else None
-    return None
+    """The offset of the comma after a value, behind spaces and comments, or None."""
+    found = _COMMA.match(jsonc.without_comments(text), offset)
+    return found and found.end() - 1
 
 
 def _indent(text: str, offset: int) -> str:

@@ -1,3 +1,5 @@
+"""What a hook is and runs, as one hash: its definition and the content of the files that its command names."""
+
 import hashlib
 import json
 import os
@@ -15,6 +17,7 @@ from hookline.shell.names import PossiblePaths, possible_paths
 
 Signature = tuple[int, ...]
 
+_FOREIGN_BINARY = "binary"
 # ELF and the kinds of Mach-O.
 _BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
@@ -60,11 +63,10 @@ def is_settled(status: os.stat_result) -> bool:
 
 
 class Fingerprinter:
-    """Takes fingerprints, and reads again only those files that have changed."""
+    """Takes fingerprints, and reads the files of a hook again only when one of them has changed."""
 
     def __init__(self) -> None:
         self._prepared: dict[tuple[int, str], _Prepared] = {}
-        self._contents: dict[tuple[str, str], tuple[Signature, _Content]] = {}
 
     def fingerprint(self, hook: HookEntry, project: str) -> Fingerprint:
         """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
@@ -73,13 +75,13 @@ class Fingerprinter:
         state = (found.unresolved, *((name, signature(status)) for name, status in found.files.items()))
         if prepared.latest is not None and prepared.latest[0] == state:
             return prepared.latest[1]
-        taken = self._take(prepared, found, project)
+        taken = _take(prepared.definition, found, project)
         if all(map(is_settled, found.files.values())):
             prepared.latest = (state, taken)
         return taken
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
-        """The part of a fingerprint that no file has to be looked at for."""
+        """The part of a fingerprint that does not depend on files."""
         return self._prepare(hook, project).definition
 
     def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
@@ -91,25 +93,6 @@ class Fingerprinter:
             prepared = self._prepared[key] = _Prepared(hook, project)
         return prepared
 
-    def _take(self, prepared: "_Prepared", found: FoundFiles, project: str) -> Fingerprint:
-        contents = [(name, self._content(name, status, project)) for name, status in sorted(found.files.items())]
-        text = prepared.text + json.dumps([(name, content.resolved, content.digest) for name, content in contents])
-        return Fingerprint(
-            digest=hashlib.sha256(text.encode()).hexdigest(),
-            definition=prepared.definition,
-            hashes={content.resolved: content.digest for _, content in contents if not content.is_foreign_binary},
-            unresolved=found.unresolved,
-        )
-
-    def _content(self, name: str, status: os.stat_result, project: str) -> "_Content":
-        kept = self._contents.get((project, name))
-        if kept is not None and kept[0] == signature(status):
-            return kept[1]
-        content = _read(name, status, project)
-        if is_settled(status):
-            self._contents[project, name] = (signature(status), content)
-        return content
-
 
 class _Prepared:
     """What is known of a hook without looking at its files, and its latest fingerprint with the files' state then."""
@@ -118,8 +101,6 @@ class _Prepared:
         self.hook = hook
         self._project = project
         self.definition = _definition(hook)
-        # ASCII, so that a lone surrogate in a command has a hash as well.
-        self.text = json.dumps(self.definition, sort_keys=True, ensure_ascii=True)
         self.latest: tuple[tuple[object, ...], Fingerprint] | None = None
 
     @cached_property
@@ -128,17 +109,8 @@ class _Prepared:
         return possible_paths(self.hook.command or "", self.hook.env, self._project)
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What a name leads to, and what is there."""
-
-    resolved: str
-    digest: str
-    is_foreign_binary: bool = False
-
-
 def _definition(hook: HookEntry) -> dict[str, Any]:
-    # Not its place in the file, its description or whether it is switched on: those do not change what was agreed to.
+    # Not its place in the file, its description or whether it is disabled: those do not change what was agreed to.
     plain: dict[str, Any] = to_plain(
         {
             "event": str(hook.event),
@@ -150,27 +122,41 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
             "timeout": hook.timeout_ms,
             "env": hook.env,
             "onError": str(hook.on_error),
+            # Left out where it is false, or hooks trusted before there were final ones would need trust again.
+            **({"final": True} if hook.final else {}),
         }
     )
     return plain
 
 
-def _read(name: str, status: os.stat_result, project: str) -> _Content:
+def _take(definition: Mapping[str, Any], found: FoundFiles, project: str) -> Fingerprint:
+    contents = [(name, *_read(name, status, project)) for name, status in sorted(found.files.items())]
+    # ASCII, so that a lone surrogate in a command has a hash as well.
+    text = json.dumps(definition, sort_keys=True, ensure_ascii=True) + json.dumps(contents)
+    return Fingerprint(
+        digest=hashlib.sha256(text.encode()).hexdigest(),
+        definition=definition,
+        hashes={resolved: digest for _, resolved, digest in contents if digest != _FOREIGN_BINARY},
+        unresolved=found.unresolved,
+    )
+
+
+def _read(name: str, status: os.stat_result, project: str) -> tuple[str, str]:
+    """The resolved path of a file and the hash of its content."""
     resolved = os.path.realpath(name)
     try:
         with Path(resolved).open("rb", buffering=0) as file:
             head = file.read(_CHUNK)
             # These change with every update of the system and are not the repository's to change.
             if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
-                return _Content(resolved, "binary", is_foreign_binary=True)
+                return resolved, _FOREIGN_BINARY
             digest = hashlib.sha256(head)
             for _ in range(_MOST_CHUNKS):
                 chunk = file.read(_CHUNK)
                 if not chunk:
-                    return _Content(resolved, digest.hexdigest())
+                    return resolved, digest.hexdigest()
                 digest.update(chunk)
     except OSError:
         pass
-    # What cannot be read, or not to its end as some files in /proc, can perhaps be run; then its times and size have to
-    # stand for its content.
-    return _Content(resolved, "unreadable:" + ":".join(map(str, signature(status))))
+    # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
+    return resolved, "unreadable:" + ":".join(map(str, signature(status)))

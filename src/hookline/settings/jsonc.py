@@ -12,14 +12,16 @@ from typing import Any, NoReturn
 PathStep = str | int
 
 # An unclosed string or comment runs to the end of the text: to try again at every character would be quadratic.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|,(?=\s*[}\]])', re.DOTALL)
-_TRAILING_COMMA = re.compile(r",\s*[}\]]")
+_STRING = r'"(?:[^"\\]++|\\.)*+"?'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_HAS_TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _VALUE = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]|[^\s",:{}\[\]]+', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n\r]")
 _NEWLINE = re.compile("\n")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
-# A stranger's file may hold millions of values. Only problems point at places, and those of so many are enough.
+# A project's file may hold millions of values. Only problems need places, and this many are enough.
 _MOST_PLACES = 300_000
 
 
@@ -60,10 +62,14 @@ def repeated_keys(text: str) -> list[tuple[str, int, int]]:
 @lru_cache(maxsize=4)
 def plain_json(text: str) -> str:
     """The same text with comments and trailing commas blanked out, so that every offset stays true."""
-    if "//" not in text and "/*" not in text and not _TRAILING_COMMA.search(text):
-        return text
-    # Twice: only when the comments are gone is it plain which commas are trailing.
-    return _TOKEN.sub(_blank, _TOKEN.sub(_blank, text))
+    text = without_comments(text)
+    return _TRAILING_COMMA.sub(_blank, text) if _HAS_TRAILING_COMMA.search(text) else text
+
+
+@lru_cache(maxsize=4)
+def without_comments(text: str) -> str:
+    """The same text with comments blanked out."""
+    return _COMMENT.sub(_blank, text) if "//" in text or "/*" in text else text
 
 
 def position_of(text: str, path: Sequence[PathStep]) -> tuple[int, int] | None:

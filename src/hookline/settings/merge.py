@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookline.contract.hooks import ConfigSource
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}
@@ -23,19 +23,14 @@ def by_authority(layers: Sequence[Layer]) -> list[Layer]:
 def hooks_enabled(layers: Sequence[Layer]) -> tuple[bool, tuple[Problem, ...]]:
     """Whether hooks are enabled at all, and what is wrong with how that is configured."""
     problems: list[Problem] = []
-    decided: bool | None = None
-    for layer in by_authority(layers):
-        enabled = _enabled_in(layer, problems)
-        if decided is None:
-            decided = enabled
-    return decided is True, tuple(problems)
+    words = [_enabled_in(layer, problems) for layer in by_authority(layers)]
+    return next((word for word in words if word is not None), False), tuple(problems)
 
 
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:
     tools = layer.values.get("tools")
+    newer = _flag(layer, ("enableHooks",), layer.values.get("enableHooks"), problems)
     older = tools.get("enableHooks") if isinstance(tools, Mapping) else None
-    newer = layer.values.get("enableHooks")
-    newer = _flag(layer, ("enableHooks",), newer, problems)
     older = _flag(layer, ("tools", "enableHooks"), older, problems)
     if newer is not None and older is not None and newer != older:
         message = f"is {str(older).lower()} but enableHooks is {str(newer).lower()} and is used; remove the older one"

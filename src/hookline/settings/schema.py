@@ -16,6 +16,12 @@ from hookline.contract.hooks import (
 )
 from hookline.contract.schema import json_schema
 
+
+def about(description: str) -> Meta:
+    """The description of a field, for the JSON Schema."""
+    return Meta(description=description)
+
+
 Milliseconds = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
 
@@ -25,44 +31,38 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
 
     type: Annotated[
         Literal["command", "plugin"],
-        Meta(description="How the hook is run. Only `command` can be run; `plugin` is accepted and always fails."),
+        about("How the hook is run. Only `command` can be run; `plugin` is accepted and always fails."),
     ]
     command: Annotated[
-        str | None,
-        Meta(description="The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory."),
+        str | None, about("The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory.")
     ] = None
-    timeout: Annotated[
-        Milliseconds | None, Meta(description="How long it may take, in milliseconds; 60000 when not given.")
-    ] = DEFAULT_TIMEOUT_MS
-    name: Annotated[str | None, Meta(description="What people call it, in the log and in hooksConfig.disabled.")] = None
-    description: Annotated[str | None, Meta(description="What it is for, in a sentence.")] = None
-    enabled: Annotated[bool, Meta(description="false keeps the hook configured without running it.")] = True
-    env: Annotated[dict[str, str] | None, Meta(description="Environment variables to add for this hook alone.")] = None
+    timeout: Annotated[Milliseconds | None, about("How long it may take, in milliseconds; 60000 when not given.")] = (
+        DEFAULT_TIMEOUT_MS
+    )
+    name: Annotated[str | None, about("What people call it, in the log and in hooksConfig.disabled.")] = None
+    description: Annotated[str | None, about("What it is for, in a sentence.")] = None
+    enabled: Annotated[bool, about("false keeps the hook configured without running it.")] = True
+    env: Annotated[dict[str, str] | None, about("Environment variables to add for this hook alone.")] = None
     on_error: Annotated[
-        OnError,
-        Meta(description="What a crash or a timeout means where a hook can block: allow (the default) or block."),
+        OnError, about("What a crash or a timeout means where a hook can block: allow (the default) or block.")
     ] = OnError.ALLOW
     budget: Annotated[
-        Milliseconds | None,
-        Meta(description="The time it should stay under, in milliseconds; `hookline stats` compares."),
+        Milliseconds | None, about("The time it should stay under, in milliseconds; `hookline stats` compares.")
     ] = None
     final: Annotated[
-        bool,
-        Meta(description="BeforeTool: true runs it after all others, with the arguments as they will be used."),
+        bool, about("BeforeTool: true runs it after all others, with the arguments as they will be used.")
     ] = False
 
 
 class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """Hooks that share a matcher."""
 
-    hooks: Annotated[list[HookSettings], Meta(description="The hooks, in the order in which they are planned.")]
+    hooks: Annotated[list[HookSettings], about("The hooks, in the order in which they are planned.")]
     matcher: Annotated[
-        str | None,
-        Meta(description="For tools: an ECMAScript regular expression, found anywhere in the name. Empty or * is all."),
+        str | None, about("For tools: an ECMAScript regular expression, found anywhere in the name. Empty or * is all.")
     ] = None
     sequential: Annotated[
-        bool | None,
-        Meta(description="true runs all hooks of the event one after another, each seeing earlier changes."),
+        bool | None, about("true runs all hooks of the event one after another, each seeing earlier changes.")
     ] = False
 
 
@@ -71,10 +71,7 @@ Groups = list[HookGroupSettings] | None
 
 _groups_by_event: Any = msgspec.defstruct(
     "_GroupsByEvent",
-    [
-        (event.value, Annotated[Groups, Meta(description=description)], None)
-        for event, description in EVENT_DESCRIPTIONS.items()
-    ],
+    [(event.value, Annotated[Groups, about(description)], None) for event, description in EVENT_DESCRIPTIONS.items()],
     kw_only=True,
     forbid_unknown_fields=True,
 )
@@ -87,83 +84,74 @@ class HooksByEvent(_groups_by_event):  # type: ignore[misc]  # its fields are th
 class ExtensionSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """Hooks that an extension brings."""
 
-    name: Annotated[str, Meta(description="The extension's name.")]
-    is_active: Annotated[bool, Meta(description="false leaves its hooks out.")] = True
-    hooks: Annotated[HooksByEvent | None, Meta(description="As in the file's own `hooks`.")] = None
+    name: Annotated[str, about("The extension's name.")]
+    is_active: Annotated[bool, about("false leaves its hooks out.")] = True
+    hooks: Annotated[HooksByEvent | None, about("As in the file's own `hooks`.")] = None
 
 
 class LogSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Where the record of all hook runs goes."""
 
-    enabled: Annotated[bool, Meta(description="false writes no log file.")] = True
-    path: Annotated[str | None, Meta(description="The file; by default hooks.jsonl in the user's state directory.")] = (
-        None
-    )
-    max_bytes: Annotated[Count, Meta(description="The size at which the file is rotated.")] = 10 * 1024 * 1024
-    backups: Annotated[Annotated[int, Meta(ge=0)], Meta(description="How many rotated files are kept.")] = 5
+    enabled: Annotated[bool, about("false writes no log file.")] = True
+    path: Annotated[str | None, about("The file; by default hooks.jsonl in the user's state directory.")] = None
+    max_bytes: Annotated[Count, about("The size at which the file is rotated.")] = 10 * 1024 * 1024
+    backups: Annotated[Annotated[int, Meta(ge=0)], about("How many rotated files are kept.")] = 5
 
 
 class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Which environment variables hooks inherit; everything, when neither list is given."""
 
     allow: Annotated[
-        tuple[str, ...], Meta(description="Patterns of the only names that are passed on (PATH and HOME always are).")
+        tuple[str, ...], about("Patterns of the only names that are passed on (PATH and HOME always are).")
     ] = ()
-    deny: Annotated[tuple[str, ...], Meta(description="Patterns of names that are never passed on.")] = ()
+    deny: Annotated[tuple[str, ...], about("Patterns of names that are never passed on.")] = ()
 
 
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
     disabled: Annotated[
-        tuple[str, ...], Meta(description="Names of hooks that do not run (their command, where they have no name).")
+        tuple[str, ...], about("Names of hooks that do not run (their command, where they have no name).")
     ] = ()
-    output_limit: Annotated[
-        Count, Meta(description="How many bytes are kept of a hook's stdout and of its stderr, each.")
-    ] = DEFAULT_OUTPUT_LIMIT_BYTES
+    output_limit: Annotated[Count, about("How many bytes are kept of a hook's stdout and of its stderr, each.")] = (
+        DEFAULT_OUTPUT_LIMIT_BYTES
+    )
     max_concurrent: Annotated[
-        Count, Meta(description="How many hooks may run at the same time in one program; more than that wait.")
+        Count, about("How many hooks may run at the same time in one program; more than that wait.")
     ] = DEFAULT_MAX_CONCURRENT
     stream_during_after_model: Annotated[
-        bool, Meta(description="true shows the model's answer while it streams, before AfterModel hooks have run.")
+        bool, about("true shows the model's answer while it streams, before AfterModel hooks have run.")
     ] = False
     lifecycle: Annotated[
-        Lifecycle,
-        Meta(description="apply lets hooks around a prompt or session block and add context; watch only logs it."),
+        Lifecycle, about("apply lets hooks around a prompt or session block and add context; watch only logs it.")
     ] = Lifecycle.WATCH
     on_fault: Annotated[
-        OnError, Meta(description="What a fault of hookline itself means where a hook can block: allow or block.")
+        OnError, about("What a fault of hookline itself means where a hook can block: allow or block.")
     ] = OnError.ALLOW
     trust: Annotated[
-        TrustLevel,
-        Meta(description="strict refuses to run a project's command if the files that it uses can't all be found."),
+        TrustLevel, about("strict refuses to run a project's command if the files that it uses can't all be found.")
     ] = TrustLevel.STANDARD
     redact: Annotated[
-        tuple[str, ...],
-        Meta(description="Patterns such as *TOKEN* for names whose values are kept out of the log."),
+        tuple[str, ...], about("Patterns such as *TOKEN* for names whose values are kept out of the log.")
     ] = ()
-    environment: Annotated[EnvironmentSettings, Meta(description="What hooks inherit of the environment.")] = (
-        EnvironmentSettings()
-    )
-    log: Annotated[LogSettings, Meta(description="The log file.")] = LogSettings()
+    environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
+    log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 
 class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """The older home of enableHooks."""
 
-    enable_hooks: Annotated[bool | None, Meta(description="An older spelling of the top-level enableHooks.")] = None
+    enable_hooks: Annotated[bool | None, about("An older spelling of the top-level enableHooks.")] = None
 
 
 class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
     """A settings.json, as far as hooks are concerned; other keys belong to others."""
 
-    enable_hooks: Annotated[
-        bool | None, Meta(description="true switches the hook system on; it is off by default.")
-    ] = None
-    hooks: Annotated[HooksByEvent | None, Meta(description="Groups of hooks for each event.")] = None
-    hooks_config: Annotated[HooksConfigSettings | None, Meta(description="Options of the hook system.")] = None
-    extensions: Annotated[list[ExtensionSettings] | None, Meta(description="Extensions that bring hooks.")] = None
-    tools: Annotated[ToolsSettings | None, Meta(description="The older home of enableHooks.")] = None
+    enable_hooks: Annotated[bool | None, about("true switches the hook system on; it is off by default.")] = None
+    hooks: Annotated[HooksByEvent | None, about("Groups of hooks for each event.")] = None
+    hooks_config: Annotated[HooksConfigSettings | None, about("Options of the hook system.")] = None
+    extensions: Annotated[list[ExtensionSettings] | None, about("Extensions that bring hooks.")] = None
+    tools: Annotated[ToolsSettings | None, about("The older home of enableHooks.")] = None
 
 
 def settings_schema() -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hookline.settings.load import Layer
+from hookline.settings.read import Layer
 
-# Events can come in bursts; nobody expects an edited file to be used within this time.
+# Events can come in bursts, and an edited file need not be used sooner than this.
 _LOOK_AGAIN_S = 0.002
 
 _Stamp = tuple[int, int, int, int] | None
@@ -17,26 +17,17 @@ _Stamp = tuple[int, int, int, int] | None
 class SettingsSource:
     """The layers of settings, and whether their files have changed since they were read."""
 
-    def __init__(
-        self,
-        read: Callable[[], tuple[Layer, ...]],
-        files: Sequence[Path] = (),
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, read: Callable[[], tuple[Layer, ...]], files: Sequence[Path] = ()) -> None:
         self._read = read
         self._files = tuple(files)
-        self._clock = clock
         self._stamps = tuple(map(_stamp, self._files))
-        self._looked = clock()
+        self._looked = time.monotonic()
         self.layers = read()
 
     def has_changed(self) -> bool:
         """Whether it is time to look at the files again, and one of them has changed since it was read."""
-        if not self._files:
-            return False
-        now = self._clock()
-        if now - self._looked < _LOOK_AGAIN_S:
+        now = time.monotonic()
+        if not self._files or now - self._looked < _LOOK_AGAIN_S:
             return False
         self._looked = now
         return tuple(map(_stamp, self._files)) != self._stamps

@@ -28,11 +28,9 @@ _Word = tuple[_Piece, ...]
 
 
 def direct_argv(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The words of a simple command with its variables expanded, or None if only a shell can tell them."""
-    words, argv = _simple_command(command)
-    if words is None or argv is not None:
-        return argv
-    if not env.get("HOME") and any(("HOME", True) in word for word in words):
+    """The words of a simple command with its variables expanded, or None if it needs a shell."""
+    words = _simple_command(command)
+    if words is None or (not env.get("HOME") and any(("HOME", True) in word for word in words)):
         return None
     return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in words)
 
@@ -56,20 +54,15 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _simple_command(command: str) -> tuple[tuple[_Word, ...] | None, tuple[str, ...] | None]:
-    """The words of a simple command; and once more as they are, where no variable stands in them."""
+def _simple_command(command: str) -> tuple[_Word, ...] | None:
+    """The words of a simple command, or None if it needs a shell."""
     items, is_complete = read_script(command)
-    words = [_pieces(item) if isinstance(item, Word) else None for item in items]
-    known = tuple(word for word in words if word is not None)
-    if not is_complete or not words or len(known) < len(words) or _is_for_bash(known[0]):
-        return None, None
-    if any(is_name for word in known for _, is_name in word):
-        return known, None
-    return known, tuple("".join(text for text, _ in word) for word in known)
+    words = tuple(pieces for item in items if isinstance(item, Word) and (pieces := _pieces(item)) is not None)
+    return words if is_complete and words and len(words) == len(items) and not _is_for_bash(words[0]) else None
 
 
 def _pieces(word: Word) -> _Word | None:
-    """The pieces of a word, or None if only bash can tell what it becomes."""
+    """The pieces of a word, or None if only bash can expand it."""
     pieces: list[_Piece] = []
     for piece in word.pieces:
         if isinstance(piece, Expansion):

@@ -14,7 +14,7 @@ from hookline.shell.names import PossiblePaths, is_glob, is_inside
 # What an interpreter runs when it is given a directory.
 _DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
 
-# How much is looked at. Counts and no time, so that the answer is always the same.
+# Limits on names and directory entries. Not on time, so that the result is always the same.
 _MOST_NAMES = 10_000
 _MOST_ENTRIES = 2_000
 

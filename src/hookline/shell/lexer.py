@@ -1,6 +1,6 @@
 """Reads the text of a shell command: its words, what each word is made of, and how that is quoted.
 
-Nothing is expanded and nothing is executed. Any text can be read, also one that the shell would refuse.
+Nothing is expanded and nothing is executed. Any text can be read, even one that the shell would refuse.
 """
 
 import re
@@ -30,7 +30,7 @@ _NEXT = {
 }
 _BEFORE_A_COMMAND = frozenset(("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"))
 
-# More than anybody nests substitutions, and fewer than Python's own stack has room for.
+# Deeper than real commands nest substitutions, and well below Python's recursion limit.
 _DEEPEST = 50
 
 
@@ -66,6 +66,11 @@ class Word(NamedTuple):
     pieces: tuple[Piece, ...]
     is_compared: bool = False
     """Whether it is only compared with a text, as are words of `case … in`, of `[[ … ]]` and inside `${…}`."""
+
+    @property
+    def expansions(self) -> list[Expansion]:
+        """Those of its pieces that the shell replaces by a value."""
+        return [piece for piece in self.pieces if isinstance(piece, Expansion)]
 
 
 # A word, or what separates words: `|`, `;`, `>`, a new line, a comment (as `#`).

@@ -1,4 +1,4 @@
-"""Finds everything in a command that could be the name of a file, and the words of which that cannot be told."""
+"""Finds everything in a command that could be the name of a file, and the words that may lead to unknown files."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
-from hookline.shell.lexer import Expansion, Item, Text, Word, read_script, splice
+from hookline.shell.lexer import Item, Text, Word, read_script, splice
 
 # With a limit, or many open braces would take the square of their number.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
@@ -60,8 +60,8 @@ class PossiblePaths:
 def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> PossiblePaths:
     """Everything in a hook's command and environment that could be the name of a file it runs or reads.
 
-    Rather too much than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a path and,
-    behind `-m`, as a Python module; variables are expanded where their value is known.
+    It finds too much rather than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a
+    path and, behind `-m`, as a Python module; variables are expanded where their value is known.
     """
     text = _without_outputs(command)
     words = _Words(text, env)
@@ -92,11 +92,10 @@ def _without_outputs(command: str) -> str:
 def _outputs(items: tuple[Item, ...]) -> Iterator[Word]:
     for before, item in pairwise(("", *items)):
         if isinstance(item, Word):
-            expansions = [piece for piece in item.pieces if isinstance(piece, Expansion)]
             # The name of an output may itself be printed by a command.
-            if before in _OUTPUTS and all(piece.is_plain for piece in expansions):
+            if before in _OUTPUTS and all(piece.is_plain for piece in item.expansions):
                 yield item
-            for piece in expansions:
+            for piece in item.expansions:
                 yield from _outputs(piece.items)
 
 
@@ -138,9 +137,8 @@ class _Words:
                 self._run.append((item, text))
                 if before in ("|", "|&") and _SHELL.fullmatch(text) and _text(after) in ("", "-", "-s"):
                     self._doubts[item.source] = None
-            for piece in item.pieces:
-                if isinstance(piece, Expansion):
-                    self._add(piece.items, whole, nesting, is_run=is_run)
+            for piece in item.expansions:
+                self._add(piece.items, whole, nesting, is_run=is_run)
             if nesting and text != whole and _NEEDS_A_SHELL.search(text):
                 self._read(text, nesting - 1, is_run=is_run and runs_text)
 
@@ -159,7 +157,7 @@ class _Words:
         return paths, patterns
 
     def unresolved(self, command: str, known: Iterable[str]) -> tuple[str, ...]:
-        """The words whose files cannot be told, given the variables whose values are known."""
+        """The words that may lead to unknown files, given the variables whose values are known."""
         everything = "\n".join((command, *(text for _, text in self._run)))
         fixed = {name for name in known if not _may_change(name, everything)}
         doubtful = (word.source for word, text in self._run if _is_doubtful(word, text, fixed))
@@ -167,7 +165,7 @@ class _Words:
 
 
 def _text(item: Item) -> str:
-    """The word without its quotes; variables stay, and what only a shell can tell is left out."""
+    """The word without its quotes; variables stay, and other expansions are left out."""
     pieces = () if isinstance(item, str) else item.pieces
     return "".join(
         piece.text if isinstance(piece, Text) else f"${{{piece.name}}}" if piece.name else "" for piece in pieces
@@ -188,15 +186,12 @@ def _may_change(name: str, command: str) -> bool:
 def _is_doubtful(word: Word, text: str, fixed: set[str]) -> bool:
     if word.is_compared or word.source.strip('"') in _NUMBERS:
         return False
-    expansions = [piece for piece in word.pieces if isinstance(piece, Expansion)]
-    if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in expansions):
+    if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in word.expansions):
         return True
-    is_somebody_unknown = word.source.startswith("~") and _home(text).startswith("~")
-    return is_somebody_unknown or text in _BUILDS_COMMANDS or _has_braces(_unquoted(word))
-
-
-def _has_braces(text: str) -> bool:
-    return "{" in text and "}" in text and ("," in text or ".." in text)
+    is_unknown_home = word.source.startswith("~") and _home(text).startswith("~")
+    unquoted = _unquoted(word)
+    has_braces = "{" in unquoted and "}" in unquoted and ("," in unquoted or ".." in unquoted)
+    return is_unknown_home or text in _BUILDS_COMMANDS or has_braces
 
 
 def is_glob(text: str) -> bool:
@@ -205,7 +200,7 @@ def is_glob(text: str) -> bool:
 
 
 def _home(path: str) -> str:
-    # A lone surrogate or NUL is no part of anybody's name.
+    # No user name has a lone surrogate or a null character.
     with contextlib.suppress(ValueError):
         return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
     return path
@@ -219,7 +214,7 @@ def _readings(word: str, variables: Mapping[str, str]) -> Iterator[str]:
             yield _home(path)
         leader = _VARIABLE.match(part)
         if path.startswith("/") and not (leader and variables.get(leader[1] or leader[2])):
-            # What follows an expansion that we cannot know, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
+            # The rest after an unknown expansion, as in `$(git rev-parse --show-toplevel)/hooks/x.sh`.
             yield path.lstrip("/")
 
 

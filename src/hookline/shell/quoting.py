@@ -22,8 +22,7 @@ def quote_project_variables(command: str) -> str:
 
 def _unquoted(items: tuple[Item, ...]) -> Iterator[Expansion]:
     for item in items:
-        for piece in item.pieces if isinstance(item, Word) else ():
-            if isinstance(piece, Expansion):
-                if piece.is_plain and not piece.quote and piece.name in PROJECT_DIR_VARIABLES:
-                    yield piece
-                yield from _unquoted(piece.items)
+        for piece in item.expansions if isinstance(item, Word) else ():
+            if piece.is_plain and not piece.quote and piece.name in PROJECT_DIR_VARIABLES:
+                yield piece
+            yield from _unquoted(piece.items)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
-from hookline.settings.load import Problem
+from hookline.settings.read import Problem
 
 RULES = {"one": "the first", "two": "the second"}
 

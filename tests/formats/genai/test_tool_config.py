@@ -39,7 +39,9 @@ def test_hooks_see_mode_and_names(given: Any, expected: dict[str, Any]) -> None:
     [
         pytest.param({"mode": "ANY", "allowedFunctionNames": ["a"]}, tool_config("ANY", ["a"]), id="both"),
         pytest.param({"mode": "auto"}, tool_config("AUTO"), id="lower-case"),
-        pytest.param({"mode": "sometimes", "allowedFunctionNames": "a"}, tool_config(), id="unreadable"),
+        pytest.param({"mode": "sometimes", "allowedFunctionNames": 5}, tool_config(), id="unreadable"),
+        pytest.param({"allowedFunctionNames": "a"}, tool_config(None, ["a"]), id="a-lone-name"),
+        pytest.param({"functionCallingConfig": {"mode": "none"}}, tool_config("NONE"), id="nested-as-in-gemini-cli"),
         pytest.param({"mode": 5, "allowedFunctionNames": ["a", 5, None]}, tool_config(None, ["a"]), id="part-readable"),
         pytest.param({"allowedFunctionNames": ["\ud800"]}, tool_config(None, ["\ufffd"]), id="lone-surrogate"),
     ],

@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import BinaryIO
 
-from hookline.settings.files import write_atomically
+from hookline.files import write_atomically
 
 MAX_LINES = 2000
 MAX_LINE_BYTES = 4000

@@ -20,8 +20,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import Verdict
 from hookline.log.paths import log_path
-from hookline.settings.load import Layer
 from hookline.settings.merge import by_authority, hooks_enabled
+from hookline.settings.read import Layer
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
 from hookline.system import HookSystem
 

@@ -15,8 +15,8 @@ from hookline.config import Config
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
-from hookline.settings.load import Layer
 from hookline.settings.merge import authority
+from hookline.settings.read import Layer
 
 _LIST = ("hooksConfig", "disabled")
 

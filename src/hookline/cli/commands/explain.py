@@ -17,7 +17,7 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, describe_hook
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.errors import UsageError
-from hookline.settings.load import Problem
+from hookline.settings.read import Problem
 from hookline.settings.trust import TrustStore, default_trust_path
 
 _EXAMPLES = """\

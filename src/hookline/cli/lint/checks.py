@@ -25,8 +25,8 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
-from hookline.settings.load import Layer, Problem
 from hookline.settings.merge import by_authority
+from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import (
     EnvironmentSettings,
     HookGroupSettings,

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.settings.load import Problem
+from hookline.settings.read import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import is_literal
-from hookline.settings.load import Problem
+from hookline.settings.read import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
 _TRIGGER_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.triggers)

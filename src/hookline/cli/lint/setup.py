@@ -11,7 +11,7 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.plan import TrustCheck, everything_is_trusted, plan
 from hookline.settings.jsonc import PathStep
-from hookline.settings.load import Layer, Problem
+from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.

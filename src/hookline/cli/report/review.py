@@ -12,7 +12,8 @@ from hookline.cli.report.style import Style
 from hookline.cli.report.text import one_line, show_place
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
-from hookline.settings.trust import Fingerprint, TrustRecord, TrustState, TrustStore, fingerprint
+from hookline.settings.fingerprint import Fingerprint, fingerprint
+from hookline.settings.trust import TrustRecord, TrustState, TrustStore
 
 _MAX_SHOWN_BYTES = 1024 * 1024
 _READS = 5

@@ -14,8 +14,8 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from hookline.files import make_private_directory
 from hookline.log.paths import default_log_path
-from hookline.settings.files import make_private_directory
 
 _LOCAL_FLAGS = 3
 

@@ -1,4 +1,4 @@
-"""The conversation as google-genai writes it."""
+"""The conversation as google-genai writes it; this module is its `ContentFormat`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +15,7 @@ from hookline.formats.genai.parts import (
     parts_of,
     remove_text,
     replace_text,
+    shape_of,
     texts_of,
     with_parts,
 )
@@ -23,35 +24,27 @@ from hookline.formats.hook_format import Role, listed
 _EXPECTED = """a string, a Content, a Part, or their JSON, such as {"role": "user", "parts": [{"text": "hi"}]}"""
 
 
-class JsonContents:
-    """Contents of every form; new ones are made as JSON, which needs no SDK."""
-
-    def read(self, content: Any) -> Turn:
-        """The content as a turn."""
-        text = "".join(texts_of(content))
-        return Turn(content, _role_of(content), text, has_call(content), has_response(content))
-
-    def make(self, role: Role, text: str) -> Any:
-        """A new content with this text alone."""
-        return {"role": role, "parts": [{"text": text}]}
-
-    def with_text(self, content: Any, text: str) -> Any:
-        """The content with another text."""
-        return with_parts(content, replace_text(parts_of(content), text))
-
-    def without_text(self, content: Any) -> Any | None:
-        """The content without its text, or None if nothing is left of it."""
-        left = remove_text(parts_of(content))
-        return with_parts(content, left) if left else None
+def read(content: Any) -> Turn:
+    """The content as a turn."""
+    text = "".join(texts_of(content))
+    return Turn(content, _role_of(content), text, has_call(content), has_response(content))
 
 
-class SdkContents(JsonContents):
-    """Contents of every form; new ones are made in the SDK's types."""
+def make(role: Role, text: str) -> Any:
+    """A new content with this text alone."""
+    types = sdk.types()
+    return types.Content(role=role, parts=[types.Part(text=text)])
 
-    def make(self, role: Role, text: str) -> Any:
-        """A new content with this text alone."""
-        types = sdk.types()
-        return types.Content(role=role, parts=[types.Part(text=text)])
+
+def with_text(content: Any, text: str) -> Any:
+    """The content with another text."""
+    return with_parts(content, replace_text(parts_of(content), text))
+
+
+def without_text(content: Any) -> Any | None:
+    """The content without its text, or None if nothing is left of it."""
+    left = remove_text(parts_of(content))
+    return with_parts(content, left) if left else None
 
 
 def list_contents(contents: Any) -> list[Any]:
@@ -59,7 +52,7 @@ def list_contents(contents: Any) -> list[Any]:
     found = listed(contents)
     for number, content in enumerate(found):
         if not _is_known(content):
-            raise UnknownFormatError(f"contents[{number}]", _shape(content), _EXPECTED)
+            raise UnknownFormatError(f"contents[{number}]", shape_of(content), _EXPECTED)
     return found
 
 
@@ -82,9 +75,3 @@ def _is_part(part: Any) -> bool:
         return isinstance(part.get("text", ""), str | None) and (not part or has_field(part))
     # The SDK also accepts its uploaded files, and images.
     return isinstance(part, str) or hasattr(part, "text") or type(part).__module__.startswith(("google.", "PIL."))
-
-
-def _shape(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
-    return f"of the type {type(value).__name__}"

@@ -1,5 +1,6 @@
 """Parts and contents in every form that the SDK accepts: objects, their JSON in either spelling, strings."""
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -34,6 +35,18 @@ def with_fields(value: Any, **changes: Any) -> Any:
 def word(value: Any) -> Any:
     """An enumeration's value, and anything else as it is."""
     return value.value if isinstance(value, Enum) else value
+
+
+def shape_of(value: Any) -> str:
+    """What a value of an unknown format is, for an error message."""
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
+    return f"of the type {type(value).__name__}"
+
+
+def snake(name: str) -> str:
+    """The SDK's attribute for a name on the wire."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
 def parts_of(content: Any) -> list[Any]:
@@ -74,18 +87,8 @@ def has_field(part: Mapping[str, Any]) -> bool:
 
 
 def is_thought(part: Any) -> bool:
-    """True for a part in which the model thinks aloud."""
+    """True for a part that holds the model's thoughts."""
     return field(part, "thought") is True
-
-
-def is_signed(part: Any) -> bool:
-    """True for a part with a signature that the model wants back."""
-    return field(part, "thought_signature") is not None
-
-
-def has_payload(part: Any) -> bool:
-    """True for a part that holds something other than text."""
-    return _has_any(part, _PAYLOADS)
 
 
 def has_call(content: Any) -> bool:
@@ -103,9 +106,7 @@ def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
 
     A part that loses its text but carries a signature stays. There must be a text part among them.
     """
-    slots = [number for number, part in enumerate(parts) if text_of_part(part) is not None]
-    texts = _spread(text, [parts[slot] for slot in slots])
-    return replace_texts(parts, texts)
+    return replace_texts(parts, _spread(text, [part for part in parts if text_of_part(part) is not None]))
 
 
 def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
@@ -117,7 +118,7 @@ def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
 
 def remove_text(parts: Sequence[Any]) -> list[Any]:
     """The parts without their text; signatures stay only beside something that is not text."""
-    if not any(text_of_part(part) is None or has_payload(part) for part in parts):
+    if not any(text_of_part(part) is None or _has_any(part, _PAYLOADS) for part in parts):
         return []
     return replace_texts(parts, [""] * len(parts))
 
@@ -152,6 +153,7 @@ def _with_text(part: Any, text: str) -> Any:
         return part
     if isinstance(part, str):
         return text or None
-    if text or (is_signed(part) and not has_payload(part)):
-        return with_fields(part, text=text)
-    return with_fields(part, text=None) if has_payload(part) else None
+    if not text and _has_any(part, _PAYLOADS):
+        return with_fields(part, text=None)
+    # The model expects its signature back, even with an empty text.
+    return with_fields(part, text=text) if text or _has_any(part, ("thought_signature",)) else None

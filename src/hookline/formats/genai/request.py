@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
-from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
-from hookline.formats.genai import sdk
-from hookline.formats.genai.contents import JsonContents, SdkContents, list_contents
-from hookline.formats.genai.parts import field, has_call, is_content, parts_of, texts_of, with_fields, with_parts
+from hookline.formats.conversation import read_messages_of, rewrite_contents
+from hookline.formats.genai import contents, sdk
+from hookline.formats.genai.parts import field, has_call, is_content, parts_of, snake, texts_of, with_fields, with_parts
 from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
 from hookline.formats.hook_format import (
+    GENERATION,
     listed,
     message_text,
     normalize_llm_request,
@@ -20,26 +20,14 @@ from hookline.formats.hook_format import (
     whole_text,
 )
 
-_ATTRIBUTES = {
-    "temperature": "temperature",
-    "maxOutputTokens": "max_output_tokens",
-    "topP": "top_p",
-    "topK": "top_k",
-    "stopSequences": "stop_sequences",
-    "candidateCount": "candidate_count",
-    "presencePenalty": "presence_penalty",
-    "frequencyPenalty": "frequency_penalty",
-}
-_JSON, _SDK = JsonContents(), SdkContents()
+_ATTRIBUTES = {name: snake(name) for name in GENERATION}
 
 
 def is_sdk_request(value: Any) -> bool:
     """True for a request in the SDK's form: it has `contents`, or no `messages` but a field that hooks don't know."""
-    if field(value, "contents") is not None:
-        return True
-    return (
-        isinstance(value, Mapping) and "messages" not in value and not value.keys() <= LLMRequest.__annotations__.keys()
-    )
+    if field(value, "contents") is not None or not isinstance(value, Mapping):
+        return field(value, "contents") is not None
+    return "messages" not in value and not value.keys() <= LLMRequest.__annotations__.keys()
 
 
 def to_hook_llm_request(params: Any) -> LLMRequest:
@@ -50,7 +38,7 @@ def to_hook_llm_request(params: Any) -> LLMRequest:
     config = field(params, "config") or field(params, "generation_config")
     request: LLMRequest = {
         "model": field(params, "model") or "",
-        "messages": read_messages_of(list_contents(field(params, "contents")), _JSON),
+        "messages": read_messages_of(contents.list_contents(field(params, "contents")), contents),
         "config": _to_hook_config(config),
     }
     tool_config = to_hook_tool_config(field(config, "tool_config"))
@@ -77,20 +65,11 @@ def from_hook_llm_request(
     request = replace(
         given,
         model=wanted["model"],
-        contents=_rewrite(given.contents, told["messages"], messages, _SDK),
+        contents=_rewrite(given.contents, told["messages"], messages),
         config=_apply_config(given.config, told, wanted, instruction),
     )
     unchanged = request.model == given.model and request.contents is given.contents and request.config is given.config
     return given if unchanged else request
-
-
-def retell_llm_request(params: Any, hook_request: Mapping[str, Any]) -> LLMRequest:
-    """What the next hook of a chain is told: the request as `from_hook_llm_request` would send it; needs no SDK."""
-    told = to_hook_llm_request(params)
-    wanted = _overlay(told, hook_request)
-    messages, _ = split_system(wanted["messages"], told["messages"])
-    contents = _rewrite(field(params, "contents"), told["messages"], messages, _JSON)
-    return {**wanted, "messages": read_messages_of(listed(contents), _JSON)}
 
 
 def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
@@ -109,11 +88,11 @@ def _overlay(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
     return request
 
 
-def _rewrite(contents: Any, told: list[LLMMessage], messages: list[LLMMessage], form: ContentFormat) -> Any:
+def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
     if messages == told:
-        return contents
+        return current
     # A request without any content cannot be sent, so a hook that drops everything changes nothing.
-    return rewrite_contents(listed(contents), messages, form) or contents
+    return rewrite_contents(listed(current), messages, contents) or current
 
 
 def _with_note(content: Any, note: str) -> list[Any]:
@@ -121,9 +100,9 @@ def _with_note(content: Any, note: str) -> list[Any]:
         return [[*content, note]]
     if not is_content(content):
         # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
-        return [content, _SDK.make("user", note) if has_call(content) else note]
+        return [content, contents.make("user", note) if has_call(content) else note]
     if field(content, "role") not in ("user", None):
-        return [content, _SDK.make("user", note)]
+        return [content, contents.make("user", note)]
     return [_with_part(content, note)]
 
 
@@ -161,10 +140,8 @@ def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
 
 
 def _to_hook_config(config: Any) -> LLMConfig:
-    seen: Any = {}
-    for name, attribute in _ATTRIBUTES.items():
-        value = field(config, attribute)
-        if value is not None:
-            seen[name] = list(value) if isinstance(value, list | tuple) else value
+    values = {name: field(config, attribute) for name, attribute in _ATTRIBUTES.items()}
+    copied = {name: list(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
+    seen: Any = {name: value for name, value in copied.items() if value is not None}
     shown: LLMConfig = seen
     return shown

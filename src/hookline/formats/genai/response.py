@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating
+from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
 from hookline.errors import UnknownFormatError
 from hookline.formats.genai import sdk
 from hookline.formats.genai.parts import (
@@ -14,21 +14,19 @@ from hookline.formats.genai.parts import (
     remove_text,
     replace_text,
     replace_texts,
+    shape_of,
+    snake,
     text_of_part,
     texts_of,
     with_fields,
     word,
 )
-from hookline.formats.hook_format import candidate_texts, hook_candidates, listed, whole_text
+from hookline.formats.hook_format import candidate_texts, hook_candidates, listed
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
 
-_COUNTS = {
-    "promptTokenCount": "prompt_token_count",
-    "candidatesTokenCount": "candidates_token_count",
-    "totalTokenCount": "total_token_count",
-}
+_COUNTS = {name: snake(name) for name in LLMUsage.__annotations__}
 _FIELDS = ("text", "candidates", "usage_metadata", "prompt_feedback", "model_version", "response_id", "create_time")
 _EXPECTED = (
     """a GenerateContentResponse, or its JSON, such as {"candidates": [{"content": {"parts": [{"text": "hi"}]}}]}"""
@@ -48,7 +46,7 @@ def is_sdk_response(value: Any) -> bool:
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a model response: the texts of its candidates, why they ended, and what the call cost.
+    """What hooks see of a model response: the texts of its candidates, why they ended, and the token counts.
 
     Raises UnknownFormatError for a response of another API.
     """
@@ -69,13 +67,11 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
 
 def from_hook_llm_response(hook_response: Mapping[str, Any]) -> "GenerateContentResponse":
     """An SDK response of text parts only; a bare `text` counts as the only candidate."""
-    types = sdk.types()
-    candidates = [_from_hook_candidate(candidate) for candidate in hook_candidates(hook_response)]
     text = hook_response.get("text")
-    if not candidates and isinstance(text, str):
-        candidates = [types.Candidate(content=types.Content(role="model", parts=[types.Part(text=whole_text(text))]))]
-    response: GenerateContentResponse = types.GenerateContentResponse(
-        candidates=candidates, usage_metadata=_from_hook_usage(hook_response.get("usageMetadata"))
+    candidates = hook_candidates(hook_response) or ([{"content": text}] if isinstance(text, str) else [])
+    response: GenerateContentResponse = sdk.types().GenerateContentResponse(
+        candidates=[_from_hook_candidate(candidate) for candidate in candidates],
+        usage_metadata=_from_hook_usage(hook_response.get("usageMetadata")),
     )
     return response
 
@@ -96,30 +92,26 @@ def replace_response_text(original: Any, modified: Any) -> "GenerateContentRespo
 
 
 def empty_response() -> "GenerateContentResponse":
-    """The response to a blocked call for which no hook gave another: one candidate that says nothing."""
-    return _single_candidate([])
+    """The response to a blocked call for which no hook gave another: one candidate without text."""
+    return _stopped([])
 
 
 def stop_response(reason: str) -> "GenerateContentResponse":
     """The response that takes the place of the model's when a hook stops the agent."""
-    return _single_candidate([sdk.types().Part(text=whole_text(reason))])
+    return _stopped([reason])
 
 
-def _single_candidate(parts: list[Any]) -> "GenerateContentResponse":
-    types = sdk.types()
-    candidate = types.Candidate(
-        content=types.Content(role="model", parts=parts), finish_reason=types.FinishReason.STOP, index=0
-    )
-    response: GenerateContentResponse = types.GenerateContentResponse(candidates=[candidate])
-    return response
+def _stopped(texts: list[str]) -> "GenerateContentResponse":
+    return from_hook_llm_response({"candidates": [{"content": texts, "finishReason": "STOP", "index": 0}]})
 
 
 def _check(response: Any) -> None:
     if isinstance(response, Mapping):
-        if response and not any(field(response, name) is not None for name in _FIELDS):
-            raise UnknownFormatError("the response", f"an object with {', '.join(map(str, response))}", _EXPECTED)
-    elif not hasattr(response, "candidates"):
-        raise UnknownFormatError("the response", f"of the type {type(response).__name__}", _EXPECTED)
+        is_known = not response or any(field(response, name) is not None for name in _FIELDS)
+    else:
+        is_known = hasattr(response, "candidates")
+    if not is_known:
+        raise UnknownFormatError("the response", shape_of(response), _EXPECTED)
 
 
 def _spoken_text(candidate: Any) -> str:
@@ -129,17 +121,15 @@ def _spoken_text(candidate: Any) -> str:
 
 def _to_hook_candidate(candidate: Any) -> LLMCandidate:
     content = field(candidate, "content")
-    seen: LLMCandidate = {"content": {"role": field(content, "role") or "model", "parts": texts_of(content)}}
-    finish_reason = word(field(candidate, "finish_reason"))
-    if finish_reason is not None:
-        seen["finishReason"] = finish_reason
-    index = field(candidate, "index")
-    if isinstance(index, int):
-        seen["index"] = index
-    ratings = field(candidate, "safety_ratings")
-    if ratings is not None:
-        seen["safetyRatings"] = [_to_hook_rating(rating) for rating in listed(ratings)]
-    return seen
+    index, ratings = field(candidate, "index"), field(candidate, "safety_ratings")
+    seen: Any = {
+        "content": {"role": field(content, "role") or "model", "parts": texts_of(content)},
+        "finishReason": word(field(candidate, "finish_reason")),
+        "index": index if isinstance(index, int) else None,
+        "safetyRatings": None if ratings is None else [*map(_to_hook_rating, listed(ratings))],
+    }
+    shown: LLMCandidate = {name: value for name, value in seen.items() if value is not None}  # type: ignore[assignment]
+    return shown
 
 
 def _to_hook_rating(rating: Any) -> LLMSafetyRating:

@@ -1,6 +1,7 @@
-"""The door to google-genai: nothing else imports it, and not before it is needed, because loading it is slow."""
+"""The only module that imports google-genai, and only when it is needed, because loading it is slow."""
 
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,28 +17,26 @@ if TYPE_CHECKING:
 
 
 @cache
+def _load(name: str) -> ModuleType:
+    try:
+        return import_module(f"google.genai.{name}")
+    except ImportError as error:
+        raise MissingExtraError("google-genai", "genai") from error
+
+
 def types() -> ModuleType:
     """The module `google.genai.types`, loaded on the first call."""
-    try:
-        from google.genai import types as genai_types  # noqa: PLC0415 - loading it costs more than a whole hook
-    except ImportError as error:
-        raise MissingExtraError("google-genai", "genai") from error
-    return genai_types
+    return _load("types")
 
 
-@cache
 def errors() -> ModuleType:
     """The module `google.genai.errors`, loaded on the first call."""
-    try:
-        from google.genai import errors as genai_errors  # noqa: PLC0415 - loading it costs more than a whole hook
-    except ImportError as error:
-        raise MissingExtraError("google-genai", "genai") from error
-    return genai_errors
+    return _load("errors")
 
 
 def make_client() -> Any:
     """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
     types()
-    from google import genai  # noqa: PLC0415 - loading it costs more than a whole hook
+    from google import genai  # noqa: PLC0415 - loading it takes longer than a whole hook
 
     return genai.Client()

@@ -1,3 +1,5 @@
+"""Tool configurations: the SDK's, and what hooks see and change of them."""
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,9 @@ def to_hook_tool_config(tool_config: Any) -> HookToolConfig:
 
 def from_hook_tool_config(hook_config: Mapping[str, Any]) -> "ToolConfig":
     """A hook's tool configuration in the SDK's types."""
-    return _build(read_tool_config(hook_config))
+    calling = read_tool_config(hook_config)
+    config: ToolConfig = sdk.types().ToolConfig.model_validate({"functionCallingConfig": calling})
+    return config
 
 
 def overlay_tool_config(tool_config: Any, hook_config: Any) -> Any:
@@ -38,31 +42,19 @@ def overlay_tool_config(tool_config: Any, hook_config: Any) -> Any:
 
 
 def apply_tool_config(tool_config: Any, current: HookToolConfig, wanted: HookToolConfig) -> Any:
-    """The SDK's tool configuration, told as `current`, changed to `wanted`; the same object when they are equal."""
-    return tool_config if wanted == current else _change(tool_config, current, wanted)
-
-
-def _change(tool_config: Any, current: HookToolConfig, wanted: HookToolConfig) -> Any:
+    """The SDK's tool configuration changed from `current` to `wanted`; the same object when they are equal."""
+    if wanted == current:
+        return tool_config
     calling = field(tool_config, "function_calling_config")
     if calling is None:
-        calling = field(_build(wanted), "function_calling_config")
-    else:
-        changes: dict[str, Any] = {"allowed_function_names": wanted.get("allowedFunctionNames")}
-        # Only a mode that the hook changed: the SDK has modes that hooks see as another one.
-        if wanted.get("mode") != current.get("mode"):
-            mode = wanted.get("mode")
-            is_object = mode is not None and not isinstance(calling, Mapping)
-            changes["mode"] = sdk.types().FunctionCallingConfigMode(mode) if is_object else mode
-        calling = with_fields(calling, **changes)
-    if tool_config is None:
-        return sdk.types().ToolConfig(function_calling_config=calling)
-    return with_fields(tool_config, function_calling_config=calling)
-
-
-def _build(wanted: HookToolConfig) -> "ToolConfig":
-    types = sdk.types()
-    calling = types.FunctionCallingConfig(
-        mode=wanted.get("mode"), allowed_function_names=wanted.get("allowedFunctionNames")
-    )
-    config: ToolConfig = types.ToolConfig(function_calling_config=calling)
-    return config
+        built = from_hook_tool_config(wanted)
+        if tool_config is None:
+            return built
+        return with_fields(tool_config, function_calling_config=built.function_calling_config)
+    mode = wanted.get("mode")
+    changes: dict[str, Any] = {"allowed_function_names": wanted.get("allowedFunctionNames")}
+    # Only a mode that the hook changed: the SDK has modes that hooks see as another one.
+    if mode != current.get("mode"):
+        is_object = mode is not None and not isinstance(calling, Mapping)
+        changes["mode"] = sdk.types().FunctionCallingConfigMode(mode) if is_object else mode
+    return with_fields(tool_config, function_calling_config=with_fields(calling, **changes))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hookline.errors import HooklineError
-from hookline.settings.files import locked, make_private_directory, write_atomically
+from hookline.files import locked, make_private_directory, write_atomically
 
 
 def mode_of(path: Path) -> int:
@@ -60,7 +60,7 @@ def test_rights_of_a_group_do_not_pass_to_another() -> None:
         os.chown(file, 12345, 54321)
         run_python(
             "import os, sys, pathlib",
-            "from hookline.settings.files import write_atomically",
+            "from hookline.files import write_atomically",
             "os.setgroups([]), os.setgid(11111), os.setuid(11111)",
             "write_atomically(pathlib.Path(sys.argv[1]), b'new')",
             arguments=[str(file)],
@@ -154,7 +154,7 @@ def test_a_lock_that_was_left_behind_is_taken(tmp_path: Path) -> None:
 
 _COUNT_UP = """
 import pathlib, sys
-from hookline.settings.files import locked, write_atomically
+from hookline.files import locked, write_atomically
 
 file = pathlib.Path(sys.argv[1])
 for _ in range(40):

@@ -1,3 +1,5 @@
+"""Files that are private, written whole or not at all, and changed by one process at a time."""
+
 import fcntl
 import os
 import stat
@@ -14,7 +16,7 @@ _LOCK_POLL_S = 0.02
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the file's content in one step, keeping its permissions, its owner and a link that leads to it.
+    """Replace the file's content in one step; its permissions, its owner and a symbolic link to it stay.
 
     A new file is readable by its owner alone; its directory must exist.
     """
@@ -22,12 +24,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            _write_all(descriptor, data)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
             _copy_access(target, descriptor)
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         temporary.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -38,7 +39,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextmanager
 def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """Hold the file's lock, which everybody who reads, changes and writes it takes; HooklineError if it stays taken.
+    """Hold the lock that guards reading, changing and writing the file; HooklineError if it stays taken.
 
     The lock is a file of its own beside it, because the file itself is replaced at each write.
     """
@@ -48,10 +49,10 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is still held, so that nobody's lock is taken away; waiters see that theirs lost its name.
+        # Remove it while it is still held; processes that wait for it then notice that their file has no name.
         with suppress(OSError):
             lock.unlink()
-        # Said explicitly, because a child forked meanwhile would keep the lock through its copy.
+        # Unlock explicitly: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -62,12 +63,6 @@ def make_private_directory(directory: Path) -> None:
     if not directory.parent.is_dir():
         make_private_directory(directory.parent)
     directory.mkdir(mode=0o700, exist_ok=True)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    remaining = memoryview(data)
-    while remaining:
-        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _copy_access(source: Path, descriptor: int) -> None:
@@ -82,7 +77,7 @@ def _copy_access(source: Path, descriptor: int) -> None:
         try:
             os.fchown(descriptor, -1, status.st_gid)
         except PermissionError:
-            # What one group was allowed must not pass to another.
+            # The rights of one group must not pass to another.
             mode &= ~stat.S_IRWXG
     os.fchmod(descriptor, mode)
 

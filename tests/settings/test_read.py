@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hookline.contract.hooks import ConfigSource
-from hookline.settings.load import Layer, Problem, read_layer
+from hookline.settings.read import Layer, Problem, read_layer
 
 
 @pytest.mark.req("HOOK-080")

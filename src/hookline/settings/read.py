@@ -1,13 +1,12 @@
 """Reads one settings file. Light on purpose: this is all that runs while hooks are disabled."""
 
-import errno
 import json
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hookline.contract.hooks import ConfigSource
 from hookline.settings import jsonc
@@ -73,13 +72,8 @@ def _shortened(problems: list[Problem]) -> list[Problem]:
     # Stable, so errors and warnings each keep their order.
     problems = sorted(problems, key=lambda problem: not problem.is_error)
     shown, rest = problems[: _MOST_PROBLEMS - 1], problems[_MOST_PROBLEMS - 1 :]
-    count = Problem(
-        origin=problems[0].origin,
-        path="",
-        message=f"and {len(rest):,} more problems in this file",
-        is_error=rest[0].is_error,
-    )
-    return [*shown, count]
+    message = f"and {len(rest):,} more problems in this file"
+    return [*shown, Problem(origin=rest[0].origin, path="", message=message, is_error=rest[0].is_error)]
 
 
 def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:
@@ -98,28 +92,41 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
             column=error.column,
         )
         return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
+    twice = "appears twice in one object, and only the last one is used; merge the two"
     problems = tuple(
-        Problem(origin=origin, path="", message=_repeated(key), line=line, column=column)
+        Problem(origin=origin, path="", message=f"the key {json.dumps(key)} {twice}", line=line, column=column)
         for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
     )
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
 
 
+def open_without_waiting(path: Path) -> BinaryIO:
+    """The file, open for reading; opening a pipe does not wait for a writer."""
+    flags = os.O_NONBLOCK | os.O_NOCTTY
+    return open(path, "rb", opener=lambda name, usual: os.open(name, usual | flags))
+
+
+@dataclass
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
-    def __init__(self, what: str, advice: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(what)
-        self.what = what
-        self.advice = advice
-        self.line = line
-        self.column = column
+    what: str
+    advice: str
+    line: int | None = None
+    column: int | None = None
 
 
 def _read(path: Path) -> str | None:
     """The text of the file; None when there is no file."""
     try:
-        return _bytes_of(path).decode("utf-8-sig")
+        # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
+        with open_without_waiting(path) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _UnusableError("is not a regular file", "put a settings file there")
+            if status.st_size > _LARGEST_BYTES:
+                raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
+            return file.read(_LARGEST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():
             raise _UnusableError("is a link to a file that does not exist", "fix the link or remove it") from None
@@ -130,23 +137,6 @@ def _read(path: Path) -> str | None:
         raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
-
-
-def _bytes_of(path: Path) -> bytes:
-    # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(status.st_mode):
-            raise _UnusableError("is not a regular file", "put a settings file there")
-        if status.st_size > _LARGEST_BYTES:
-            raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(_LARGEST_BYTES)
-    finally:
-        os.close(descriptor)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -161,7 +151,3 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise _UnusableError("is not a JSON object", "start it with {")
     return values
-
-
-def _repeated(key: str) -> str:
-    return f"the key {json.dumps(key)} appears twice in one object, and only the last one is used; merge the two"
