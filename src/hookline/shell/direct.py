@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Expansion, Word, read_script
@@ -29,12 +28,14 @@ _Word = tuple[_Piece, ...]
 
 def direct_argv(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The words of a simple command with its variables expanded, or None if only a shell can tell them."""
-    words, argv = _simple_command(command)
-    if words is None or argv is not None:
-        return argv
-    if not env.get("HOME") and any(("HOME", True) in word for word in words):
+    items, is_complete = read_script(command)
+    words = [_pieces(item) if isinstance(item, Word) else None for item in items]
+    known = [word for word in words if word is not None]
+    if not is_complete or not words or len(known) < len(words) or _is_for_bash(known[0]):
         return None
-    return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in words)
+    if not env.get("HOME") and any(("HOME", True) in word for word in known):
+        return None
+    return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in known)
 
 
 def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
@@ -53,19 +54,6 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
             # A relative folder of PATH is left to bash, which names the program by it.
             return candidate if folder.startswith("/") else None
     return None
-
-
-@lru_cache(maxsize=256)
-def _simple_command(command: str) -> tuple[tuple[_Word, ...] | None, tuple[str, ...] | None]:
-    """The words of a simple command; and once more as they are, where no variable stands in them."""
-    items, is_complete = read_script(command)
-    words = [_pieces(item) if isinstance(item, Word) else None for item in items]
-    known = tuple(word for word in words if word is not None)
-    if not is_complete or not words or len(known) < len(words) or _is_for_bash(known[0]):
-        return None, None
-    if any(is_name for word in known for _, is_name in word):
-        return known, None
-    return known, tuple("".join(text for text, _ in word) for word in known)
 
 
 def _pieces(word: Word) -> _Word | None:
