@@ -5,8 +5,7 @@ import fcntl
 import io
 import os
 import select
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hookline.child.spawn import Stdio
@@ -71,11 +70,15 @@ class _Pipe:
 class InputPipe(_Pipe):
     """The end of a hook's stdin that we write to; it closes itself after the last byte."""
 
-    def __init__(self, fd: int, data: bytes) -> None:
-        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts."""
+    def __init__(self, fd: int, data: bytes, read_end: int | None) -> None:
+        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
+
+        With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
+        """
         self.fd = fd
         self._data = data
         self._rest = memoryview(data)
+        self._read_end = read_end
         if len(data) <= select.PIPE_BUF:
             os.write(fd, data)
             os.close(fd)
@@ -89,29 +92,26 @@ class InputPipe(_Pipe):
         if len(self._data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
             _enlarge(self.fd, len(self._data))
-            with _sigpipe_blocked():
-                self._rest = self._rest[shared.splice(self._data, self.fd) if shared else 0 :]
-                self._write()
+            self._rest = self._rest[shared.splice(self._data, self.fd) if shared else 0 :]
+            self._write()
         if self.fd >= 0:
-            watcher.watch(self.fd, self._on_writable, for_writing=True)
+            watcher.watch(self.fd, self._write, for_writing=True)
             self._watcher = watcher
 
-    def _on_writable(self) -> None:
-        with _sigpipe_blocked():
-            self._write()
+    def close(self) -> None:
+        """Stop watching and close the pipe; a second call does nothing."""
+        super().close()
+        if self._read_end is not None:
+            os.close(self._read_end)
+            self._read_end = None
 
     def _write(self) -> None:
-        try:
+        with contextlib.suppress(BlockingIOError):
             for _ in _CALLS_IN_A_ROW:
-                if not self._rest:
-                    break
                 self._rest = self._rest[os.write(self.fd, self._rest) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:  # the hook doesn't read its input, which is fine
-            self._rest = self._rest[:0]
-        if not self._rest:
-            self.close()
+                if not self._rest:
+                    self.close()
+                    break
 
 
 @dataclass(eq=False)
@@ -158,6 +158,7 @@ def open_pipes(stdin: bytes, output_bytes: int) -> tuple[Stdio, InputPipe, Outpu
         fds += os.pipe()
         fds += os.pipe()
         fds += os.pipe()
+        read_end = os.dup(fds[0]) if len(stdin) > select.PIPE_BUF else None
     except OSError:
         for fd in fds:
             os.close(fd)
@@ -165,34 +166,11 @@ def open_pipes(stdin: bytes, output_bytes: int) -> tuple[Stdio, InputPipe, Outpu
     child_stdin, our_stdin, our_stdout, child_stdout, our_stderr, child_stderr = fds
     os.set_blocking(our_stdout, False)
     os.set_blocking(our_stderr, False)
-    ours = InputPipe(our_stdin, stdin), OutputPipe(our_stdout, output_bytes), OutputPipe(our_stderr, output_bytes)
-    return (child_stdin, child_stdout, child_stderr), *ours
+    outputs = OutputPipe(our_stdout, output_bytes), OutputPipe(our_stderr, output_bytes)
+    return (child_stdin, child_stdout, child_stderr), InputPipe(our_stdin, stdin, read_end), *outputs
 
 
 def _enlarge(pipe: int, size: int) -> None:
     # An unprivileged user gets only a few large pipes. A small one works too, in more writes.
     with contextlib.suppress(OSError, AttributeError):
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, min(size, _LARGEST_PIPE_BYTES))
-
-
-@contextlib.contextmanager
-def _sigpipe_blocked() -> Iterator[None]:
-    """Keep a hook that doesn't read from killing a program that has restored the default action of SIGPIPE."""
-    if signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN:
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
-    try:
-        yield
-    finally:
-        if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
-            _consume_sigpipe()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _consume_sigpipe() -> None:
-    if hasattr(signal, "sigtimedwait"):
-        # Don't wait: the signal may have been sent to the whole program and another thread may have taken it.
-        signal.sigtimedwait((signal.SIGPIPE,), 0)
-    else:
-        signal.sigwait((signal.SIGPIPE,))

@@ -12,7 +12,6 @@ from typing import Protocol
 from hookline.child.features import FEATURES
 
 _ATTRIBUTE = "_hookline_child_watcher"
-_NO_FD = -1
 
 
 class OnExit(Protocol):
@@ -43,27 +42,24 @@ class Watcher:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
-        self._writing: set[int] = set()
 
     def watch(self, fd: int, callback: Callable[[], None], *, for_writing: bool = False) -> None:
         """Call back while there is something to read, or room to write, or the other end is closed."""
         if loop := self._loop():
             (loop.add_writer if for_writing else loop.add_reader)(fd, callback)
-            if for_writing:
-                self._writing.add(fd)
 
     def close(self, fd: int) -> None:
         """Stop watching a descriptor and close it."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             if loop := self._loop():
-                (loop.remove_writer if fd in self._writing else loop.remove_reader)(fd)
-        self._writing.discard(fd)
+                loop.remove_reader(fd)
+                loop.remove_writer(fd)
         os.close(fd)
 
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
         """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
         self.wait_in_thread(pid, on_exit)
-        return _NO_FD
+        return -1
 
     def wait_in_thread(self, pid: int, on_exit: OnExit) -> None:
         """Call `on_exit`, a method, once the child can be reaped."""
