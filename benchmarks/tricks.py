@@ -8,8 +8,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,9 +16,9 @@ from subprocess import run
 from typing import Any
 from unittest.mock import patch
 
-from hookline.child import batch, pipes
+from hookline.child import batch, pipes, process
 from hookline.child.batch import ChildJob, ChildLimits, run_children
-from hookline.child.features import features, using
+from hookline.child.features import FEATURES
 from hookline.child.watcher import Watcher
 
 LIMITS = ChildLimits(max_concurrent=512)
@@ -33,18 +32,18 @@ class PidfdWatcher(Watcher):
     def watch_exit(self, pid: int, on_exit: Any) -> int:
         """Return the pidfd."""
         pidfd = os.pidfd_open(pid)
-        self.add_reader(pidfd, on_exit)
+        self.watch(pidfd, on_exit)
         return pidfd
 
 
 # Each trick: how to do without it, and the hooks (how many at once, bytes of stdin) that it is meant for.
 Without = Callable[[], AbstractContextManager[Any]]
 TRICKS: dict[str, tuple[Without, tuple[tuple[int, int], ...]]] = {
-    "nothing (noise)": (lambda: using(features()), ONE),
-    "direct execution": (lambda: using(replace(features(), direct=False)), ONE),
-    "fork_exec": (lambda: using(replace(features(), fork_exec=False)), ONE),
-    "pidfd and epoll": (lambda: using(replace(features(), pidfd=False)), ONE),
-    "nested epoll": (partial(patch.object, batch, "watcher_for", PidfdWatcher), ONE),
+    "nothing (noise)": (nullcontext, ONE),
+    "direct execution": (partial(patch.multiple, FEATURES, direct=False), ONE),
+    "fork_exec": (partial(patch.multiple, FEATURES, fork_exec=False), ONE),
+    "pidfd and epoll": (partial(patch.multiple, FEATURES, pidfd=False), ONE),
+    "nested epoll": (partial(patch.object, process, "watcher_for", PidfdWatcher), ONE),
     "quiet time of one": (partial(patch.object, batch._Batch, "quiet_s", 0.0), ONE[:1]),  # noqa: SLF001
     "quiet time": (partial(patch.multiple, batch, _LONGEST_QUIET_S=0.0), ((8, SMALL), (32, SMALL))),
     "F_SETPIPE_SZ": (partial(patch.object, pipes, "_enlarge", lambda *_: None), MANY),
@@ -72,7 +71,7 @@ async def ratios(without: Without, jobs: list[ChildJob], rounds: int) -> tuple[f
     for _ in range(rounds):
         took = {}
         for has_trick in random.sample((True, False), 2):
-            with using(features()) if has_trick else without():
+            with nullcontext() if has_trick else without():
                 took[has_trick] = await measure(jobs)
         found.append((took[False][0] / took[True][0], took[False][1] / took[True][1]))
     return median(processor for processor, _ in found), median(clock for _, clock in found)

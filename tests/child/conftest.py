@@ -4,19 +4,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
+from unittest.mock import patch
 
 import pytest
 import uvloop
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.child.features import Features, using
+from hookline.child.features import FEATURES
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {
-    "vfork-pidfd": Features(fork_exec=True, pidfd=True),
-    "popen-pidfd": Features(fork_exec=False, pidfd=True),
-    "vfork-threads": Features(fork_exec=True, pidfd=False),
-    "popen-threads": Features(fork_exec=False, pidfd=False),
+    "vfork-pidfd": {"fork_exec": True, "pidfd": True, "direct": True},
+    "popen-pidfd": {"fork_exec": False, "pidfd": True, "direct": True},
+    "vfork-threads": {"fork_exec": True, "pidfd": False, "direct": True},
+    "popen-threads": {"fork_exec": False, "pidfd": False, "direct": True},
 }
 
 
@@ -71,7 +72,7 @@ def run(request: pytest.FixtureRequest) -> Run:
     choice = PATHS["popen-threads" if name.endswith("threads") else name if name in PATHS else "vfork-pidfd"]
 
     def on_path(*jobs: ChildJob, limits: ChildLimits = USUAL_LIMITS) -> list[ChildOutcome]:
-        with using(choice):
+        with patch.dict(vars(FEATURES), choice):
             return start(run_children(jobs, limits=limits))
 
     return on_path
@@ -80,7 +81,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 @pytest.fixture(params=PATHS)
 def each_path(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the test on each path; the test makes its own loop."""
-    with using(PATHS[request.param]):
+    with patch.dict(vars(FEATURES), PATHS[request.param]):
         yield
 
 

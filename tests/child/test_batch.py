@@ -7,12 +7,13 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 import uvloop
 
 from hookline.child.batch import ChildLimits, ChildOutcome, run_children
-from hookline.child.features import Features, using
+from hookline.child.features import FEATURES
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
@@ -535,8 +536,7 @@ def test_every_path_gives_the_same_outcomes(job: "MakeJob") -> None:
     for fork_exec in (True, False):
         for pidfd in (True, False):
             for direct in (True, False):
-                choice = Features(fork_exec=fork_exec, pidfd=pidfd, direct=direct)
-                with using(choice):
+                with patch.multiple(FEATURES, fork_exec=fork_exec, pidfd=pidfd, direct=direct):
                     seen.append([facts(outcome) for outcome in asyncio.run(run_children(jobs))])
     assert seen == [seen[0]] * 8
 

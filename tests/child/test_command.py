@@ -5,13 +5,14 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from hookline.child import command as commands
 from hookline.child.batch import run_children
 from hookline.child.command import direct_invocation, shell_invocation
-from hookline.child.features import Features, using
+from hookline.child.features import FEATURES
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
@@ -139,7 +140,7 @@ def _variables(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
 def _both_ways(job: "MakeJob", command: str, folder: Path, more: Mapping[str, str]) -> list[object]:
     seen: list[object] = []
     for direct in (True, False):
-        with using(Features(fork_exec=True, pidfd=True, direct=direct)):
+        with patch.multiple(FEATURES, direct=direct):
             given = job(command, stdin=b"input", cwd=str(folder), env=_variables(folder, more))
             (outcome,) = asyncio.run(run_children([given]))
         seen.append((outcome.exit_code, outcome.signal, outcome.stdout, outcome.stderr, outcome.error))

@@ -3,9 +3,7 @@ import sys
 
 import pytest
 
-from hookline.child.features import Features, features, using
-
-SHOW = "from hookline.child.features import features as f; c = f(); print(c.fork_exec, c.pidfd, c.direct)"
+SHOW = "from hookline.child.features import FEATURES as f; print(f.fork_exec, f.pidfd, f.direct)"
 
 
 @pytest.mark.parametrize(
@@ -25,12 +23,3 @@ def test_the_environment_takes_facilities_away(words: str, expected: str) -> Non
         [sys.executable, "-c", SHOW], env={"HOOKLINE_CHILD": words}, capture_output=True, text=True, check=True
     )
     assert shown.stdout.strip() == expected
-
-
-def test_a_choice_holds_for_a_block() -> None:
-    """After the block everything is as before."""
-    before = features()
-    other = Features(fork_exec=False, pidfd=False, direct=False)
-    with using(other):
-        assert features() is other
-    assert features() is before

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvloop
 
-from hookline.child import batch, process
-from hookline.child.batch import ChildLimits, run_children
+from hookline.child import batch, command, process
+from hookline.child.batch import ChildLimits, ChildOutcome, run_children
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import OutputPipe
 from hookline.child.process import Process
@@ -121,7 +121,7 @@ def test_the_exit_code_of_a_traced_hook_is_waited_for(run: "Run", job: "MakeJob"
 
 def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gets its KeyboardInterrupt, and hooks that were started before are terminated."""
-    genuine, started = process._spawn, list[int]()
+    genuine, started = command.start, list[int]()
 
     def spawn(*given: Any) -> int:
         if started:
@@ -129,7 +129,7 @@ def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest
         started.append(genuine(*given))
         return started[0]
 
-    monkeypatch.setattr(process, "_spawn", spawn)
+    monkeypatch.setattr(command, "start", spawn)
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(run_children([job("sleep 60"), job("sleep 60")]))
     gc.collect()  # the traceback of the interrupt
@@ -222,10 +222,12 @@ def test_a_failing_abandon_does_not_stop_the_others(job: "MakeJob", monkeypatch:
 def test_an_outcome_that_cannot_be_made_is_an_error(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits forever because there is no memory for the output."""
 
-    def content(_pipe: OutputPipe) -> bytes:
-        raise MemoryError
+    def outcome_of(*, stdout: bytes = b"", error: str = "", **_rest: object) -> ChildOutcome:
+        if stdout:
+            raise MemoryError
+        return ChildOutcome(error=error)
 
-    monkeypatch.setattr(OutputPipe, "content", property(content))
+    monkeypatch.setattr(process, "ChildOutcome", outcome_of)
     (outcome,) = asyncio.run(asyncio.wait_for(run_children([job("echo much")]), 10))
     assert (outcome.exit_code, outcome.error) == (None, "the hook's outcome is not known: MemoryError()")
     assert LIMIT.running == 0

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.child.command import Invocation
-from hookline.child.spawn import ExecError, Stdio, _error, spawn
+from hookline.child.spawn import ExecError, Invocation, Stdio, _error, spawn
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

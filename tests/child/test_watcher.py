@@ -4,35 +4,36 @@ import signal
 
 import pytest
 
-from hookline.child.features import features
-from hookline.child.watcher import Watcher, watcher_for
+from hookline.child.features import FEATURES
+from hookline.child.watcher import watcher_for
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
 
-def test_readers_and_writers_are_called_until_removed() -> None:
-    """A descriptor is reported while it is ready, and not after it was removed."""
+def test_readers_and_writers_are_called_until_closed() -> None:
+    """A descriptor is reported while it is ready, and not after it was closed, even if a process holds a copy."""
 
     async def main() -> list[str]:
         watcher, got, heard = watcher_for(asyncio.get_running_loop()), list[str](), asyncio.Event()
         source, sink = os.pipe()
+        copies = os.dup(source), os.dup(sink)
 
         def readable() -> None:
             got.append(os.read(source, 10).decode())
-            watcher.remove(source)
+            watcher.close(source)
             heard.set()
 
         def writable() -> None:
             os.write(sink, b"hello")
-            watcher.remove(sink)
+            watcher.close(sink)
 
-        watcher.add_reader(source, readable)
-        watcher.add_writer(sink, writable)
+        watcher.watch(source, readable)
+        watcher.watch(sink, writable, for_writing=True)
         await heard.wait()
-        os.write(sink, b"unheard")
+        os.write(copies[1], b"unheard")
         await asyncio.sleep(0.05)
-        os.close(source)
-        os.close(sink)
+        for copy in copies:
+            os.close(copy)
         return got
 
     assert asyncio.run(main()) == ["hello"]
@@ -47,15 +48,15 @@ def test_a_refused_reader_is_not_watched() -> None:
         # A directory can't be polled: epoll and the loop refuse it alike.
         refused = os.open("/", os.O_RDONLY)
         with pytest.raises(OSError, match="not permitted"):
-            watcher.add_reader(refused, heard.set)
+            watcher.watch(refused, heard.set)
         source, sink = os.pipe()
         os.dup2(sink, refused)
-        watcher.add_writer(refused, heard.set)
+        watcher.watch(refused, heard.set, for_writing=True)
         await heard.wait()
-        watcher.remove(refused)
+        watcher.close(refused)
         heard.clear()
         await asyncio.sleep(0.02)
-        for fd in (source, sink, refused):
+        for fd in (source, sink):
             os.close(fd)
         return heard.is_set()
 
@@ -72,13 +73,6 @@ def reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def stop_watching(watcher: Watcher, pidfd: int) -> None:
-    """Stop watching a child's exit, if a pidfd reports it."""
-    if pidfd >= 0:
-        watcher.remove(pidfd)
-        os.close(pidfd)
-
-
 class Listener:
     """Waits for the exit of a child."""
 
@@ -86,9 +80,8 @@ class Listener:
         self.heard: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
 
     def on_exit(self, status: int | None = None) -> None:
-        """Called until the pidfd is removed."""
-        if not self.heard.done():
-            self.heard.set_result(status)
+        """Called once: a second result would be an error."""
+        self.heard.set_result(status)
 
 
 def test_an_exit_is_reported_before_the_child_is_reaped() -> None:
@@ -98,9 +91,8 @@ def test_an_exit_is_reported_before_the_child_is_reaped() -> None:
         listener = Listener()
         pid = start("sh", "-c", "exit 7")
         watcher = watcher_for(asyncio.get_running_loop())
-        pidfd = watcher.watch_exit(pid, listener.on_exit)
+        watcher.watch_exit(pid, listener.on_exit)
         assert await listener.heard is None
-        stop_watching(watcher, pidfd)
         return reap(pid)
 
     assert asyncio.run(main()) == 7
@@ -119,16 +111,16 @@ def test_a_child_that_was_reaped_already_has_exited() -> None:
     assert asyncio.run(main()) is None
 
 
-def test_a_removed_pidfd_is_not_reported() -> None:
+def test_a_closed_pidfd_is_not_reported() -> None:
     """A waiting thread may still report the exit; Process ignores that."""
-    if not features().pidfd:
+    if not FEATURES.pidfd:
         pytest.skip("a waiting thread can't be called back")
 
     async def main() -> bool:
         listener = Listener()
         pid = start("sleep", "60")
         watcher = watcher_for(asyncio.get_running_loop())
-        stop_watching(watcher, watcher.watch_exit(pid, listener.on_exit))
+        watcher.close(watcher.watch_exit(pid, listener.on_exit))
         os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
         reap(pid)

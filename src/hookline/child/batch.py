@@ -8,12 +8,12 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
-from hookline.child.watcher import watcher_for
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
@@ -38,7 +38,7 @@ _QUIET_S = 0.005
 _QUIET_S_PER_PROCESS = 0.001
 _LONGEST_QUIET_S = 0.05
 
-_DESCRIPTORS_PER_PROCESS = 4
+_DESCRIPTORS_PER_PROCESS = 5
 _DESCRIPTORS_FOR_OTHERS = 64
 
 
@@ -57,8 +57,7 @@ async def run_children(
         return []
     batch = _Batch(jobs, limits, on_end)
     try:
-        await batch.start(jobs)
-        await batch.all_finished()
+        await batch.run(jobs)
     except asyncio.CancelledError:
         await batch.stop()
         raise
@@ -68,7 +67,7 @@ async def run_children(
 
 
 class _Batch:
-    """The processes of one call: one watcher, one timer, one future.
+    """The processes of one call: one timer, one future.
 
     It exists as long as the call, so loops share nothing, and a loop that is closed too early leaves nothing behind.
     """
@@ -86,13 +85,12 @@ class _Batch:
         if len(jobs) > 1:
             self.shared_input = SharedInput([job.stdin for job in jobs])
             self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
-        self._loop = asyncio.get_running_loop()
-        self.watcher = watcher_for(self._loop)
         self.outcomes = [_NOT_STARTED] * len(jobs)
         self._running: set[Process] = set()
+        self.loop = asyncio.get_running_loop()
 
-    async def start(self, jobs: Sequence[ChildJob]) -> None:
-        """Start all jobs, each as soon as the limit allows."""
+    async def run(self, jobs: Sequence[ChildJob]) -> None:
+        """Start all jobs, each as soon as the limit allows, and wait until all have finished."""
         turn_end = time.monotonic() + _TURN_S
         for index, job in enumerate(jobs):
             if index and time.monotonic() >= turn_end:
@@ -101,16 +99,10 @@ class _Batch:
             if job.timeout_ms <= 0:
                 self.outcomes[index] = ChildOutcome(timed_out=True)
                 continue
-            process = Process(self, index, job)
-            if not (LIMIT.try_acquire(process.slot, self._most) and self._try_start(process)):
-                await self._start_later(process)
-
-    def all_finished(self) -> asyncio.Future[None]:
-        """Return a future that is done when no process is left."""
-        self._all_finished = self._loop.create_future()
-        if not self._running:
-            self._all_finished.set_result(None)
-        return self._all_finished
+            await self._start(index, job)
+        if self._running:
+            self._all_finished = self.loop.create_future()
+            await self._all_finished
 
     async def stop(self) -> None:
         """Terminate all processes and wait for their exits; a second, later cancellation kills them."""
@@ -118,8 +110,9 @@ class _Batch:
             process.terminate()
         cancelled_at = time.monotonic()
         while self._running:
+            self._all_finished = self.loop.create_future()
             try:
-                await self.all_finished()
+                await self._all_finished
             except asyncio.CancelledError:
                 if time.monotonic() - cancelled_at > _SAME_CANCELLATION_S:
                     for process in tuple(self._running):
@@ -137,53 +130,46 @@ class _Batch:
         if self.shared_input:
             self.shared_input.close()
 
-    def schedule(self, deadline: float) -> None:
-        """Call `on_deadline` of every process whose deadline has passed, at this monotonic time at the latest."""
+    def schedule(self, process: Process, deadline: float) -> None:
+        """Call `on_deadline` of the process at this monotonic time, instead of the one set before."""
+        process.deadline = deadline
         if deadline < self._timer_deadline:
             if self._timer:
                 self._timer.cancel()
             self._timer_deadline = deadline
             delay = min(deadline - time.monotonic(), _LONGEST_TIMER_S)
-            self._timer = self._loop.call_at(self._loop.time() + delay, self._on_timer)
+            self._timer = self.loop.call_at(self.loop.time() + delay, self._on_timer)
 
-    def finished(self, process: Process) -> None:
-        """Keep the outcome of a process and free its slot."""
+    def finished(self, process: Process, outcome: ChildOutcome) -> None:
+        """Keep the outcome of a process; a second call does nothing."""
         if process not in self._running:
             return
         self._running.remove(process)
-        LIMIT.release(process.slot)
-        try:
-            self.outcomes[process.index] = process.outcome()
-        except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
-            self.outcomes[process.index] = ChildOutcome(error=f"the hook's outcome is not known: {error!r}")
+        self.outcomes[process.index] = outcome
         if not self._running and self._all_finished and not self._all_finished.done():
             self._all_finished.set_result(None)
         if self._on_end is not None:
             self._on_end(process.index)
 
-    async def _start_later(self, process: Process) -> None:
+    async def _start(self, index: int, job: ChildJob) -> None:
         """Start a process as soon as there is a slot, and again if the system runs short of something."""
-        pauses = 0
+        slot, pauses = object(), 0
         while True:
-            await LIMIT.acquire(process.slot, self._most)
-            if self._try_start(process, is_last=pauses >= _PAUSES_ALONE):
-                return
+            if not LIMIT.try_acquire(slot, self._most):
+                await LIMIT.acquire(slot, self._most)
+            process = Process(self, index, job, slot)
+            self._running.add(process)
+            try:
+                return process.start()
+            except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
+                self._running.discard(process)
+                LIMIT.release(slot)
+                if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in _SHORTAGES:
+                    self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job))
+                    return None
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
             pauses = 0 if LIMIT.running else pauses + 1
-
-    def _try_start(self, process: Process, *, is_last: bool = False) -> bool:
-        """Start a process that has a slot; False, with the slot released, if it makes sense to try again."""
-        self._running.add(process)
-        try:
-            process.start()
-        except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
-            self._running.discard(process)
-            LIMIT.release(process.slot)
-            if not is_last and isinstance(error, OSError) and error.errno in _SHORTAGES:
-                return False
-            self.outcomes[process.index] = ChildOutcome(error=_why_not_started(error, process.job))
-        return True
 
     def _on_timer(self) -> None:
         now = time.monotonic()
@@ -195,7 +181,9 @@ class _Batch:
                     process.on_deadline()
         finally:
             self._timer_deadline = _NEVER
-            self.schedule(min((process.deadline for process in self._running), default=_NEVER))
+            if self._running:
+                first = min(self._running, key=attrgetter("deadline"))
+                self.schedule(first, first.deadline)
 
 
 @lru_cache(maxsize=8)

@@ -18,8 +18,7 @@ _LENGTHS = (1 << 20, 4096, 1024, 256, 128, 64, 48, 32, 24, 16, 12, 10, 8, 6, 4, 
 # Processor time for the search itself; and wall-clock time for the process, on a busy machine.
 _SEARCH_S = 0.5
 _PROCESS_S = 5.0
-# A larger exponent would overflow.
-_LARGEST_EXPONENT = 100
+# A larger power would overflow.
 _LARGEST_LOGARITHM = 200
 _CACHE_SIZE = 4096
 
@@ -62,9 +61,7 @@ async def search_async(pattern: str, name: str) -> bool | None:
 
     from hookline.child.batch import ChildJob, run_children  # noqa: PLC0415
 
-    if pattern in _too_slow or not _has_interpreter():
-        return None
-    if (pattern, name) not in _results:
+    if not is_known(pattern, name):
         request = json.dumps([str(Path(regress.__file__).parent.parent), pattern, name]).encode()
         command = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
         job = ChildJob(command=command, stdin=request, cwd="/", env=dict(os.environ), timeout_ms=math.inf)
@@ -117,7 +114,7 @@ def _most_steps(pattern: str, length: int) -> float:
         elif piece.startswith(_REPETITIONS):
             count = max(map(float, _NUMBER.findall(piece)), default=1.0)
             times = max(length, count)
-            item = times + 1 if item == 1 else max(item * times, _exponential(length), _power(item, count))
+            item = times + 1 if item == 1 else max(item * times, _power(4.0, length), _power(item, count))
         elif piece == "?":
             if not previous.startswith(_REPETITIONS) and previous != "(":
                 item += 1
@@ -129,7 +126,3 @@ def _most_steps(pattern: str, length: int) -> float:
 
 def _power(ways: float, count: float) -> float:
     return ways**count if count * math.log(ways) < _LARGEST_LOGARITHM else math.inf
-
-
-def _exponential(length: int) -> float:
-    return 4.0**length if length <= _LARGEST_EXPONENT else math.inf

@@ -1,55 +1,75 @@
-"""Decides how a command is started: a simple one directly, everything else by bash."""
+"""Starts a command: a simple one directly, everything else by bash."""
 
 import os
 import shutil
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from hookline.child.environment import Environment, prepare
+from hookline.child.features import FEATURES
+from hookline.child.job import ChildJob
+from hookline.child.spawn import ExecError, Invocation, Stdio, spawn
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
 
 
-class Invocation(NamedTuple):
-    """A program ready to be executed."""
-
-    executable: bytes
-    argv: tuple[str, ...]
-    env: tuple[bytes, ...]
+def start(job: ChildJob, stdio: Stdio) -> int:
+    """Return the id of the new process; raise an OSError if there is none."""
+    if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env)):
+        try:
+            return spawn(direct, job.cwd, stdio)
+        except ExecError:
+            pass  # bash can run it or has the usual message for it
+    return spawn(shell_invocation(job.command, job.cwd, job.env), job.cwd, stdio)
 
 
 def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation | None:
     """The command as a program of its own, or None if that is for bash to decide."""
-    argv = direct_argv(command, env)
+    environment = _prepared(env, cwd)
+    argv = _argv(command, environment)
     if argv is None:
         return None
-    prepared = prepare(env, cwd)
-    if prepared.needs_bash:
-        return None
-    # A name with a slash is for the kernel to judge.
+    # A name with a slash is for the kernel to judge. Where another is found may change with every installation.
     executable = argv[0] if "/" in argv[0] else find_program(argv[0], cwd, env)
-    return None if executable is None else _by_itself(executable, argv, prepared)
+    return None if executable is None else _by_itself(executable, argv, environment)
 
 
 def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
-    return _by_shell(command, prepare(env, cwd))
+    return _by_shell(command, _prepared(env, cwd))
+
+
+_last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
+
+
+def _prepared(env: Mapping[str, str], cwd: str) -> Environment:
+    """The encoded environment: events in a row, and their hooks, mostly have the very same one."""
+    global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
+    last_env, last_cwd, environment = _last
+    if environment is None or env is not last_env or cwd != last_cwd:
+        environment = prepare(env, cwd)
+        _last = env, cwd, environment
+    return environment
+
+
+@lru_cache(maxsize=256)
+def _argv(command: str, environment: Environment) -> tuple[str, ...] | None:
+    return None if environment.needs_bash else direct_argv(command, environment.variables)
 
 
 @lru_cache(maxsize=64)
-def _by_itself(executable: str, argv: tuple[str, ...], prepared: Environment) -> Invocation:
+def _by_itself(executable: str, argv: tuple[str, ...], environment: Environment) -> Invocation:
     path = os.fsencode(executable)
-    return Invocation(path, argv, (*prepared.handed_on, b"_=" + path))
+    return Invocation(path, argv, (*environment.handed_on, b"_=" + path))
 
 
 @lru_cache(maxsize=64)
-def _by_shell(command: str, prepared: Environment) -> Invocation:
+def _by_shell(command: str, environment: Environment) -> Invocation:
     path, name = _shell()
     text = quote_project_variables(command)
     if text.startswith(("-", "+")):
         text = f" {text}"  # or the shell would take it for options
-    return Invocation(os.fsencode(path), (name, "-c", text), prepared.encoded)
+    return Invocation(os.fsencode(path), (name, "-c", text), environment.encoded)
 
 
 @lru_cache(maxsize=1)

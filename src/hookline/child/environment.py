@@ -20,6 +20,7 @@ _HIGHEST_SHELL_LEVEL = 998
 class Environment:
     """The encoded variables of a process."""
 
+    variables: Mapping[str, str]
     encoded: tuple[bytes, ...]
     needs_bash: bool
     handed_on: tuple[bytes, ...]
@@ -27,19 +28,14 @@ class Environment:
 
 
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
-    """Encode an environment, or return the cached result: events in a row, and their hooks, mostly have the same one.
+    """Encode an environment, or return the cached result: the same object for equal ones.
 
     PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out.
     """
-    global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
-    last_env, last_cwd, prepared = _last
-    if env is not last_env or cwd != last_cwd:
-        prepared = _prepare(tuple(env.items()), cwd)
-        _last = env, cwd, prepared
-    return prepared
+    return _prepare(tuple(env.items()), cwd)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
     encoded = [os.fsencode(f"PWD={cwd}")] if cwd.startswith("/") else []
     handed_on = list(encoded)
@@ -60,7 +56,4 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
         handed_on.append(f"SHLVL={int(level)}".encode())
     else:
         needs_bash = True
-    return Environment(tuple(encoded), needs_bash, tuple(handed_on))
-
-
-_last: tuple[Mapping[str, str], str, Environment] = ({}, "", Environment((), needs_bash=True, handed_on=()))
+    return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on))

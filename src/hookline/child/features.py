@@ -6,60 +6,40 @@ subprocess.Popen), `threads` (wait for each process in a thread instead of with 
 command in a shell).
 """
 
-import contextlib
 import os
 import select
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 
 # The versions in which we know the arguments of the private function behind subprocess.
 _KNOWN_FORK_EXEC = ((3, 11), (3, 12), (3, 13))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """One way to run processes."""
+    """One way to run processes, chosen on first use because importing must do nothing."""
 
-    fork_exec: bool
-    """Start processes with vfork, by the function that subprocess itself uses."""
-    pidfd: bool
-    """Watch processes with pidfd and one nested epoll."""
-    direct: bool = True
-    """Execute simple commands without a shell."""
+    @cached_property
+    def fork_exec(self) -> bool:
+        """Start processes with vfork, by the function that subprocess itself uses."""
+        is_known = sys.version_info[:2] in _KNOWN_FORK_EXEC and sys.implementation.name == "cpython"
+        return is_known and sys.platform == "linux" and not _is_off("popen")
 
+    @cached_property
+    def pidfd(self) -> bool:
+        """Watch processes with pidfd and one nested epoll."""
+        return hasattr(select, "epoll") and not _is_off("threads") and _has_pidfd()
 
-_chosen: Features | None = None
-
-
-def features() -> Features:
-    """Return the features in use."""
-    return _chosen or _choose()
-
-
-def _choose() -> Features:
-    global _chosen  # noqa: PLW0603 - looked up on first use, because importing must do nothing
-    words = os.environ.get("HOOKLINE_CHILD", "").split()
-    _chosen = Features(
-        fork_exec="popen" not in words
-        and sys.platform == "linux"
-        and sys.version_info[:2] in _KNOWN_FORK_EXEC
-        and sys.implementation.name == "cpython",
-        pidfd="threads" not in words and hasattr(select, "epoll") and _has_pidfd(),
-        direct="shell" not in words,
-    )
-    return _chosen
+    @cached_property
+    def direct(self) -> bool:
+        """Execute simple commands without a shell."""
+        return not _is_off("shell")
 
 
-@contextlib.contextmanager
-def using(choice: Features) -> Iterator[None]:
-    """Use other features within the block, in the whole program."""
-    global _chosen  # noqa: PLW0603 - the switch itself
-    before, _chosen = _chosen, choice
-    try:
-        yield
-    finally:
-        _chosen = before
+FEATURES = Features()
+
+
+def _is_off(word: str) -> bool:
+    return word in os.environ.get("HOOKLINE_CHILD", "").split()
 
 
 def _has_pidfd() -> bool:

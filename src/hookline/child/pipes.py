@@ -5,9 +5,10 @@ import fcntl
 import io
 import os
 import select
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
+from hookline.child.spawn import Stdio
 from hookline.child.watcher import Watcher
 
 _DEFAULT_PIPE_BYTES = 1 << 16
@@ -16,6 +17,7 @@ _LARGEST_PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 # After this many system calls in a row the event loop gets its turn, however fast the hook is.
 _CALLS_IN_A_ROW = range(16)
+_ONE_CALL = range(1)
 # With fewer pipes, writing the input into each is cheaper than creating a memory file.
 _FEWEST_SHARING = 6
 
@@ -58,141 +60,117 @@ class _Pipe:
     def close(self) -> None:
         """Stop watching and close the pipe; a second call does nothing."""
         if self.fd >= 0:
-            if self._watcher is not None:
-                self._watcher.remove(self.fd)
             fd, self.fd = self.fd, -1
-            os.close(fd)
+            if self._watcher is not None:
+                self._watcher.close(fd)
+            else:
+                os.close(fd)
 
 
 class InputPipe(_Pipe):
-    """The end of a hook's stdin that we write to."""
+    """The end of a hook's stdin that we write to; it closes itself after the last byte."""
 
-    _rest = memoryview(b"")
+    def __init__(self, fd: int, data: bytes, read_end: int | None) -> None:
+        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
 
-    def __init__(self, fd: int, data: bytes) -> None:
-        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts."""
+        With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
+        """
         self.fd = fd
         self._data = data
+        self._rest = memoryview(data)
+        self._read_end = read_end
         if len(data) <= select.PIPE_BUF:
             os.write(fd, data)
+            os.close(fd)
+            self.fd = -1
         elif len(data) <= _DEFAULT_PIPE_BYTES:
             os.set_blocking(fd, False)
-            self._write(memoryview(data))
+            self._write()
 
     def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
-        """Write what the pipe takes now, and the rest whenever the watcher reports room; then close the pipe.
-
-        The caller still holds the read end, so there is no SIGPIPE yet.
-        """
+        """Write what the pipe takes now, and the rest whenever the watcher reports room."""
         if len(self._data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
             _enlarge(self.fd, len(self._data))
-            done = shared.splice(self._data, self.fd) if shared else 0
-            self._write(memoryview(self._data)[done:])
-        if self._rest:
-            watcher.add_writer(self.fd, self._on_writable)
+            self._rest = self._rest[shared.splice(self._data, self.fd) if shared else 0 :]
+            self._write()
+        if self.fd >= 0:
+            watcher.watch(self.fd, self._write, for_writing=True)
             self._watcher = watcher
-        else:
-            self.close()
 
-    def _on_writable(self) -> None:
-        with _sigpipe_blocked():
-            self._write(self._rest)
-        if not self._rest:
-            self.close()
+    def close(self) -> None:
+        """Stop watching and close the pipe; a second call does nothing."""
+        super().close()
+        if self._read_end is not None:
+            os.close(self._read_end)
+            self._read_end = None
 
-    def _write(self, rest: memoryview) -> None:
-        try:
+    def _write(self) -> None:
+        with contextlib.suppress(BlockingIOError):
             for _ in _CALLS_IN_A_ROW:
-                if not rest:
+                self._rest = self._rest[os.write(self.fd, self._rest) :]
+                if not self._rest:
+                    self.close()
                     break
-                rest = rest[os.write(self.fd, rest) :]
-        except BlockingIOError:
-            pass
-        except BrokenPipeError:  # the hook doesn't read its input, which is fine
-            rest = rest[:0]
-        self._rest = rest
 
 
+@dataclass(eq=False)
 class OutputPipe(_Pipe):
     """The end of a hook's stdout or stderr that we read from, and what was read, up to a limit."""
 
-    is_truncated = False
-    _buffer: io.BytesIO | None = None
-
-    def __init__(self, fd: int, limit: int) -> None:
-        self.fd = fd
-        self._room = limit
-        os.set_blocking(fd, False)
-
-    @property
-    def content(self) -> bytes:
-        """Everything that was read, up to the limit."""
-        return self._buffer.getvalue() if self._buffer else b""
+    fd: int
+    room: int
+    content: io.BytesIO = field(default_factory=io.BytesIO)
+    is_truncated: bool = False
 
     def watch(self, watcher: Watcher, on_eof: Callable[[], None]) -> None:
-        """Read whenever there is something to read; at EOF close the pipe and call `on_eof`."""
-        if self.fd < 0:
-            return
+        """Read whenever there is something to read, and call `on_eof` when that was all."""
 
         def on_readable() -> None:
-            with contextlib.suppress(BlockingIOError):
-                if data := os.read(self.fd, _READ_BYTES):
-                    self._keep(data)
-                else:
-                    self.close()
-                    on_eof()
+            if self.read(_ONE_CALL):
+                on_eof()
 
-        watcher.add_reader(self.fd, on_readable)
-        self._watcher = watcher
+        if self.fd >= 0:
+            watcher.watch(self.fd, on_readable)
+            self._watcher = watcher
 
-    def drain(self) -> bool:
-        """Read what an exited process left in its pipe; False if another process still holds the pipe open."""
-        if self.fd < 0:
-            return True
+    def read(self, calls: range = _CALLS_IN_A_ROW) -> bool:
+        """Read what is there; True at EOF, which closes the pipe, and False while any process holds it open."""
         try:
-            for _ in _CALLS_IN_A_ROW:
-                if not (data := os.read(self.fd, _READ_BYTES)):
+            for _ in calls:
+                if self.fd < 0 or not (data := os.read(self.fd, _READ_BYTES)):
                     self.close()
                     return True
-                self._keep(data)
+                if len(data) > self.room:
+                    self.is_truncated = True
+                    data = data[: self.room]
+                self.room -= len(data)
+                self.content.write(data)
         except BlockingIOError:
             pass
         return False
 
-    def _keep(self, data: bytes) -> None:
-        if len(data) > self._room:
-            self.is_truncated = True
-            data = data[: self._room]
-        self._room -= len(data)
-        self._buffer = self._buffer or io.BytesIO()
-        self._buffer.write(data)
+
+def open_pipes(stdin: bytes, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
+    """Open three pipes and return the child's ends, for the caller to close, and ours."""
+    fds: list[int] = []
+    try:
+        fds += os.pipe()
+        fds += os.pipe()
+        fds += os.pipe()
+        read_end = os.dup(fds[0]) if len(stdin) > select.PIPE_BUF else None
+    except OSError:
+        for fd in fds:
+            os.close(fd)
+        raise
+    child_stdin, our_stdin, our_stdout, child_stdout, our_stderr, child_stderr = fds
+    os.set_blocking(our_stdout, False)
+    os.set_blocking(our_stderr, False)
+    outputs = OutputPipe(our_stdout, output_bytes), OutputPipe(our_stderr, output_bytes)
+    return (child_stdin, child_stdout, child_stderr), InputPipe(our_stdin, stdin, read_end), *outputs
 
 
 def _enlarge(pipe: int, size: int) -> None:
     # An unprivileged user gets only a few large pipes. A small one works too, in more writes.
     with contextlib.suppress(OSError, AttributeError):
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, min(size, _LARGEST_PIPE_BYTES))
-
-
-@contextlib.contextmanager
-def _sigpipe_blocked() -> Iterator[None]:
-    """Keep a hook that doesn't read from killing a program that has restored the default action of SIGPIPE."""
-    if signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN:
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
-    try:
-        yield
-    finally:
-        if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
-            _consume_sigpipe()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _consume_sigpipe() -> None:
-    if hasattr(signal, "sigtimedwait"):
-        # Don't wait: the signal may have been sent to the whole program and another thread may have taken it.
-        signal.sigtimedwait((signal.SIGPIPE,), 0)
-    else:
-        signal.sigwait((signal.SIGPIPE,))

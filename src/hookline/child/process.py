@@ -1,17 +1,17 @@
 """One hook's process, from spawn to exit."""
 
+import asyncio
 import os
 import signal
 import time
 from typing import Protocol
 
-from hookline.child.command import direct_invocation, shell_invocation
-from hookline.child.features import features
+from hookline.child import command
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.child.pipes import InputPipe, OutputPipe, SharedInput
+from hookline.child.limit import LIMIT
+from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
-from hookline.child.spawn import ExecError, Stdio, spawn
-from hookline.child.watcher import Watcher
+from hookline.child.watcher import Watcher, watcher_for
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
@@ -31,20 +31,19 @@ class Owner(Protocol):
     shared_input: SharedInput | None
     quiet_s: float
     """How long we only wait for the exit of a new process and leave its output in the pipes."""
-    watcher: Watcher
+    loop: asyncio.AbstractEventLoop
 
-    def schedule(self, deadline: float) -> None:
-        """Call `on_deadline` of every process whose deadline has passed, at this monotonic time at the latest."""
+    def schedule(self, process: "Process", deadline: float) -> None:
+        """Call `on_deadline` of the process at this monotonic time, instead of the one set before."""
 
-    def finished(self, process: "Process") -> None:
-        """Called once, when the process has exited and its output has been read, or when it was abandoned."""
+    def finished(self, process: "Process", outcome: ChildOutcome) -> None:
+        """Called when the process has exited and its output has been read, or when it was abandoned."""
 
 
 class Process:
     """A hook's process: watched, fed, read, timed and reaped until it calls `finished` of its owner."""
 
     deadline: float = _NEVER
-    """The monotonic time at which the owner calls `on_deadline`."""
     _error: str | None = None
     _status: int | None = None
     _terminated_at: float | None = None
@@ -58,67 +57,46 @@ class Process:
     _stdin: InputPipe
     _stdout: OutputPipe
     _stderr: OutputPipe
+    _watcher: Watcher
 
-    def __init__(self, owner: Owner, index: int, job: ChildJob) -> None:
+    def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object) -> None:
+        """Take over a slot of LIMIT, which is released when the process has finished."""
         self.index = index
         self.job = job
-        self.slot = object()
+        self._slot = slot
         self._owner = owner
 
     def start(self) -> None:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
         self._started_at = time.monotonic()
-        fds: list[int] = []
+        child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         try:
-            fds += os.pipe()
-            fds += os.pipe()
-            fds += os.pipe()
-            child_stdin, stdin, stdout, child_stdout, stderr, child_stderr = fds
-            self._stdin = InputPipe(stdin, job.stdin)
-            self._pid = _spawn(job, (child_stdin, child_stdout, child_stderr))
+            self._pid = command.start(job, child_ends)
         except BaseException:
-            for fd in fds:
-                os.close(fd)
+            self._close_pipes()
             raise
+        finally:
+            for fd in child_ends:
+                os.close(fd)
         REAPER.running.add(self._pid)
-        self._stdout = OutputPipe(stdout, owner.limits.output_bytes)
-        self._stderr = OutputPipe(stderr, owner.limits.output_bytes)
         try:
-            self._stdin.send(owner.watcher, owner.shared_input)
-            os.close(child_stdin)
-            os.close(child_stdout)
-            os.close(child_stderr)
-            self._pidfd = owner.watcher.watch_exit(self._pid, self._on_exit)
+            self._watcher = watcher_for(owner.loop)
+            if self._stdin.fd >= 0:
+                self._stdin.send(self._watcher, owner.shared_input)
+            self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
             # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
             # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
             # short timeouts are watched from half of theirs.
-            self._set_deadline(self._started_at + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
+            owner.schedule(self, self._started_at + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)
-
-    def outcome(self) -> ChildOutcome:
-        """Return the result."""
-        code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
-        return ChildOutcome(
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
-            timed_out=self._timed_out,
-            stdout=self._stdout.content,
-            stderr=self._stderr.content,
-            stdout_truncated=self._stdout.is_truncated,
-            stderr_truncated=self._stderr.is_truncated,
-            duration_ms=(time.monotonic() - self._started_at) * 1000,
-            error=self._error,
-        )
 
     def terminate(self) -> None:
         """Send SIGTERM to the process group; SIGKILL follows after the grace period."""
         if self._has_exited:
             self.abandon()
-        elif _is_zombie(self._pid):
-            self._on_exit()
-        elif self._terminated_at is None:
+        elif not self._has_ended() and self._terminated_at is None:
             self._terminate()
 
     def kill(self) -> None:
@@ -126,7 +104,7 @@ class Process:
         if not self._has_exited and not self._is_killed:
             self._is_killed = True
             signal_group(self._pid, signal.SIGKILL)
-            self._set_deadline(time.monotonic() + _UNKILLABLE_S)
+            self._owner.schedule(self, time.monotonic() + _UNKILLABLE_S)
 
     def on_deadline(self) -> None:
         """Take the next step.
@@ -137,10 +115,10 @@ class Process:
         if self._has_exited:
             self.abandon()
         elif not self._watches_pipes:
-            self._set_deadline(self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000)
+            self._owner.schedule(self, self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000)
             self._watch_pipes()
-        elif _is_zombie(self._pid):  # it exited in time, but the loop was busy
-            self._on_exit()
+        elif self._has_ended():
+            return
         elif self._is_killed:
             self._error = _UNKILLABLE
             self.abandon()
@@ -153,7 +131,7 @@ class Process:
     def abandon(self) -> None:
         """Close everything now; if the process still runs, the reaper terminates it."""
         if self._pid == 0:  # the start was interrupted and has closed its pipes
-            self._owner.finished(self)
+            self._finish()
             return
         try:
             if not self._has_exited:
@@ -163,23 +141,17 @@ class Process:
                     _terminate_group(self._pid)
                 REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=True)
             self._close_pidfd()
-            self._stdin.close()
-            self._stdout.close()
-            self._stderr.close()
+            self._close_pipes()
         finally:
             REAPER.running.discard(self._pid)
-            self._owner.finished(self)
+            self._finish()
 
     def _terminate(self) -> None:
         self._terminated_at = time.monotonic()
         _terminate_group(self._pid)
-        self._set_deadline(self._kill_deadline())
+        self._owner.schedule(self, self._kill_deadline())
         # Before it exits it may write more than its pipes hold.
         self._watch_pipes()
-
-    def _set_deadline(self, deadline: float) -> None:
-        self.deadline = deadline
-        self._owner.schedule(deadline)
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
@@ -189,8 +161,8 @@ class Process:
             return
         self._watches_pipes = True
         try:
-            self._stdout.watch(self._owner.watcher, self._on_eof)
-            self._stderr.watch(self._owner.watcher, self._on_eof)
+            self._stdout.watch(self._watcher, self._on_eof)
+            self._stderr.watch(self._watcher, self._on_eof)
         except (OSError, RuntimeError) as error:
             self._abandon_unwatched(error)
 
@@ -201,12 +173,20 @@ class Process:
 
     def _on_eof(self) -> None:
         if self._has_exited and self._stdout.fd < 0 and self._stderr.fd < 0:
-            self._owner.finished(self)
+            self._finish()
+
+    def _has_ended(self) -> bool:
+        """Whether the process has exited: maybe in time, but the loop was too busy to notice."""
+        if not _is_zombie(self._pid):
+            return False
+        self._close_pidfd()
+        self._on_exit()
+        return True
 
     def _on_exit(self, status: int | None = None) -> None:
         if self._has_exited:  # abandoned in the meantime
             return
-        self._close_pidfd()
+        self._pidfd = -1
         if status is None:
             try:
                 reaped, status = os.waitpid(self._pid, os.WNOHANG)
@@ -214,7 +194,7 @@ class Process:
                 self._error = _STATUS_LOST
             else:
                 if not reaped:  # a tracer (a debugger, strace) has to see the exit first
-                    self._owner.watcher.wait_in_thread(self._pid, self._on_exit)
+                    self._watcher.wait_in_thread(self._pid, self._on_exit)
                     return
         self._has_exited = True
         self._status = status
@@ -224,18 +204,41 @@ class Process:
         if self._stdin.fd >= 0:
             self._stdin.close()
         # Read both, whatever the first one gives.
-        is_stdout_read = self._stdout.drain()
-        if self._stderr.drain() and is_stdout_read:
-            self._owner.finished(self)
+        is_stdout_read = self._stdout.read()
+        if self._stderr.read() and is_stdout_read:
+            self._finish()
         else:
-            self._set_deadline(time.monotonic() + self._owner.limits.pipe_grace_s)
+            self._owner.schedule(self, time.monotonic() + self._owner.limits.pipe_grace_s)
             self._watch_pipes()
+
+    def _finish(self) -> None:
+        try:
+            code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+            outcome = ChildOutcome(
+                exit_code=code if code is not None and code >= 0 else None,
+                signal=-code if code is not None and code < 0 else None,
+                timed_out=self._timed_out,
+                stdout=self._stdout.content.getvalue(),
+                stderr=self._stderr.content.getvalue(),
+                stdout_truncated=self._stdout.is_truncated,
+                stderr_truncated=self._stderr.is_truncated,
+                duration_ms=(time.monotonic() - self._started_at) * 1000,
+                error=self._error,
+            )
+        except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
+            outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}")
+        LIMIT.release(self._slot)
+        self._owner.finished(self, outcome)
 
     def _close_pidfd(self) -> None:
         if self._pidfd >= 0:
-            self._owner.watcher.remove(self._pidfd)
             pidfd, self._pidfd = self._pidfd, -1
-            os.close(pidfd)
+            self._watcher.close(pidfd)
+
+    def _close_pipes(self) -> None:
+        self._stdin.close()
+        self._stdout.close()
+        self._stderr.close()
 
 
 def _is_zombie(pid: int) -> bool:
@@ -246,15 +249,6 @@ def _is_zombie(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
-
-
-def _spawn(job: ChildJob, stdio: Stdio) -> int:
-    if features().direct and (direct := direct_invocation(job.command, job.cwd, job.env)):
-        try:
-            return spawn(direct, job.cwd, stdio)
-        except ExecError:
-            pass  # bash can run it or has the usual message for it
-    return spawn(shell_invocation(job.command, job.cwd, job.env), job.cwd, stdio)
 
 
 def _terminate_group(group: int) -> None:

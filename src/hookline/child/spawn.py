@@ -8,10 +8,9 @@ import select
 import subprocess
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-from hookline.child.command import Invocation
-from hookline.child.features import features
+from hookline.child.features import FEATURES
 
 _HIGHEST_STDIO = 2
 _ERROR_BYTES = 256
@@ -28,13 +27,21 @@ _LAST_ARGUMENTS = (True, True, -1, None, None, None, -1, None, True)
 Stdio = tuple[int, int, int]
 
 
+class Invocation(NamedTuple):
+    """A program ready to be executed."""
+
+    executable: bytes
+    argv: tuple[str, ...]
+    env: tuple[bytes, ...]
+
+
 class ExecError(OSError):
     """The program could not be executed; its working directory and everything else was fine."""
 
 
 def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     """Return the id of the new process; raise ExecError or another OSError if there is none."""
-    if not features().fork_exec:
+    if not FEATURES.fork_exec:
         return _spawn_with_popen(invocation, cwd, stdio)
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
@@ -55,7 +62,8 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     finally:
         os.close(error_read)
     if message:
-        _reap(pid)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
         raise _error(message, cwd, executable)
     return pid
 
@@ -109,8 +117,3 @@ def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
     # We reap the child ourselves, so Popen must neither warn about it nor wait for it.
     process.returncode = 0
     return process.pid
-
-
-def _reap(pid: int) -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)

@@ -9,14 +9,13 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-from hookline.child.features import features
+from hookline.child.features import FEATURES
 
 _ATTRIBUTE = "_hookline_child_watcher"
-_NO_FD = -1
 
 
 class OnExit(Protocol):
-    """Called when a child has exited; with a pidfd again and again, until that is removed."""
+    """Called once, when a child has exited."""
 
     def __call__(self, status: int | None = None, /) -> None:
         """Take the status from waitpid, or None if the child is still to be reaped."""
@@ -24,7 +23,7 @@ class OnExit(Protocol):
 
 def watcher_for(loop: asyncio.AbstractEventLoop) -> "Watcher":
     """Return the watcher of this loop, the best that the system supports."""
-    if not features().pidfd:
+    if not FEATURES.pidfd:
         return Watcher(loop)
     reference: weakref.ref[EpollWatcher] | None = getattr(loop, _ATTRIBUTE, None)
     watcher = reference() if reference else None
@@ -43,30 +42,24 @@ class Watcher:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
-        self._writing: set[int] = set()
 
-    def add_reader(self, fd: int, callback: Callable[[], None]) -> None:
-        """Call back while there is something to read, or EOF."""
+    def watch(self, fd: int, callback: Callable[[], None], *, for_writing: bool = False) -> None:
+        """Call back while there is something to read, or room to write, or the other end is closed."""
         if loop := self._loop():
-            loop.add_reader(fd, callback)
+            (loop.add_writer if for_writing else loop.add_reader)(fd, callback)
 
-    def add_writer(self, fd: int, callback: Callable[[], None]) -> None:
-        """Call back while there is room to write, or nobody reads any more."""
-        if loop := self._loop():
-            loop.add_writer(fd, callback)
-            self._writing.add(fd)
-
-    def remove(self, fd: int) -> None:
-        """Stop watching a descriptor. Call this before closing it."""
+    def close(self, fd: int) -> None:
+        """Stop watching a descriptor and close it."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             if loop := self._loop():
-                (loop.remove_writer if fd in self._writing else loop.remove_reader)(fd)
-        self._writing.discard(fd)
+                loop.remove_reader(fd)
+                loop.remove_writer(fd)
+        os.close(fd)
 
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
-        """Call back when the child has exited. Return a pidfd that the caller removes and closes, or -1."""
+        """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
         self.wait_in_thread(pid, on_exit)
-        return _NO_FD
+        return -1
 
     def wait_in_thread(self, pid: int, on_exit: OnExit) -> None:
         """Call `on_exit`, a method, once the child can be reaped."""
@@ -90,25 +83,24 @@ class EpollWatcher(Watcher):
         super().__init__(loop)
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], None]] = {}
+        self._pidfds: set[int] = set()
         loop.add_reader(self._epoll.fileno(), self._on_ready)
 
-    def add_reader(self, fd: int, callback: Callable[[], None]) -> None:
-        """Call back while there is something to read, or EOF."""
-        self._epoll.register(fd, select.EPOLLIN)
+    def watch(self, fd: int, callback: Callable[[], None], *, for_writing: bool = False) -> None:
+        """Call back while there is something to read, or room to write, or the other end is closed."""
+        self._epoll.register(fd, select.EPOLLOUT if for_writing else select.EPOLLIN)
         self._callbacks[fd] = callback
 
-    def add_writer(self, fd: int, callback: Callable[[], None]) -> None:
-        """Call back while there is room to write, or nobody reads any more."""
-        self._epoll.register(fd, select.EPOLLOUT)
-        self._callbacks[fd] = callback
-
-    def remove(self, fd: int) -> None:
-        """Stop watching a descriptor. Call this before closing it."""
-        if self._callbacks.pop(fd, None):
-            self._epoll.unregister(fd)
+    def close(self, fd: int) -> None:
+        """Stop watching a descriptor and close it."""
+        del self._callbacks[fd]
+        self._pidfds.discard(fd)
+        # A process that is just being started may hold a copy, so closing alone does not stop epoll.
+        self._epoll.unregister(fd)
+        os.close(fd)
 
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
-        """Call back when the child has exited. Return a pidfd that the caller removes and closes, or -1."""
+        """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:  # out of file descriptors, or already reaped by somebody else
@@ -119,12 +111,15 @@ class EpollWatcher(Watcher):
             os.close(pidfd)
             raise
         self._callbacks[pidfd] = on_exit
+        self._pidfds.add(pidfd)
         return pidfd
 
     def _on_ready(self) -> None:
         for fd, _ in self._epoll.poll(0):
-            # An earlier callback of this round may have removed it.
+            # An earlier callback of this round may have closed it.
             if callback := self._callbacks.get(fd):
+                if fd in self._pidfds:
+                    self.close(fd)
                 callback()
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Expansion, Word, read_script
@@ -29,10 +28,14 @@ _Word = tuple[_Piece, ...]
 
 def direct_argv(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The words of a simple command with its variables expanded, or None if it needs a shell."""
-    words = _simple_command(command)
-    if words is None or (not env.get("HOME") and any(("HOME", True) in word for word in words)):
+    items, is_complete = read_script(command)
+    words = [_pieces(item) if isinstance(item, Word) else None for item in items]
+    known = [word for word in words if word is not None]
+    if not is_complete or not words or len(known) < len(words) or _is_for_bash(known[0]):
         return None
-    return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in words)
+    if not env.get("HOME") and any(("HOME", True) in word for word in known):
+        return None
+    return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in known)
 
 
 def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
@@ -51,14 +54,6 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
             # A relative folder of PATH is left to bash, which names the program by it.
             return candidate if folder.startswith("/") else None
     return None
-
-
-@lru_cache(maxsize=256)
-def _simple_command(command: str) -> tuple[_Word, ...] | None:
-    """The words of a simple command, or None if it needs a shell."""
-    items, is_complete = read_script(command)
-    words = tuple(pieces for item in items if isinstance(item, Word) and (pieces := _pieces(item)) is not None)
-    return words if is_complete and words and len(words) == len(items) and not _is_for_bash(words[0]) else None
 
 
 def _pieces(word: Word) -> _Word | None:

@@ -1,19 +1,20 @@
 import asyncio
 import time
 from typing import TYPE_CHECKING, Protocol
+from unittest.mock import patch
 
 import pytest
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.child.features import Features, using
+from hookline.child.features import FEATURES
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {
-    "vfork-pidfd": Features(fork_exec=True, pidfd=True),
-    "popen-threads": Features(fork_exec=False, pidfd=False),
+    "vfork-pidfd": {"fork_exec": True, "pidfd": True, "direct": True},
+    "popen-threads": {"fork_exec": False, "pidfd": False, "direct": True},
 }
 
 
@@ -31,7 +32,7 @@ def survive(request: pytest.FixtureRequest, job: "MakeJob") -> Survive:
 
     def on_path(bad: ChildJob, *, limits: ChildLimits = USUAL_LIMITS, within_s: float = 12) -> ChildOutcome:
         good = job("cat; echo good >&2", stdin=b"hello")
-        with using(choice):
+        with patch.dict(vars(FEATURES), choice):
             started = time.monotonic()
             before, outcome, after = asyncio.run(run_children([good, bad, good], limits=limits))
             assert time.monotonic() - started < within_s
