@@ -41,6 +41,9 @@ def is_sdk_response(value: Any) -> bool:
     """
     if not isinstance(value, Mapping):
         return hasattr(value, "candidates")
+    candidates, text = value.get("candidates"), value.get("text")
+    if not all(isinstance(one, Mapping) for one in listed(candidates)) or not isinstance(text, str | None):
+        return False  # neither form: the check of hook form says what is wrong with it
     told = to_hook_llm_response(value)
     return any(name not in told or told[name] != given for name, given in value.items())  # type: ignore[literal-required]
 
