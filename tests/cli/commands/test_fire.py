@@ -75,7 +75,7 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     options = ["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}']
     assert main(options) == 0
-    assert "Answered with a block, but AfterTool cannot block: no\n" in capsys.readouterr().out
+    assert "Cannot block a tool that has run; the model is told the reason: no\n" in capsys.readouterr().out
     assert main([*options, "--json"]) == 0
     report = told(capsys)
     assert report["verdict"] == {"blocked": True, "reason": "no"}
@@ -109,7 +109,7 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
     main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: SessionStart hooks only watch, and nothing that they answer is applied.\n"
+        "Goes on: SessionStart hooks only watch, and their answers are not applied.\n"
     )
 
 
@@ -117,7 +117,7 @@ def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.Capt
     """With a misspelt field every matcher would seem to match; a program that asks for JSON is left alone."""
     words = ["fire", "BeforeTool", "--settings", settings("true"), "--input", '{"tool_nam": "ls"}']
     for more, said in (
-        ([], "hookline: --input has no tool_name, so every matcher counts as one that matches\n"),
+        ([], "hookline: --input has no tool_name, so every matcher counts as a match\n"),
         (["--json"], ""),
     ):
         assert main([*words, *more]) == 0

@@ -11,8 +11,7 @@ from hookline.agent.mcp import connect_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
-from hookline.cli.numbers import at_least
-from hookline.cli.options import add_settings_options, require_project
+from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.approval import ask, refuse
 from hookline.cli.terminal.output import OUTPUTS, Output
 from hookline.cli.terminal.session import make_session, open_model, past_session
@@ -61,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"how many model calls one prompt may take (default: {DEFAULT_MAX_TURNS})",
     )
-    add_settings_options(parser)
+    add_common_options(parser, json=False)
 
 
 def run(given: argparse.Namespace) -> int:

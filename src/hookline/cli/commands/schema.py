@@ -1,10 +1,10 @@
-"""`hookline schema`: the JSON Schemas of settings files, of what hooks are told and of what they may answer."""
+"""`hookline schema`: the JSON Schemas of settings files, hook inputs and hook outputs."""
 
 import argparse
 import json
 from typing import Any
 
-from hookline.cli.event_argument import event_of
+from hookline.cli.options import event_of
 from hookline.contract.schema import input_schema, output_schema
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError

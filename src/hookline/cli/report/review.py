@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.report.style import Style
+from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, show_place
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
@@ -88,7 +88,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
     )
 
 
-def show_review(shown: Review, style: Style) -> Iterator[str]:
+def review_lines(shown: Review) -> Iterator[str]:
     """The review for a person; nothing in it can act on the terminal."""
     hook = shown.hook
     state = {TrustState.NEW: "new", TrustState.CHANGED: "changed since it was trusted"}.get(shown.state, "trusted")
@@ -105,7 +105,7 @@ def show_review(shown: Review, style: Style) -> Iterator[str]:
     if not shown.files:
         yield style.dim("  Its text names no file of this project that could be found: trust covers the command alone.")
     for file in shown.files:
-        yield from _file_lines(file, style)
+        yield from _file_lines(file)
 
 
 def _files(taken: Fingerprint, hook: HookEntry, project_dir: str, store: TrustStore) -> tuple[ReviewedFile, ...]:
@@ -146,7 +146,7 @@ def _value(value: Any) -> str:
     return visible(text).replace("\n", "\n      ")
 
 
-def _file_lines(file: ReviewedFile, style: Style) -> Iterator[str]:
+def _file_lines(file: ReviewedFile) -> Iterator[str]:
     place = show_place(file.path)
     if file.text is None:
         yield f"  {style.bold(place)} {style.warn(file.note)}"
