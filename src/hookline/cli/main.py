@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn, Protocol
 
     class Command(Protocol):
-        """A module of `commands/`."""
+        """A module of `commands/`; its docstring is the description and, from "Examples:" on, the end of its help."""
 
         def configure(self, parser: argparse.ArgumentParser) -> None:
-            """Adds the description and the options."""
+            """Adds the options."""
 
         def run(self, given: argparse.Namespace) -> int:
             """Runs the command and returns the exit code."""
@@ -103,7 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
     command: Any = import_module(f"hookline.cli.commands.{name}")
-    parser = Parser(prog=f"hookline {name}", formatter_class=_Help, allow_abbrev=False)
+    description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
+    parser = Parser(
+        prog=f"hookline {name}",
+        description=description,
+        epilog=heading + examples,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
     command.configure(parser)
     return command, parser
 

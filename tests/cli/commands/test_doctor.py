@@ -182,7 +182,7 @@ def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.Capt
     file = write(own_home, "./guard.sh")
     code, signs = examine(capsys)
     assert code == 1
-    said = "names ./guard.sh, which does not exist; write the file, or mend the path"
+    said = "names ./guard.sh, which does not exist; create the file, or fix the path"
     assert ("BeforeTool", "bad", f"./guard.sh {said} ({file}: hooks.BeforeTool[0].hooks[0])") in signs
 
 

@@ -82,6 +82,55 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
     assert report["outcome"] == {"blocked": False, "stopped": False, "ask": False, "reason": "no"}
 
 
+@pytest.mark.parametrize(
+    ("event", "answer", "code", "lines"),
+    [
+        pytest.param(
+            "AfterModel",
+            {"decision": "deny", "reason": "no"},
+            0,
+            ["Goes on, because a block has no effect on AfterModel: no"],
+            id="block-after-the-model",
+        ),
+        pytest.param(
+            "BeforeTool",
+            {"decision": "deny", "reason": "no", "hookSpecificOutput": {"additionalContext": "lost"}},
+            2,
+            ["Blocked: no"],
+            id="context-of-a-blocked-tool",
+        ),
+        pytest.param("BeforeTool", {"suppressOutput": True}, 0, ["Goes on."], id="no-result-to-hide-yet"),
+        pytest.param(
+            "AfterTool",
+            {"suppressOutput": True},
+            0,
+            ["Goes on.", "The result is not shown to the user."],
+            id="hidden-result",
+        ),
+        pytest.param(
+            "AfterTool", {"continue": False, "stopReason": "done"}, 0, ["Stops the agent: done"], id="stop-afterwards"
+        ),
+        pytest.param(
+            "BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asks a person first: sure?"], id="question"
+        ),
+    ],
+)
+def test_people_are_told_what_the_agent_does(
+    event: str,
+    answer: dict[str, Any],
+    code: int,
+    lines: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last lines and the exit code say what happens, and nothing that the agent does not do."""
+    hooks = [{"hooks": [{"type": "command", "command": says(answer)}]}]
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {event: hooks}}))
+    assert main(["fire", event, "--settings", str(path), "--input", '{"tool_name": "ls"}']) == code
+    assert capsys.readouterr().out.rpartition("\n\n")[2].splitlines() == lines
+
+
 def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """A stop keeps the tool from running: exit code 2, and the words say that the agent stops."""
     stop = says({"continue": False, "stopReason": "enough"})

@@ -60,7 +60,7 @@ def test_everything_is_shown_before_the_question(guarded: "Workbench") -> None:
         "matcher: ls",
         "guard.sh:\n    #!/bin/sh\n    echo checked\n",
         "Trust guard? [y/N]",
-        "Its text names no file of this project",
+        "The command names no file of this project",
         "1 hook trusted.",
         "1 hook not trusted; hooks without trust do not run.",
     ):
@@ -214,7 +214,7 @@ def test_what_is_no_text_is_named_by_its_hash(guarded: "Workbench") -> None:
     """A binary is not thrown at the terminal."""
     (guarded.project / "guard.sh").write_bytes(b"\x7fELF\0\0")
     shown = guarded.run("trust", "--yes", "guard")
-    assert "guard.sh is not a text to be shown: 6 bytes, SHA-256 " in shown
+    assert "guard.sh is not shown: 6 bytes, SHA-256 " in shown
 
 
 def test_json_never_asks(guarded: "Workbench") -> None:

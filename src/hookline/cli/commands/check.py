@@ -1,4 +1,14 @@
-"""`hookline check`: errors and likely mistakes in the settings."""
+"""Check the settings for errors and likely mistakes: what is wrong, where, and how to fix it.
+
+Examples:
+  hookline check                          all settings that apply here
+  hookline check --settings hooks.json    this file only
+  hookline check --run                    also run every hook on sample inputs, and check its answers
+  hookline check --strict --sarif > hooks.sarif    in CI
+
+Exit codes:
+  0  no errors (with --strict: no warnings either)    1  there are some, or the command failed
+"""
 
 import argparse
 import asyncio
@@ -19,22 +29,9 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import plural, print_report, show_place, trust_advice, wrap
 from hookline.contract.text import visible
 
-_EXAMPLES = """\
-examples:
-  hookline check                          all settings that apply here
-  hookline check --settings hooks.json    this file only
-  hookline check --run                    also run every hook on sample inputs, and check its answers
-  hookline check --strict --sarif > hooks.sarif    in CI
-
-exit codes:
-  0  no errors (with --strict: no warnings either)    1  there are some, or the command failed
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Check the settings for errors and likely mistakes: what is wrong, where, and how to fix it."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument(
         "--run",
         action="store_true",

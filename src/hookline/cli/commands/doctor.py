@@ -1,4 +1,12 @@
-"""`hookline doctor`: do hooks run here, and if not, why."""
+"""Find out whether hooks run here: settings, shell, log, trust, every hook, and a real one fired.
+
+Examples:
+  hookline doctor
+  hookline doctor --project ../other --json
+
+Exit codes:
+  0  hooks run here    1  something keeps them from running
+"""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -8,23 +16,11 @@ from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.style import style
 from hookline.cli.report.text import plural, print_report, wrap
 
-_EXAMPLES = """\
-examples:
-  hookline doctor
-  hookline doctor --project ../other --json
-
-exit codes:
-  0  hooks run here    1  something keeps them from running
-"""
 _MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = (
-        "Find out whether hooks run here: settings, shell, log, trust, every hook, and a real one fired."
-    )
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     add_common_options(parser)
 
 

@@ -1,4 +1,11 @@
-"""`hookline explain`: what would run, and why other hooks would not."""
+"""Show what would run for an event, in which order, and why other hooks would not run.
+
+Examples:
+  hookline explain BeforeTool --tool write_file
+  hookline explain SessionStart --subject startup --json
+
+Nothing is run. The plan is the one that an agent would follow at this moment.
+"""
 
 import argparse
 import re
@@ -16,21 +23,11 @@ from hookline.errors import UsageError
 from hookline.settings.load import Problem
 from hookline.settings.trust import TrustStore, default_trust_path
 
-_EXAMPLES = """\
-examples:
-  hookline explain BeforeTool --tool write_file
-  hookline explain SessionStart --subject startup --json
-
-Nothing is run. The plan is the one that an agent would follow at this moment.
-"""
-
 _BELOW_HOOKS = re.compile(r"(?:extensions\[\d+\]\.)?hooks\.(.*)", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Show what would run for an event, in which order, and why other hooks would not run."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("event", metavar="EVENT", help="the event, such as BeforeTool")
     subject = parser.add_mutually_exclusive_group()
     subject.add_argument("--tool", metavar="TOOL", help="the tool (BeforeTool, AfterTool)")

@@ -1,4 +1,12 @@
-"""`hookline fire`: one event by hand."""
+"""Fire one event by hand, exactly as an agent would, and show what the hooks answer.
+
+Examples:
+  hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
+  hookline fire BeforeTool --settings hooks.json --input @input.json --json
+
+Exit codes:
+  0  the operation goes on    2  it does not take place    1  the command failed
+"""
 
 import argparse
 import asyncio
@@ -25,20 +33,9 @@ EXIT_BLOCKED = 2
 
 _INLINE = "--input"
 
-_EXAMPLES = """\
-examples:
-  hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
-  hookline fire BeforeTool --settings hooks.json --input @input.json --json
-
-exit codes:
-  0  the operation goes on    2  it does not take place    1  the command failed
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Fire one event by hand, exactly as an agent would, and show what the hooks answer."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("event", metavar="EVENT", help="the event, such as BeforeTool")
     parser.add_argument(
         "--input",

@@ -1,4 +1,12 @@
-"""`hookline init`: a settings file and a first hook to start from."""
+"""Write a commented settings file and one example hook. Nothing is ever overwritten.
+
+Examples:
+  hookline init                             for this project, with a hook in sh
+  hookline init --user --language python    for all your projects, with a hook in Python
+
+Exit codes:
+  0  the files are written    1  one of them exists, or cannot be written; then nothing is changed
+"""
 
 import argparse
 import os
@@ -15,20 +23,9 @@ from hookline.config import Config
 from hookline.errors import UsageError
 from hookline.settings.paths import default_paths
 
-_EXAMPLES = """\
-examples:
-  hookline init                             for this project, with a hook in sh
-  hookline init --user --language python    for all your projects, with a hook in Python
-
-exit codes:
-  0  the files are written    1  one of them exists, or cannot be written; then nothing is changed
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Write a commented settings file and one example hook. Nothing is ever overwritten."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("--user", action="store_true", help="for you, in all projects, instead of for this project")
     parser.add_argument(
         "--language", choices=tuple(HOOKS), default="sh", help="what the hook is written in (default: sh)"

@@ -1,4 +1,13 @@
-"""`hookline list`: every configured hook, and what is known about it."""
+"""List every configured hook by event: where it is, whether it runs, and how it did so far.
+
+Examples:
+  hookline list
+  hookline list --event BeforeTool --json
+
+The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of a
+hook that runs instead; only hooks that are on run. If one group is sequential, all hooks that run together with it run
+in sequence; the order is "either" where that depends on the tool.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -23,15 +32,6 @@ from hookline.cli.report.text import (
 )
 from hookline.config import Config
 
-_EXAMPLES = """\
-examples:
-  hookline list
-  hookline list --event BeforeTool --json
-
-The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of a
-hook that runs instead; only hooks that are on run. If one group is sequential, all hooks that run together with it run
-in sequence; the order is "either" where that depends on the tool.
-"""
 _MAX_CELL = 48
 
 Hook = dict[str, Any]
@@ -52,9 +52,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "List every configured hook by event: where it is, whether it runs, and how it did so far."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("--event", metavar="EVENT", help="only the hooks of this event")
     add_common_options(parser)
 

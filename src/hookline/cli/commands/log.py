@@ -1,4 +1,14 @@
-"""`hookline log`: what happened."""
+"""Show what hooks did, newest last: every run, every event, and every hook that was not run.
+
+Examples:
+  hookline log                                   the latest 50 records, newest last
+  hookline log --hook guard --decision deny      what guard has denied
+  hookline log --failures --since 1d             what failed since yesterday
+  hookline log --follow                          then print new records as they come
+  hookline log show 3f9a01c2d4-0                 all about one run
+
+--json prints one object per line; with show, the whole record.
+"""
 
 import argparse
 import json
@@ -18,25 +28,13 @@ from hookline.errors import UsageError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
 
-_EXAMPLES = """\
-examples:
-  hookline log                                   the latest 50 records, newest last
-  hookline log --hook guard --decision deny      what guard has denied
-  hookline log --failures --since 1d             what failed since yesterday
-  hookline log --follow                          then print new records as they come
-  hookline log show 3f9a01c2d4-0                 all about one run
-
---json prints one object per line; with show, the whole record.
-"""
 _SHOWN = 50
 _SHORTEST_ID = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
+    """Adds the options."""
     parser.usage = "hookline log [options]\n       hookline log show ID [options]"
-    parser.description = "Show what hooks did, newest last: every run, every event, and every hook that was not run."
-    parser.epilog = _EXAMPLES
     parser.add_argument(
         "words", nargs="*", metavar="show ID", help="all about one run, by its id or the start of its id"
     )

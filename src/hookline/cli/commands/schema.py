@@ -1,4 +1,10 @@
-"""`hookline schema`: the JSON Schemas of settings files, hook inputs and hook outputs."""
+"""Print a JSON Schema, for editors and for tests of your hooks.
+
+Examples:
+  hookline schema > settings.schema.json    then, in a settings file: "$schema": "./settings.schema.json"
+  hookline schema input BeforeTool          what a BeforeTool hook reads on stdin
+  hookline schema output                    what a hook may print on stdout
+"""
 
 import argparse
 import json
@@ -10,18 +16,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.settings.schema import settings_schema
 
-_EXAMPLES = """\
-examples:
-  hookline schema > settings.schema.json    then, in a settings file: "$schema": "./settings.schema.json"
-  hookline schema input BeforeTool          what a BeforeTool hook reads on stdin
-  hookline schema output                    what a hook may print on stdout
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Print a JSON Schema, for editors and for tests of your hooks."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument(
         "what", nargs="?", choices=("settings", "input", "output"), default="settings", help="(default: settings)"
     )

@@ -1,4 +1,13 @@
-"""`hookline stats`: how often each hook ran, how it ended, and how long it took."""
+"""Count the runs of every hook in the log: blocks, failures, timeouts, and how long they took.
+
+Examples:
+  hookline stats
+  hookline stats --since 7d --hook guard
+  hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
+
+A hook is over its budget ("budget": 50, milliseconds, in the settings) when its p95 is, that is, when more than one run
+in twenty took longer.
+"""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,24 +26,13 @@ from hookline.contract.hooks import HookEntry
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics, count_events
 
-_EXAMPLES = """\
-examples:
-  hookline stats
-  hookline stats --since 7d --hook guard
-  hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
-
-A hook is over its budget ("budget": 50, milliseconds, in the settings) when its p95 is, that is, when more than one run
-in twenty took longer.
-"""
 _MAX_BAR = 50
 
 Entry = Mapping[str, Any]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Count the runs of every hook in the log: blocks, failures, timeouts, and how long they took."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     add_filter_options(parser)
     parser.add_argument(
         "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"

@@ -1,4 +1,17 @@
-"""`hookline trust`: review a project's hooks, and let them run."""
+"""Review the hooks that a project brings along, and let them run.
+
+Trust covers the definition of a hook and the content of the files that its command names;
+when either changes, the hook needs trust again.
+
+Examples:
+  hookline trust                 review each hook of this project that is not trusted yet, and decide
+  hookline trust guard           only that one
+  hookline trust --all --yes     without a question, for CI: you have reviewed the hooks elsewhere
+  hookline trust --list          show what is trusted
+
+Exit codes:
+  0  every requested hook is trusted    1  some are not
+"""
 
 import argparse
 import json
@@ -17,26 +30,9 @@ from hookline.contract.hooks import HookEntry
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.trust import TrustRecord, TrustStore, default_trust_path
 
-_EXAMPLES = """\
-examples:
-  hookline trust                 review each hook of this project that is not trusted yet, and decide
-  hookline trust guard           only that one
-  hookline trust --all --yes     without a question, for CI: you have reviewed the hooks elsewhere
-  hookline trust --list          show what is trusted
-
-exit codes:
-  0  every requested hook is trusted    1  some are not
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = (
-        "Review the hooks that a project brings along, and let them run.\n"
-        "Trust covers the definition of a hook and the content of the files that its command names;\n"
-        "when either changes, the hook needs trust again."
-    )
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     add_name_argument(parser)
     parser.add_argument("--all", action="store_true", help="ask one question for all hooks that are not trusted yet")
     parser.add_argument("--list", action="store_true", help="show what is trusted, and change nothing")

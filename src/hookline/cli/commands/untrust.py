@@ -1,4 +1,9 @@
-"""`hookline untrust`: take trust back."""
+"""Take back the trust in hooks of a project, including hooks that are no longer configured.
+
+Examples:
+  hookline untrust guard
+  hookline untrust --all --project ../other
+"""
 
 import argparse
 import os
@@ -11,17 +16,9 @@ from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.trust import TrustRecord, TrustStore, default_trust_path
 
-_EXAMPLES = """\
-examples:
-  hookline untrust guard
-  hookline untrust --all --project ../other
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Take back the trust in hooks of a project, including hooks that are no longer configured."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     add_name_argument(parser)
     parser.add_argument("--all", action="store_true", help="all hooks of the project")
     add_common_options(parser, settings=False)

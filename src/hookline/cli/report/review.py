@@ -1,4 +1,4 @@
-"""What a person looks at before trusting a hook: exactly what would run, or what has changed in it."""
+"""What a person reviews before trusting a hook: exactly what would run, or what has changed."""
 
 import difflib
 import hashlib
@@ -20,17 +20,17 @@ _READS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedFile:
-    """A file that a hook's command names, as it was when its fingerprint was taken."""
+    """A file of a hook's command, as it was when the fingerprint was taken."""
 
     path: str
     text: str | None
-    """None for what is not text, cannot be read, or is too long to be looked at."""
+    """None if it is not text, cannot be read, or is too long to review."""
     trusted_text: str | None
     note: str
 
     @property
     def diff(self) -> str | None:
-        """What has changed since it was trusted, as a unified diff; None when that is not known."""
+        """The changes since it was trusted, as a unified diff; None if they are not known."""
         if self.text is None or self.trusted_text is None:
             return None
         before, after = _text_lines(self.trusted_text), _text_lines(self.text)
@@ -39,7 +39,7 @@ class ReviewedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """A hook, and everything that trusting it would accept."""
+    """A hook, and everything that trust would cover."""
 
     hook: HookEntry
     line: int | None
@@ -68,7 +68,7 @@ class Review:
 
 
 def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStore) -> Review:
-    """The hook as it is now; the texts are those that the digest stands for."""
+    """The hook as it is now; the digest covers exactly these texts."""
     taken = fingerprint(hook, project_dir)
     files = _files(taken, hook, project_dir, store)
     for _ in range(_READS):
@@ -89,7 +89,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
 
 
 def review_lines(shown: Review) -> Iterator[str]:
-    """The review for a person; nothing in it can act on the terminal."""
+    """The review for a person, with control characters escaped."""
     hook = shown.hook
     state = {TrustState.NEW: "new", TrustState.CHANGED: "changed since it was trusted"}.get(shown.state, "trusted")
     yield f"{style.bold(f'{hook.event} {one_line(hook.label)}')}  {style.warn(state)}"
@@ -103,7 +103,7 @@ def review_lines(shown: Review) -> Iterator[str]:
         elif value not in (None, {}, False):
             yield f"    {key}: {_value(value)}"
     if not shown.files:
-        yield style.dim("  Its text names no file of this project that could be found: trust covers the command alone.")
+        yield style.dim("  The command names no file of this project: trust covers the command alone.")
     for file in shown.files:
         yield from _file_lines(file)
 
@@ -124,7 +124,7 @@ def _file(path: str, digest: str, trusted_text: str | None) -> ReviewedFile:
         if hashlib.sha256(data).hexdigest() != digest:
             note = "is changing right now"
         elif b"\0" in data or len(data) > _MAX_SHOWN_BYTES:
-            note = f"is not a text to be shown: {len(data)} bytes, SHA-256 {digest}"
+            note = f"is not shown: {len(data)} bytes, SHA-256 {digest}"
         else:
             text = data.decode("utf-8", "backslashreplace")
     return ReviewedFile(path=path, text=text, trusted_text=trusted_text, note=note)
@@ -137,7 +137,7 @@ def _last_record(hook: HookEntry, project_dir: str, store: TrustStore) -> TrustR
 
 
 def _text_lines(text: str) -> list[str]:
-    # Not `splitlines`, which also splits at characters that a shell takes for part of a line.
+    # Not `splitlines`, which also splits at characters that are part of a line for a shell.
     return text.removesuffix("\n").split("\n")
 
 
