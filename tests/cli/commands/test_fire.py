@@ -111,6 +111,13 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
             "AfterTool", {"continue": False, "stopReason": "done"}, 0, ["Stops the agent: done"], id="stop-afterwards"
         ),
         pytest.param(
+            "BeforeToolSelection",
+            {"continue": False, "stopReason": "done", "hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}},
+            2,
+            ["Stops the agent: done"],
+            id="tools-of-a-model-that-is-not-called",
+        ),
+        pytest.param(
             "BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asks a person first: sure?"], id="question"
         ),
     ],

@@ -106,7 +106,7 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, sto
     one_by_one = can_ask and not given.all and not given.yes
     accepted = 0
     for shown in waiting:
-        print(*review_lines(shown), "", sep="\n")
+        print(*review_lines(shown.report), "", sep="\n")
         if one_by_one and _says_yes(f"Trust {one_line(shown.hook.label)}?"):
             _trust(store, [shown], setup)
             accepted += 1
@@ -133,7 +133,7 @@ def _says_yes(question: str) -> bool:
 
 
 def _trust(store: TrustStore, reviews: Sequence[Review], setup: Setup) -> None:
-    hooks, digests = [shown.hook for shown in reviews], {shown.digest for shown in reviews}
+    hooks, digests = [shown.hook for shown in reviews], {shown.report["digest"] for shown in reviews}
     beside = [hook for hook in setup.hooks if hook.needs_trust]
     store.trust(hooks, setup.project_dir, shown=digests, beside=beside)
 
@@ -141,7 +141,7 @@ def _trust(store: TrustStore, reviews: Sequence[Review], setup: Setup) -> None:
 def _answer_in_json(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, store: TrustStore) -> int:
     if given.yes and waiting:
         _trust(store, waiting, setup)
-    hooks = [{**shown.to_dict(), "trusted": given.yes} for shown in waiting]
+    hooks = [{**shown.report, "trusted": given.yes} for shown in waiting]
     print(json.dumps({"project": setup.project_dir, "hooks": hooks}, indent=2))
     if waiting and not given.yes:
         sys.stderr.write("hookline: nothing was trusted; review it and add --yes\n")

@@ -81,7 +81,8 @@ def _effect_lines(verdict: Verdict) -> Iterator[str]:
     if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].comes_before):
         yield "The result is not shown to the user."
     if verdict.tools is not None:
-        yield _tools_line(verdict.tools)
+        if not verdict.blocked:
+            yield _tools_line(verdict.tools)
         return
     for name, value in (verdict.effect or {}).items():
         yield from _block(f"goes on with {name}", json.dumps(value, indent=2, ensure_ascii=False, default=str))
