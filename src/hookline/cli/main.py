@@ -1,6 +1,7 @@
-"""The command `hookline`: find the command that was asked for, load it alone, and turn errors into exit codes."""
+"""The command `hookline`: loads the requested command alone, runs it, and turns errors into exit codes."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,39 +9,38 @@ from importlib import import_module
 
 from hookline.errors import HooklineError
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing, which `hookline --help` need not wait for
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Protocol
 
     class Command(Protocol):
-        """What a command's module offers."""
+        """A module of `commands/`; its docstring is the description and, from "Examples:" on, the end of its help."""
 
         def configure(self, parser: argparse.ArgumentParser) -> None:
-            """Adds the description and the options."""
+            """Adds the options."""
 
         def run(self, given: argparse.Namespace) -> int:
-            """Does it, and returns the exit code."""
+            """Runs the command and returns the exit code."""
 
 
 EXIT_TERMINATED = 143
 
-# Each command is a module of `commands/` with `configure(parser)` and `run(given)`.
 COMMANDS: Mapping[str, str] = {
     "init": "write a commented settings file and a first hook",
-    "list": "list every hook: where it stands, whether it runs, how it did",
+    "list": "list every hook: where it is configured, whether it runs, how it did",
     "enable": "let a disabled hook run again",
     "disable": "keep a hook from running",
-    "check": "find what is wrong with the settings, or surely not meant",
-    "explain": "tell what would run for an event, and why the rest would not",
+    "check": "find errors and likely mistakes in the settings",
+    "explain": "show what would run for an event, and why other hooks would not",
     "fire": "fire one event by hand and show what the hooks answer",
-    "trust": "look at a project's hooks and let them run",
-    "untrust": "take that back",
+    "trust": "review a project's hooks and let them run",
+    "untrust": "take trust back",
     "log": "show what happened, newest last, or all about one run",
-    "stats": "count runs, blocks and failures, and measure times against budgets",
+    "stats": "count runs, blocks and failures, and compare times with budgets",
     "doctor": "find out whether hooks run here, and if not, why",
     "schema": "print the JSON Schema of settings, inputs or outputs",
-    "completion": "print a script that lets your shell complete all this",
-    "agent": "run the coding agent whose every step goes through the hooks",
+    "completion": "print a script for completion in your shell",
+    "agent": "run a coding agent whose every step passes through the hooks",
 }
 
 
@@ -48,17 +48,32 @@ class Parser(argparse.ArgumentParser):
     """Bad usage is exit code 1, because 2 means that a hook blocks."""
 
     def error(self, message: str) -> "NoReturn":
-        """Says what is wrong and how it is used, and ends the program."""
+        """Prints the usage and the message, and exits."""
         self.print_usage(sys.stderr)
         sys.stderr.write(f"hookline: {message}\n")
         sys.exit(1)
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Knows its width, because argparse would import `shutil` for it, once for each command that starts."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_columns() - 2)
+
+
+def terminal_columns() -> int:
+    """The width of the terminal, or 80."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (AttributeError, ValueError, OSError):  # no stdout, or one that is not a terminal
+        return 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        # As if asked politely: hooks that run are ended with us, which a plain death by signal would not do.
+        # Exit in an orderly way, so that running hooks are ended, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     words = _with_dashes(words)
     parser = _top_parser()
@@ -75,26 +90,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody left to tell.
+        # The reader of our output is gone, so nobody would read a message.
         sys.stderr.close()
         return 1
-    except Exception:  # noqa: BLE001 - the door: a person gets a sentence, and what we need to mend it
+    except Exception:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
         import traceback  # noqa: PLC0415 - needed at this moment only
 
-        sys.stderr.write(f"{traceback.format_exc()}hookline: this is a fault in hookline itself; please report it\n")
+        sys.stderr.write(f"{traceback.format_exc()}hookline: this is a bug in hookline; please report it\n")
         return 1
 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
     command: Any = import_module(f"hookline.cli.commands.{name}")
-    parser = Parser(prog=f"hookline {name}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
+    parser = Parser(
+        prog=f"hookline {name}",
+        description=description,
+        epilog=heading + examples,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
     command.configure(parser)
     return command, parser
 
 
 def _with_dashes(words: list[str]) -> list[str]:
-    """The words, with the options that are meant by `help` and `version`, which other programs have as commands."""
+    """The words, with `help` and `version`, which other programs have as commands, replaced by our options."""
     match words:
         case ["help"] | ["help", "help" | "version", *_]:
             return ["--help"]
@@ -112,8 +134,8 @@ def _top_parser() -> argparse.ArgumentParser:
         prog="hookline",
         usage="hookline COMMAND [options]",
         description="Lifecycle hooks for AI agents: your own scripts, run at every tool and model call.",
-        epilog=f"commands:\n{listed}\n\nhookline COMMAND --help tells more about one of them. To begin: hookline init",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"commands:\n{listed}\n\nhookline COMMAND --help explains one command. To begin: hookline init",
+        formatter_class=_Help,
     )
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")

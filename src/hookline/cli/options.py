@@ -1,30 +1,37 @@
-"""Which settings a command reads: the options, and the configuration that they ask for."""
+"""The arguments that commands share, and the configuration that they ask for."""
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.config import Config
+from hookline.contract.events import HookEventName, suggest_event
 from hookline.errors import UsageError
 
 if TYPE_CHECKING:
+    from hookline.config import Config
     from hookline.log.logger import LogSink
 
 
-def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say which settings are read, and for which project."""
+def add_common_options(parser: argparse.ArgumentParser, *, settings: bool = True, json: bool = True) -> None:
+    """Adds `--json`, `--project` and `--settings`; without the last, the settings come from their usual places."""
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
-    parser.add_argument(
-        "--settings",
-        metavar="FILE",
-        action="append",
-        help="read this settings file only, and trust it (may be repeated; the first has the highest priority)",
-    )
+    if settings:
+        parser.add_argument(
+            "--settings",
+            metavar="FILE",
+            action="append",
+            help="read only this settings file, and trust it (may be repeated; the first has the highest priority)",
+        )
+    else:
+        parser.set_defaults(settings=None)
 
 
-def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> Config:
-    """The configuration that the command's options ask for, with its problems told on stderr."""
+def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":
+    """The configuration that the options ask for; its problems are printed on stderr."""
     config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
     for problem in config.get_problems():
         print(f"hookline: {problem}", file=sys.stderr)
@@ -33,8 +40,14 @@ def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> C
     return config
 
 
-def read_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> Config:
-    """The same without a word about its problems; `facts` are what else `Config` takes."""
+def read_config(
+    given: argparse.Namespace, *sinks: "LogSink", project_must_exist: bool = True, **facts: Any
+) -> "Config":
+    """The same without printing its problems; `facts` are further arguments of `Config`."""
+    from hookline.config import Config  # noqa: PLC0415 - not needed to print a schema
+
+    if project_must_exist:
+        require_project(given)
     for file in given.settings or ():
         path = Path(file)
         if not path.exists():
@@ -46,6 +59,31 @@ def read_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> C
 
 
 def require_project(given: argparse.Namespace) -> None:
-    """Complains when the project is not a directory."""
+    """Raises UsageError when the project is not a directory."""
     if not Path(given.project).is_dir():
         raise UsageError(f"{given.project} is not a directory; give --project the project's directory")
+
+
+def event_of(name: str) -> HookEventName:
+    """The event of this name; UsageError with a suggestion if there is none."""
+    try:
+        return HookEventName(name)
+    except ValueError:
+        raise UsageError(f"{name} is not an event; {suggest_event(name)}") from None
+
+
+def at_least(least: int, kind: type[int] | type[float] = int) -> Callable[[str], float]:
+    """An argument type: a number of this kind that is not smaller than `least`."""
+
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = least - 1
+        # Not `<`, which is false for nan.
+        if not number >= least:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text} is not {what} of at least {least}")
+        return number
+
+    return read

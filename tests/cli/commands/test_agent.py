@@ -395,7 +395,7 @@ def test_help_tells_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     """Also those of an agent that somebody ended."""
     with pytest.raises(SystemExit):
         main(["agent", "--help"])
-    assert re.findall(r"(?:^|\s)(\d+)  ", capsys.readouterr().out.partition("exit codes:")[2]) == [
+    assert re.findall(r"(?:^|\s)(\d+)  ", capsys.readouterr().out.partition("Exit codes:")[2]) == [
         "0",
         "1",
         "130",

@@ -131,7 +131,7 @@ def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.C
         "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; did you mean run_shell_command?\n"
         "\n"
         "1 error, 1 warning (1 hook in 1 file)\n"
-        "1 hook of this project will not run before you have looked: hookline trust\n"
+        "1 hook is not trusted and does not run; look at it and run: hookline trust\n"
     )
 
 

@@ -31,7 +31,7 @@ def examine(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, lis
     code = main(["doctor", "--json", *options])
     report = json.loads(capsys.readouterr().out)
     assert report["healthy"] is (code == 0)
-    return code, [(sign["about"], sign["health"], sign["said"]) for sign in report["signs"]]
+    return code, [(sign["about"], sign["health"], sign["message"]) for sign in report["signs"]]
 
 
 def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,7 @@ def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFix
         ],
         "good",
     )
-    assert ("user file", "good", f"{file}: says enableHooks true") in signs
+    assert ("user file", "good", f"{file} sets enableHooks to true") in signs
     assert ("enabled", "good", f"yes, by {file}") in signs
     assert ("BeforeTool", "good", "true can be run") in signs
 
@@ -84,7 +84,7 @@ def test_hooks_are_not_run(own_home: Path, project: Path, capsys: pytest.Capture
             'no: no settings file says "enableHooks": true; add it to the file with your hooks',
             id="unsaid",
         ),
-        pytest.param({"enableHooks": False}, "no, by {}, which has the last word; change it there", id="false"),
+        pytest.param({"enableHooks": False}, "no, by {}, which overrides the other files; change it there", id="false"),
     ],
 )
 def test_hooks_that_are_not_enabled_are_bad(
@@ -112,8 +112,8 @@ def test_what_an_unusable_file_says_is_unknown(project: Path, capsys: pytest.Cap
     file = write(project)
     file.write_text("{x}")
     _, signs = examine(capsys)
-    assert ("enabled", "bad", f"unknown until {file} is mended; no hook runs meanwhile") in signs
-    assert ("hooks", "odd", f"unknown until {file} is mended") in signs
+    assert ("enabled", "bad", f"unknown until {file} is fixed; no hook runs until then") in signs
+    assert ("hooks", "odd", f"unknown until {file} is fixed") in signs
 
 
 def test_another_file_may_enable_hooks_meanwhile(
@@ -133,7 +133,7 @@ def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.Cap
     assert code == 1
     ((about, said),) = [(about, said) for about, health, said in signs if health == "bad"]
     assert about == "problems"
-    assert said.startswith(f"2 to mend, the first: {file}:1:")
+    assert said.startswith(f"2 problems, the first: {file}:1:")
     assert "hooks.PreToolUse is not an event" in said
 
 
@@ -182,7 +182,7 @@ def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.Capt
     file = write(own_home, "./guard.sh")
     code, signs = examine(capsys)
     assert code == 1
-    said = "names ./guard.sh, which does not exist; write the file, or mend the path"
+    said = "names ./guard.sh, which does not exist; create the file, or fix the path"
     assert ("BeforeTool", "bad", f"./guard.sh {said} ({file}: hooks.BeforeTool[0].hooks[0])") in signs
 
 
@@ -191,7 +191,11 @@ def test_a_project_hook_needs_trust(project: Path, capsys: pytest.CaptureFixture
     write(project, "true")
     code, signs = examine(capsys)
     assert code == 1
-    assert ("BeforeTool", "bad", "true is not trusted yet; look at it and run: hookline trust") in signs
+    assert (
+        "BeforeTool",
+        "bad",
+        "true does not run: hooks of a project need trust; look at it and run: hookline trust",
+    ) in signs
 
 
 def test_a_trusted_hook_is_good_until_its_script_changes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +209,7 @@ def test_a_trusted_hook_is_good_until_its_script_changes(project: Path, capsys: 
     assert ("BeforeTool", "good", "sh guard.sh can be run, and is trusted") in signs
     assert ("trust", "good", f"{default_trust_path()}: 1 hook of 1 project trusted") in signs
     (project / "guard.sh").write_text("false")
-    said = "sh guard.sh has changed since it was trusted; look at it and run: hookline trust"
+    said = "sh guard.sh does not run: it changed since it was trusted; look at it and run: hookline trust"
     assert ("BeforeTool", "bad", said) in examine(capsys)[1]
 
 
@@ -215,7 +219,7 @@ def test_a_hook_that_is_left_out_is_bad(own_home: Path, capsys: pytest.CaptureFi
     code, signs = examine(capsys)
     assert code == 1
     (said,) = [said for about, health, said in signs if (about, health) == ("problems", "bad")]
-    assert said.startswith(f"1 to mend, the first: {file}:1:")
+    assert said.startswith(f"1 problem, the first: {file}:1:")
 
 
 def test_a_named_file_needs_no_trust(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +246,7 @@ def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.Cap
     code, signs = examine(capsys)
     assert code == 0
     assert [(about, said) for about, health, said in signs if health == "odd"] == [
-        ("log", "switched off by hooksConfig.log.enabled; hooks run, and nothing is recorded"),
+        ("log", "disabled by hooksConfig.log.enabled; hooks run, and nothing is recorded"),
         ("BeforeTool", f"./none is disabled by {file}"),
     ]
 
@@ -279,7 +283,7 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
     assert signs["canary"] == {
         "about": "canary",
         "health": "bad",
-        "said": "a hook was fired and did not answer: it exited with code 1 out of order",
+        "message": "a hook was fired and did not answer: it exited with code 1 out of order",
     }
 
 
@@ -297,7 +301,7 @@ def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
-    assert (signs["shell"]["health"], signs["shell"]["said"]) == ("odd", "/bin/sh, because there is no bash on PATH")
+    assert (signs["shell"]["health"], signs["shell"]["message"]) == ("odd", "/bin/sh, because there is no bash on PATH")
 
 
 def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., str]) -> None:
@@ -305,7 +309,7 @@ def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., 
     write(own_home, "./none")
     shown = on_terminal("doctor", COLUMNS="70")
     assert "\x1b[31mBAD   \x1b[0m\x1b[1mBeforeTool" in shown
-    assert "1 thing to mend before all hooks run here." in shown
+    assert "1 thing to fix before all hooks run here." in shown
 
 
 def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,7 +318,7 @@ def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytes
     main(["doctor"])
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
-    assert r"true \x1b[2J is not trusted yet" in printed
+    assert r"true \x1b[2J does not run: hooks of a project need trust" in printed
 
 
 def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) -> None:

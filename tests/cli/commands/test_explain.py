@@ -168,14 +168,14 @@ def test_a_matcher_that_takes_too_long_is_explained(workbench: "Workbench") -> N
     groups = [{"matcher": "^(y+)+$", "hooks": [hook("true", name="slow")]}]
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": groups}})
     told = workbench.run("explain", "BeforeTool", "--tool", "y" * 60 + "!").splitlines()
-    assert told[2] == "  1. slow  because it can't be told in time whether '^(y+)+$' matches, timeout 60 s"
+    assert told[2] == "  1. slow  because it takes too long to decide whether '^(y+)+$' matches, timeout 60 s"
 
 
 def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -> None:
     """Running in parallel is the rule, and it is said why."""
     workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})
     assert workbench.run("explain", "AfterAgent").splitlines()[1:] == [
-        "2 hooks would run, at the same time; no group says sequential:",
+        "2 hooks would run at the same time, because no group is sequential:",
         "  1. true  timeout 60 s",
         "     ~/.llxprt/settings.json:7",
         "  2. echo  timeout 60 s",

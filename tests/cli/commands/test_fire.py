@@ -75,11 +75,67 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     options = ["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}']
     assert main(options) == 0
-    assert "Answered with a block, but AfterTool cannot block: no\n" in capsys.readouterr().out
+    assert "Cannot block a tool that has run; the model is told the reason: no\n" in capsys.readouterr().out
     assert main([*options, "--json"]) == 0
     report = told(capsys)
     assert report["verdict"] == {"blocked": True, "reason": "no"}
     assert report["outcome"] == {"blocked": False, "stopped": False, "ask": False, "reason": "no"}
+
+
+@pytest.mark.parametrize(
+    ("event", "answer", "code", "lines"),
+    [
+        pytest.param(
+            "AfterModel",
+            {"decision": "deny", "reason": "no"},
+            0,
+            ["Goes on, because a block has no effect on AfterModel: no"],
+            id="block-after-the-model",
+        ),
+        pytest.param(
+            "BeforeTool",
+            {"decision": "deny", "reason": "no", "hookSpecificOutput": {"additionalContext": "lost"}},
+            2,
+            ["Blocked: no"],
+            id="context-of-a-blocked-tool",
+        ),
+        pytest.param("BeforeTool", {"suppressOutput": True}, 0, ["Goes on."], id="no-result-to-hide-yet"),
+        pytest.param(
+            "AfterTool",
+            {"suppressOutput": True},
+            0,
+            ["Goes on.", "The result is not shown to the user."],
+            id="hidden-result",
+        ),
+        pytest.param(
+            "AfterTool", {"continue": False, "stopReason": "done"}, 0, ["Stops the agent: done"], id="stop-afterwards"
+        ),
+        pytest.param(
+            "BeforeToolSelection",
+            {"continue": False, "stopReason": "done", "hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}},
+            2,
+            ["Stops the agent: done"],
+            id="tools-of-a-model-that-is-not-called",
+        ),
+        pytest.param(
+            "BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asks a person first: sure?"], id="question"
+        ),
+    ],
+)
+def test_people_are_told_what_the_agent_does(
+    event: str,
+    answer: dict[str, Any],
+    code: int,
+    lines: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last lines and the exit code say what happens, and nothing that the agent does not do."""
+    hooks = [{"hooks": [{"type": "command", "command": says(answer)}]}]
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {event: hooks}}))
+    assert main(["fire", event, "--settings", str(path), "--input", '{"tool_name": "ls"}']) == code
+    assert capsys.readouterr().out.rpartition("\n\n")[2].splitlines() == lines
 
 
 def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +165,7 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
     main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: SessionStart hooks only watch, and nothing that they answer is applied.\n"
+        "Goes on: SessionStart hooks only watch, and their answers are not applied.\n"
     )
 
 
@@ -117,7 +173,7 @@ def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.Capt
     """With a misspelt field every matcher would seem to match; a program that asks for JSON is left alone."""
     words = ["fire", "BeforeTool", "--settings", settings("true"), "--input", '{"tool_nam": "ls"}']
     for more, said in (
-        ([], "hookline: --input has no tool_name, so every matcher counts as one that matches\n"),
+        ([], "hookline: --input has no tool_name, so every matcher counts as a match\n"),
         (["--json"], ""),
     ):
         assert main([*words, *more]) == 0

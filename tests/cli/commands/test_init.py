@@ -71,7 +71,7 @@ def test_nothing_is_overwritten(existing: str, project: Path, capsys: pytest.Cap
     assert main(["init"]) == 1
     assert [found.read_text() for found in project.rglob("*") if found.is_file()] == ["mine"]
     assert capsys.readouterr().err == (
-        f"hookline: {path} is there already, and nothing is overwritten; "
+        f"hookline: {path} exists, and nothing is overwritten; "
         "edit it and run hookline check, or move it away and try again\n"
     )
 
@@ -131,7 +131,7 @@ def test_hooks_that_stay_off_are_said_to(own_home: Path, capsys: pytest.CaptureF
     (own_home / ".llxprt").mkdir()
     (own_home / ".llxprt" / "settings.json").write_text('{"enableHooks": false}')
     assert main(["init"]) == 0
-    assert "Hooks stay switched off by another settings file" in capsys.readouterr().out
+    assert "Another settings file disables hooks" in capsys.readouterr().out
 
 
 def test_files_in_other_places_are_named_in_full(

@@ -84,7 +84,7 @@ def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     assert re.split(r"\s{2,}", lines[2].strip())[:6] == ["guard", "untrusted", "^ls$", "60 s", "sequential", "0"]
     assert re.split(r"\s{2,}", lines[4].strip())[:7] == ["broken", "on", "*", "1.5 s", "parallel", "1", "1"]
     assert lines[2].endswith(".llxprt/settings.json:9")
-    assert lines[-1] == "1 hook without trust: look and decide with hookline trust"
+    assert lines[-1] == "1 hook is not trusted and does not run; look at it and run: hookline trust"
 
 
 @pytest.mark.parametrize("columns", [80, 200])

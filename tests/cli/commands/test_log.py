@@ -118,11 +118,11 @@ def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show"], "what stands alone must be show ID"),
-        (["guard"], "what stands alone must be show ID"),
+        (["show"], "the only words without an option are show ID"),
+        (["guard"], "the only words without an option are show ID"),
         (["show", "abc"], "abc is too short for an id"),
         (["show", "0123456789-7"], "no run 0123456789-7 is recorded; hookline log shows the ids"),
-        (["--since", "yesterday"], "--since yesterday is no time; write 10m, 2h, 7d or 2025-02-18T16:30"),
+        (["--since", "yesterday"], "--since yesterday is not a time; write 10m, 2h, 7d or 2025-02-18T16:30"),
         (["--event", "X"], "X is not an event"),
         (["--file", "no-such"], "the log no-such does not exist"),
         (["--file", "."], "the log . cannot be read: Is a directory"),
@@ -138,9 +138,9 @@ def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "W
     [
         pytest.param(["-n", "-1"], "argument -n: -1 is not a whole number of at least 0", id="negative"),
         pytest.param(["-n", "many"], "argument -n: many is not a whole number of at least 0", id="no-number"),
-        pytest.param(["--slower-than", "1s"], "--slower-than: 1s is not a number of milliseconds", id="unit"),
-        pytest.param(["--slower-than", "nan"], "--slower-than: nan is not a number of milliseconds", id="nan"),
-        pytest.param(["--slower-than", "-1"], "--slower-than: -1 is not a number of milliseconds", id="before-zero"),
+        pytest.param(["--slower-than", "1s"], "--slower-than: 1s is not a number of at least 0", id="unit"),
+        pytest.param(["--slower-than", "nan"], "--slower-than: nan is not a number of at least 0", id="nan"),
+        pytest.param(["--slower-than", "-1"], "--slower-than: -1 is not a number of at least 0", id="before-zero"),
         pytest.param(["--decision", "foo"], "(choose from 'ask', 'block', 'deny', 'approve', 'allow')", id="decision"),
     ],
 )

@@ -158,7 +158,7 @@ def test_never_ran_is_not_never_fired(measured: "Workbench") -> None:
     assert [hook["hook"] for hook in measured.json("stats", "--event", "BeforeTool")["idle"]] == ["new"]
     lines = measured.run("stats").splitlines()
     new, late = (lines.index(f"{name}  ~/.llxprt/settings.json") for name in ("BeforeTool new", "AfterTool late"))
-    assert lines[new + 1] == "  no runs: BeforeTool fired 42 times; hookline explain BeforeTool says which hooks run"
+    assert lines[new + 1] == "  no runs: BeforeTool fired 42 times; hookline explain BeforeTool shows which hooks run"
     assert lines[late + 1] == "  no runs: AfterTool was never fired"
     assert lines[-1] == "1 hook over budget: guard"
 

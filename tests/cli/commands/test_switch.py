@@ -68,7 +68,7 @@ def test_a_project_may_switch_off_its_own_hooks_only(workbench: "Workbench") -> 
     workbench.write(workbench.user_file, hooks("mine"))
     before = workbench.project_file.read_text()
     said = workbench.run("disable", "mine", "--in", "project", code=1)
-    assert f"mine is configured in {workbench.user_file}, over which {workbench.project_file} has no say" in said
+    assert f"mine is configured in {workbench.user_file}, and {workbench.project_file} cannot disable it" in said
     assert "leave --in project out" in said
     assert workbench.project_file.read_text() == before
     workbench.run("disable", "theirs", "--in", "project")
@@ -79,12 +79,12 @@ def test_the_systems_hooks_are_not_the_users_to_switch(workbench: "Workbench") -
     """The advice names who can."""
     workbench.write(workbench.home.parent / "etc" / "settings.json", hooks("policy"))
     said = workbench.run("disable", "policy", code=1)
-    assert "whoever manages this system can add it" in said
+    assert "the administrator of this system can add it" in said
     assert not workbench.user_file.exists()
 
 
 def test_one_name_in_two_files_is_told_apart(workbench: "Workbench") -> None:
-    """What the chosen file has no say over stays on, and that is shown."""
+    """A hook that the chosen file cannot disable stays on, and that is shown."""
     workbench.write(workbench.project_file, hooks("guard"))
     workbench.write(workbench.home.parent / "etc" / "settings.json", hooks("guard"))
     assert workbench.run("disable", "guard").splitlines()[1:] == [
@@ -130,7 +130,7 @@ def test_an_unknown_name_is_told(command: str, workbench: "Workbench") -> None:
     """A slip of the pen is met with the name that was meant."""
     workbench.write(workbench.user_file, USER)
     assert "there is no hook gaurd; did you mean guard?" in workbench.run(command, "gaurd", code=1)
-    assert "there is no hook x; hookline list shows them all" in workbench.run(command, "x", code=1)
+    assert "there is no hook x; hookline list shows all hooks" in workbench.run(command, "x", code=1)
 
 
 def test_a_broken_file_is_not_written(workbench: "Workbench") -> None:

@@ -60,9 +60,9 @@ def test_everything_is_shown_before_the_question(guarded: "Workbench") -> None:
         "matcher: ls",
         "guard.sh:\n    #!/bin/sh\n    echo checked\n",
         "Trust guard? [y/N]",
-        "Its text names no file of this project",
+        "The command names no file of this project",
         "1 hook trusted.",
-        "1 hook not trusted; what is not trusted does not run.",
+        "1 hook not trusted; hooks without trust do not run.",
     ):
         assert text in shown
     assert shown.index("echo checked") < shown.index("Trust guard?") < shown.index("Trust echo plain?")
@@ -92,7 +92,7 @@ def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
     assert "echo checked" in asked.stdout
     assert "command: echo plain" in asked.stdout
     assert asked.stderr == (
-        "hookline: nothing was trusted, because there is no terminal to ask on; look at it and add --yes\n"
+        "hookline: nothing was trusted, because there is no terminal to ask on; review it and add --yes\n"
     )
     assert states(guarded)["guard"] == "untrusted"
     assert "2 hooks trusted." in guarded.run("trust", "--all", "--yes")
@@ -104,17 +104,15 @@ def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
 def test_an_unusable_file_is_not_taken_for_trusted(words: list[str], guarded: "Workbench") -> None:
     """What cannot be read may hold hooks that wait for trust."""
     guarded.write(guarded.project_file, "{x}")
-    said = (
-        f"hookline: it can't be told which hooks wait for trust, because {guarded.project_file} can't be read; mend it"
-    )
+    said = f"hookline: {guarded.project_file} can't be read, so its hooks are unknown; fix it"
     assert said in guarded.run("trust", *words, code=1).splitlines()
 
 
 def test_an_unusable_file_is_told_in_the_list(guarded: "Workbench") -> None:
     """The list does not say that there are no hooks without saying that nobody knows."""
     guarded.write(guarded.project_file, "{x}")
-    assert "because" in guarded.json("trust", "--list")["problem"]
-    assert f"because {guarded.project_file} can't be read" in guarded.run("trust", "--list").splitlines()[0]
+    assert "hooks are unknown" in guarded.json("trust", "--list")["problem"]
+    assert f"{guarded.project_file} can't be read" in guarded.run("trust", "--list").splitlines()[0]
 
 
 def test_an_unusable_file_of_the_user_is_no_matter_of_trust(guarded: "Workbench") -> None:
@@ -130,7 +128,7 @@ def test_an_unusable_file_of_the_user_is_no_matter_of_trust(guarded: "Workbench"
         ({"hooks": {}}, "This project has no hooks.\n"),
         (
             {"hooks": {"PreToolUse": [{"hooks": [hook("true")]}]}},
-            "This project has no hooks that can be used; hookline check tells why.\n",
+            "This project has no hooks that can be used; hookline check shows why.\n",
         ),
     ],
     ids=["no-file", "no-hooks", "none-that-can-be-used"],
@@ -216,7 +214,7 @@ def test_what_is_no_text_is_named_by_its_hash(guarded: "Workbench") -> None:
     """A binary is not thrown at the terminal."""
     (guarded.project / "guard.sh").write_bytes(b"\x7fELF\0\0")
     shown = guarded.run("trust", "--yes", "guard")
-    assert "guard.sh is not a text to be shown: 6 bytes, SHA-256 " in shown
+    assert "guard.sh is not shown: 6 bytes, SHA-256 " in shown
 
 
 def test_json_never_asks(guarded: "Workbench") -> None:
@@ -245,7 +243,7 @@ def test_json_never_asks(guarded: "Workbench") -> None:
     ("words", "said"),
     [
         (["gaurd"], "there is no hook gaurd; did you mean guard?"),
-        (["zzz"], "there is no hook zzz; hookline list shows them all"),
+        (["zzz"], "there is no hook zzz; hookline list shows all hooks"),
         (["mine"], "and needs no trust; only a project's own hooks do"),
         (["guard", "--all"], "--all and a name exclude each other"),
     ],

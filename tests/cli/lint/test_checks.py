@@ -87,21 +87,21 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "matcher-wildcard",
         on("BeforeTool", matcher="*_file"),
         "hooks.BeforeTool[0].matcher",
-        "is '*_file', which is no regular expression and is compared as plain text; write '_file$'",
+        "is '*_file', which is not a regular expression and is compared as plain text; write '_file$'",
     ),
     (
         "matcher-wildcard",
         on("BeforeTool", matcher="**"),
         "hooks.BeforeTool[0].matcher",
-        "is '**', which is no regular expression and is compared as plain text; write '*'",
+        "is '**', which is not a regular expression and is compared as plain text; write '*'",
     ),
     (
         "matcher-no-regex",
         on("BeforeTool", matcher="mcp__github__(create|delete"),
         "hooks.BeforeTool[0].matcher",
         (
-            "is 'mcp__github__(create|delete', which is no regular expression and is compared as plain text, so the"
-            " hook runs for no tool of another name; mend the pattern"
+            "is 'mcp__github__(create|delete', which is not a regular expression and is compared as plain text, so the"
+            " hook runs for no tool of another name; fix the pattern"
         ),
     ),
     (
@@ -109,7 +109,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", matcher="frobnicate"),
         "hooks.BeforeTool[0].matcher",
         (
-            "has 'frobnicate', which matches no known tool; the known ones are read_file, write_file, replace,"
+            "has 'frobnicate', which matches no known tool; the known tools are read_file, write_file, replace,"
             " list_directory, glob, search_file_content, run_shell_command, and --tool frobnicate adds one"
         ),
     ),
@@ -149,7 +149,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooks.BeforeTool[0].matcher",
         (
             "has 'Bash(git commit:*)', which matches no known tool; a matcher is compared with the tool's name alone:"
-            " write 'run_shell_command', and let the hook look at the tool's input"
+            " write 'run_shell_command', and let the hook check the input"
         ),
     ),
     (
@@ -158,7 +158,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooks.BeforeTool[0].matcher",
         (
             "has 'Bash(ls*)', which matches no known tool; a matcher is compared with the tool's name alone:"
-            " write 'run_shell_command', and let the hook look at the tool's input"
+            " write 'run_shell_command', and let the hook check the input"
         ),
     ),
     (
@@ -166,7 +166,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", matcher="^frob.+nicate$"),
         "hooks.BeforeTool[0].matcher",
         (
-            "has '^frob.+nicate$', which matches no known tool; the known ones are read_file, write_file, replace,"
+            "has '^frob.+nicate$', which matches no known tool; the known tools are read_file, write_file, replace,"
             " list_directory, glob, search_file_content, run_shell_command, and --tool adds one"
         ),
     ),
@@ -175,7 +175,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("SessionStart", matcher="start"),
         "hooks.SessionStart[0].matcher",
         (
-            "is 'start', which SessionStart never has, so the hook never runs; here it is compared for equality with"
+            "is 'start', which SessionStart never has, so the hook never runs; it has to equal"
             " one of startup, resume, clear, compress"
         ),
     ),
@@ -183,7 +183,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "matcher-not-asked",
         on("BeforeModel", matcher="gemini"),
         "hooks.BeforeModel[0].matcher",
-        "is 'gemini', but BeforeModel has nothing to match, so the hook runs each time; remove the matcher",
+        "is 'gemini', but BeforeModel has nothing to match, so the hook always runs; remove the matcher",
     ),
     (
         "timeout",
@@ -195,13 +195,13 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "timeout",
         on("BeforeTool", hook(timeout=0)),
         "hooks.BeforeTool[0].hooks[0].timeout",
-        "is 0, so the hook is ended before it starts; give it some milliseconds",
+        "is 0, so the hook is ended at once; write a number of milliseconds",
     ),
     (
         "program",
         on("BeforeTool", hook("./guard.sh")),
         "hooks.BeforeTool[0].hooks[0].command",
-        "names ./guard.sh, which does not exist; write the file, or mend the path",
+        "names ./guard.sh, which does not exist; create the file, or fix the path",
     ),
     (
         "program",
@@ -377,7 +377,7 @@ def test_hooks_of_an_extension_have_a_place(make_setup: MakeSetup) -> None:
         pytest.param(
             {"enableHooks": False, **on("BeforeTool")},
             "enableHooks",
-            'is false, so no hook runs; write "enableHooks": true to switch them on',
+            "is false, so no hook runs; write true to enable hooks",
             id="false",
         ),
     ],

@@ -55,9 +55,9 @@ def test_what_can_be_started_is_fine(command: str, project: Path, own_home: Path
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        pytest.param("./none.sh", "./none.sh, which does not exist; write the file, or mend the path", id="missing"),
+        pytest.param("./none.sh", "./none.sh, which does not exist; create the file, or fix the path", id="missing"),
         pytest.param(
-            "A=b ./none.sh x", "./none.sh, which does not exist; write the file, or mend the path", id="assigned"
+            "A=b ./none.sh x", "./none.sh, which does not exist; create the file, or fix the path", id="assigned"
         ),
         pytest.param(
             "./plain.sh", "./plain.sh, which is not executable; run: chmod +x ./plain.sh", id="not-executable"
@@ -65,33 +65,33 @@ def test_what_can_be_started_is_fine(command: str, project: Path, own_home: Path
         pytest.param("./folder", "./folder, which is a directory; name a program", id="directory"),
         pytest.param(
             "no-such-program --x",
-            "no-such-program, which is neither on PATH nor a word of bash; install it or write its path",
+            "no-such-program, which is neither on PATH nor a builtin of bash; install it or write its path",
             id="not-on-path",
         ),
         pytest.param(
             "plain.sh", "plain.sh, which is not on PATH; for the file in the project write ./plain.sh", id="no-slash"
         ),
         pytest.param(
-            "sh none.sh", "none.sh, which does not exist; write the file, or mend the path", id="missing-script"
+            "sh none.sh", "none.sh, which does not exist; create the file, or fix the path", id="missing-script"
         ),
         pytest.param(
             "python3 -u none.py",
-            "none.py, which does not exist (and everything is blocked meanwhile); write the file, or mend the path",
+            "none.py, which does not exist, so everything is blocked; create the file, or fix the path",
             id="missing-python-script",
         ),
         pytest.param(
             "./windows.sh",
-            "./windows.sh, whose lines end as on Windows, so its interpreter is not found; save it with plain ends",
+            "./windows.sh, which has Windows line ends, so its interpreter is not found; save it with Unix line ends",
             id="carriage-returns",
         ),
         pytest.param(
             "./strange.sh",
-            "./strange.sh, whose first line asks for /no/such/sh, which is not there; install it or mend that line",
+            "./strange.sh, whose first line asks for /no/such/sh, which does not exist; install it or fix that line",
             id="no-interpreter",
         ),
         pytest.param(
             "./by-env.sh",
-            "./by-env.sh, whose first line asks for no-such-sh, which is not there; install it or mend that line",
+            "./by-env.sh, whose first line asks for no-such-sh, which does not exist; install it or fix that line",
             id="no-interpreter-by-env",
         ),
     ],
@@ -110,7 +110,7 @@ def test_a_command_that_the_shell_cannot_read_is_told(project: Path) -> None:
     """An open quote is found without running anything."""
     said = fault(f"touch {project}/ran; echo 'open", project)
     assert said is not None
-    assert "is not something that bash can read" in said
+    assert "cannot be parsed by bash" in said
     assert not (project / "ran").exists()
 
 
@@ -124,11 +124,11 @@ def test_the_path_of_the_hook_counts(project: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "env", "said"),
     [
-        pytest.param("echo 'a\0b' | cat", {}, "cannot be started: embedded null byte; mend it", id="null-character"),
+        pytest.param("echo 'a\0b' | cat", {}, "cannot be started: embedded null byte; fix it", id="null-character"),
         pytest.param(
             "true | cat",
             {"A=B": "c"},
-            "cannot be started: 'A=B' is no name for an environment variable; mend it",
+            "cannot be started: 'A=B' is no name for an environment variable; fix it",
             id="strange-variable",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Which words fit in a command line, read from the commands' own parsers."""
+"""The words that complete a command line, taken from the commands' own parsers."""
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,8 +9,8 @@ from hookline.contract.events import HookEventName
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """The words that can stand in place of the last of these, which follow `hookline`; none where a file is wanted."""
-    # Bash takes `--project=here` apart.
+    """The words that can replace the last of these, which follow `hookline`; none where a file is expected."""
+    # Bash splits `--project=here` at the equals sign.
     before = [word for word in words[:-1] if word != "="]
     current = words[-1].strip("='\"").replace("\\", "") if words else ""
     if not before:
@@ -23,7 +23,7 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: str) -> Iterable[str]:
-    # argparse has no public way to ask this.
+    # argparse has no public way to list the arguments.
     actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
     options = {name: action for action in actions for name in action.option_strings}
     places = [action for action in actions if not action.option_strings]
@@ -47,10 +47,8 @@ def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: st
 def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
-    for name in (action.dest, str(action.metavar)):
-        if name in _KINDS:
-            return _KINDS[name](before)
-    return ()
+    kind = _KINDS.get(action.dest) or _KINDS.get(str(action.metavar).lower())
+    return kind(before) if kind else ()
 
 
 def _events(_: Sequence[str]) -> Iterable[str]:
@@ -58,7 +56,7 @@ def _events(_: Sequence[str]) -> Iterable[str]:
 
 
 def _tools(_: Sequence[str]) -> Iterable[str]:
-    from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - a person waits for the next word
+    from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - completion has to be quick
 
     return KNOWN_TOOLS
 
@@ -73,13 +71,10 @@ def _hooks(before: Sequence[str]) -> Iterable[str]:
     return dict.fromkeys(hook.label for hook in setup.hooks)
 
 
-# By the name that an argument has in the program, or else to its readers.
+# By the argument's `dest` or its metavar, in lower case.
 _KINDS: Mapping[str, Callable[[Sequence[str]], Iterable[str]]] = {
     "event": _events,
     "tool": _tools,
     "hook": _hooks,
-    "EVENT": _events,
-    "TOOL": _tools,
-    "HOOK": _hooks,
-    "NAME": _hooks,
+    "name": _hooks,
 }

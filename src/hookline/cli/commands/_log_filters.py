@@ -1,12 +1,11 @@
-"""The options that say which records are wanted."""
+"""The options that choose records of the log."""
 
 import argparse
 import re
 import time
 from datetime import datetime
 
-from hookline.cli.event_argument import event_of
-from hookline.cli.numbers import milliseconds
+from hookline.cli.options import at_least, event_of
 from hookline.contract.events import HookDecision
 from hookline.contract.wire import utc_timestamp
 from hookline.errors import UsageError
@@ -17,7 +16,7 @@ _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 
 def add_filter_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what both `log` and `stats` can be asked for."""
+    """Adds the options that `log` and `stats` share."""
     parser.add_argument("--event", metavar="EVENT", help="records of this event")
     parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
@@ -26,12 +25,12 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_filters(parser: argparse.ArgumentParser) -> None:
-    """Adds what only single runs can be asked for."""
+    """Adds the options that choose single runs."""
     decisions = [decision.value for decision in HookDecision]
     parser.add_argument("--decision", choices=decisions, help="hooks that decided this; block and deny are one")
     parser.add_argument("--failures", action="store_true", help="hooks that failed; a deny is not a failure")
     parser.add_argument(
-        "--slower-than", metavar="MS", type=milliseconds, help="hooks that took more than these milliseconds"
+        "--slower-than", metavar="MS", type=at_least(0, float), help="hooks that took more milliseconds than this"
     )
 
 
@@ -54,7 +53,7 @@ def _since(given: str) -> str:
     if age := _AGE.fullmatch(given.strip()):
         return utc_timestamp(max(0.0, time.time() - float(age[1]) * _UNITS_S[age[2]]))
     try:
-        # Without a zone it is the reader's own clock.
+        # Without a zone it is local time.
         return utc_timestamp(max(0.0, datetime.fromisoformat(given.strip()).timestamp()))
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--since {given} is no time; write 10m, 2h, 7d or 2025-02-18T16:30") from error
+        raise UsageError(f"--since {given} is not a time; write 10m, 2h, 7d or 2025-02-18T16:30") from error

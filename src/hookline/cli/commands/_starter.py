@@ -23,11 +23,11 @@ _SETTINGS = """\
             "type": "command",
             "name": "{name}",
             "description": "Keeps the agent away from files with secrets.",
-            // What to run. It reads the event as JSON on stdin; exit code 2 blocks, and stderr says why.
+            // The program. It reads the event as JSON on stdin; exit code 2 blocks, and stderr says why.
             "command": {command},
             // Milliseconds.
             "timeout": 5000,
-            // "block" means: when the guard itself fails, rather stop than go on unguarded.
+            // "block": if the guard itself fails, the tool is not run.
             "onError": "block",
           }},
         ],
@@ -43,7 +43,7 @@ _SH = """\
 #
 # The event comes as one line of JSON on stdin:
 #   {"session_id":"…","hook_event_name":"BeforeTool","tool_name":"read_file","tool_input":{"file_path":".env"}}
-# Exit code 0 lets it pass; 2 blocks it, and what stands on stderr is told to the model. Any other code means that this
+# Exit code 0 lets it pass; 2 blocks it, and stderr is the reason for the model. Any other code means that this
 # hook failed.
 input=$(cat)
 
@@ -62,7 +62,7 @@ _PYTHON = '''\
 
 The event comes as one line of JSON on stdin:
   {"session_id":"…","hook_event_name":"BeforeTool","tool_name":"read_file","tool_input":{"file_path":".env"}}
-Exit code 0 lets it pass; 2 blocks it, and what stands on stderr is told to the model. Any other code means that this
+Exit code 0 lets it pass; 2 blocks it, and stderr is the reason for the model. Any other code means that this
 hook failed.
 """
 
@@ -86,5 +86,5 @@ def settings_text(command: str) -> str:
 
 
 def sample_input(file: str) -> str:
-    """The event's own fields, for `hookline fire`, of a call that reads this file."""
+    """The input of `hookline fire` for a call that reads this file."""
     return json.dumps({"tool_name": "read_file", "tool_input": {"file_path": file}})

@@ -1,16 +1,15 @@
-"""Switching hooks on and off: the name goes into, or out of, `hooksConfig.disabled` of one settings file."""
+"""Switching hooks on and off: adds a name to `hooksConfig.disabled` of one settings file, or removes it."""
 
 import argparse
-import difflib
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
-from hookline.cli.options import make_config, require_project
-from hookline.cli.report.style import Style
-from hookline.cli.report.text import one_line, show_place
+from hookline.cli.options import add_common_options, make_config
+from hookline.cli.report.style import style
+from hookline.cli.report.text import one_line, print_report, show_place, unknown_hook
 from hookline.config import Config
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.errors import HooklineError, UsageError
@@ -32,51 +31,46 @@ class _Case:
 
 def configure_switch(parser: argparse.ArgumentParser) -> None:
     """Adds the options that both commands have."""
-    parser.add_argument("name", metavar="NAME", help="the hook's name, or its command where it has none")
+    parser.add_argument("name", metavar="NAME", help="the hook's name, or its command if it has no name")
     parser.add_argument(
         "--in",
         dest="scope",
         choices=("user", "project"),
         default="user",
-        help="whose settings file is written (default: user; a project's file has a say over its own hooks only)",
+        help="which settings file is changed (default: user; a project's file can disable only its own hooks)",
     )
-    parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
-    parser.set_defaults(settings=None)
+    add_common_options(parser, settings=False)
 
 
 def disable(given: argparse.Namespace) -> int:
-    """Switches the hooks of a name off, and says what that means."""
+    """Disables the hooks of a name, and prints their state."""
     case = _case(given)
     if not case.hooks:
         raise UsageError(_unknown(case))
-    if not any(_has_say(case, hook) for hook in case.hooks):
-        layer, _ = case.setup.place(case.hooks[0])
-        raise UsageError(
-            f"{case.name} is configured in {layer.origin}, over which {case.target.origin} has no say;"
-            f" {_instead(layer)}"
-        )
+    layers = [case.setup.place(hook)[0] for hook in case.hooks]
+    if all(authority(case.target) < authority(layer) for layer in layers):
+        where = f"{case.name} is configured in {layers[0].origin}"
+        raise UsageError(f"{where}, and {case.target.origin} cannot disable it; {_instead(layers[0])}")
     is_new = case.name not in _names(case.target)
     edit_file(Path(case.target.origin), lambda text: add_to_list(text, _LIST, case.name))
-    return _tell(given, case, changed=is_new)
+    return _print_result(given, case, changed=is_new)
 
 
 def enable(given: argparse.Namespace) -> int:
-    """Switches the hooks of a name on again, and says what keeps them off if something still does."""
+    """Enables the hooks of a name again, and prints what still disables them."""
     case = _case(given)
-    if case.name not in _names(case.target):
-        if not case.hooks:
-            raise UsageError(_unknown(case))
-        off = next((hook for hook in case.hooks if hook.disabled_by), None)
-        if off is None:
-            return _tell(given, case, changed=False)
+    if case.name in _names(case.target):
+        edit_file(Path(case.target.origin), lambda text: remove_from_list(text, _LIST, case.name))
+        return _print_result(given, case, changed=True)
+    if not case.hooks:
+        raise UsageError(_unknown(case))
+    off = next((hook.disabled_by for hook in case.hooks if hook.disabled_by), None)
+    if off is not None:
         raise UsageError(f"{case.target.origin} does not disable {case.name}; {_still_off(case.setup, off)}")
-    edit_file(Path(case.target.origin), lambda text: remove_from_list(text, _LIST, case.name))
-    return _tell(given, case, changed=True)
+    return _print_result(given, case, changed=False)
 
 
 def _case(given: argparse.Namespace) -> _Case:
-    require_project(given)
     config = make_config(given)
     setup = read_setup(config)
     target = next(layer for layer in config.get_layers() if layer.source is ConfigSource(given.scope))
@@ -86,8 +80,8 @@ def _case(given: argparse.Namespace) -> _Case:
     return _Case(name=given.name, setup=setup, target=target, hooks=hooks)
 
 
-def _has_say(case: _Case, hook: HookEntry) -> bool:
-    return authority(case.target) >= authority(case.setup.place(hook)[0])
+def _unknown(case: _Case) -> str:
+    return unknown_hook(case.name, (hook.label for hook in case.setup.hooks))
 
 
 def _names(layer: Layer) -> Sequence[object]:
@@ -98,44 +92,37 @@ def _names(layer: Layer) -> Sequence[object]:
 
 def _instead(layer: Layer) -> str:
     if layer.source is ConfigSource.SYSTEM:
-        return f'whoever manages this system can add it to "hooksConfig": {{"disabled": […]}} in {layer.origin}'
+        return f'the administrator of this system can add it to "hooksConfig": {{"disabled": […]}} in {layer.origin}'
     return "leave --in project out"
 
 
-def _still_off(setup: Setup, hook: HookEntry) -> str:
-    layer = next((layer for layer in setup.layers if layer.origin == hook.disabled_by), None)
+def _still_off(setup: Setup, disabled_by: str) -> str:
+    layer = next((layer for layer in setup.layers if layer.origin == disabled_by), None)
     if layer is None:
-        return f"it is switched off by {hook.disabled_by}; change that"
+        return f"it is disabled by {disabled_by}; change that"
     if layer.source is ConfigSource.SYSTEM:
-        return f"{layer.origin} does, and has the last word"
+        return f"{layer.origin} does, and overrides the other files"
     return f"{layer.origin} does; add --in {layer.source}"
 
 
-def _unknown(case: _Case) -> str:
-    names = list(dict.fromkeys(hook.label for hook in case.setup.hooks))
-    close = difflib.get_close_matches(case.name, names, n=1, cutoff=0.5)
-    advice = f"did you mean {close[0]}?" if close else "hookline list shows them all"
-    return f"there is no hook {case.name}; {advice}"
-
-
-def _tell(given: argparse.Namespace, case: _Case, *, changed: bool) -> int:
-    """Says what holds now, from the settings as they are after the change."""
+def _print_result(given: argparse.Namespace, case: _Case, *, changed: bool) -> int:
+    """Prints the state of the hooks, from the settings as they are now."""
     setup = read_setup(Config(given.project))
-    hooks = [hook for hook in setup.hooks if hook.label == case.name]
-    if given.json:
-        states = [
-            {"event": hook.event.value, "origin": hook.origin, "enabled": hook.enabled, "disabledBy": hook.disabled_by}
-            for hook in hooks
-        ]
-        print(
-            json.dumps({"hook": case.name, "file": case.target.origin, "changed": changed, "hooks": states}, indent=2)
-        )
-        return 0
-    style = Style.for_stdout()
-    place = show_place(case.target.origin)
-    print(f"{one_line(case.name)}: {place} {'was changed' if changed else 'needed no change'}")
-    for hook in hooks:
-        state = style.good("on") if hook.enabled else style.warn("off")
-        why = f" ({_still_off(setup, hook)})" if hook.disabled_by and hook.disabled_by != case.target.origin else ""
-        print(f"  {hook.event} from {show_place(hook.origin)}: {state}{why}")
+    states = [
+        {"event": hook.event.value, "origin": hook.origin, "enabled": hook.enabled, "disabledBy": hook.disabled_by}
+        for hook in setup.hooks
+        if hook.label == case.name
+    ]
+    report = {"hook": case.name, "file": case.target.origin, "changed": changed, "hooks": states}
+    print_report(given, report, _lines(report, setup))
     return 0
+
+
+def _lines(report: Mapping[str, Any], setup: Setup) -> Iterator[str]:
+    change = "was changed" if report["changed"] else "needed no change"
+    yield f"{one_line(report['hook'])}: {show_place(report['file'])} {change}"
+    for hook in report["hooks"]:
+        state = style.good("on") if hook["enabled"] else style.warn("off")
+        off = hook["disabledBy"]
+        why = f" ({_still_off(setup, off)})" if off and off != report["file"] else ""
+        yield f"  {hook['event']} from {show_place(hook['origin'])}: {state}{why}"

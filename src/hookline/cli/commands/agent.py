@@ -1,4 +1,14 @@
-"""`hookline agent`: a small coding agent that passes every tool call and model call through the hooks."""
+"""Run a small coding agent that passes every tool call and model call through your hooks.
+
+Examples:
+  hookline agent                                         a conversation in the terminal
+  hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
+  git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
+  hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
+
+Exit codes:
+  0  the agent answered, or hooks ended the turn    1  the agent or the model failed    130  Ctrl-C    143  SIGTERM
+"""
 
 import argparse
 import asyncio
@@ -11,30 +21,16 @@ from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
-from hookline.cli.numbers import at_least
-from hookline.cli.options import add_settings_options, require_project
+from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import ask, refuse
 from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 
-_EXAMPLES = """\
-examples:
-  hookline agent                                         a conversation in the terminal
-  hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
-  git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
-  hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
-
-exit codes:
-  0  the agent answered, or hooks ended the turn    1  the agent or the model failed    130  Ctrl-C    143  SIGTERM
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Run a small coding agent that passes every tool call and model call through your hooks."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument(
         "--prompt", metavar="TEXT", help="answer this and exit (default: a conversation, or the prompt from a pipe)"
     )
@@ -61,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"how many model calls one prompt may take (default: {DEFAULT_MAX_TURNS})",
     )
-    add_settings_options(parser)
+    add_common_options(parser, json=False)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -1,63 +1,54 @@
-"""`hookline check`: what is wrong with the settings, and what is surely not meant."""
+"""Check the settings for errors and likely mistakes: what is wrong, where, and how to fix it.
+
+Examples:
+  hookline check                          all settings that apply here
+  hookline check --settings hooks.json    this file only
+  hookline check --run                    also run every hook on sample inputs, and check its answers
+  hookline check --strict --sarif > hooks.sarif    in CI
+
+Exit codes:
+  0  no errors (with --strict: no warnings either)    1  there are some, or the command failed
+"""
 
 import argparse
 import asyncio
 import json
-import os
-import shutil
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
-from hookline.cli.options import add_settings_options, read_config, require_project
-from hookline.cli.report.overview import trust_of
-from hookline.cli.report.style import Style
-from hookline.cli.report.text import plural
+from hookline.cli.options import add_common_options, read_config
+from hookline.cli.report.overview import trust_states
+from hookline.cli.report.style import style
+from hookline.cli.report.text import plural, print_report, show_place, trust_advice, wrap
 from hookline.contract.text import visible
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
-
-_EXAMPLES = """\
-examples:
-  hookline check                          all settings that count here
-  hookline check --settings hooks.json    this file only
-  hookline check --run                    also run every hook on sample inputs, and read what it answers
-  hookline check --strict --sarif > hooks.sarif    in CI
-
-exit codes:
-  0  no errors (with --strict: no warnings either)    1  there are some, or the command could not do its work
-"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Check the settings: what is wrong, where, and what to do; and what is legal but not meant."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument(
         "--run",
         action="store_true",
-        help="run the hooks, too: on harmless and on suspicious samples, which are told to them and never carried out",
+        help="also run the hooks on harmless and suspicious sample inputs, which are never carried out",
     )
-    parser.add_argument("--strict", action="store_true", help="let warnings fail the command as well")
+    parser.add_argument("--strict", action="store_true", help="fail on warnings, too")
     parser.add_argument(
-        "--tool", metavar="NAME", action="append", default=[], help="a tool that your agent has, too (may be repeated)"
+        "--tool", metavar="NAME", action="append", default=[], help="another tool that your agent has (may be repeated)"
     )
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="print one JSON object for programs")
+    shape.add_argument("--json", action="store_true", help="print JSON for programs")
     shape.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0 for code scanning")
-    add_settings_options(parser)
+    add_common_options(parser, json=False)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints what was found; the exit code is 1 when there are errors."""
-    require_project(given)
+    """Prints the findings; the exit code is 1 when there are errors."""
     config = read_config(given, session_id="hookline-check")
     setup = read_setup(config, given.tool)
     findings = list(run_checks(setup))
@@ -71,13 +62,9 @@ def run(given: argparse.Namespace) -> int:
         rules = {check.rule: check.about for check in CHECKS} | RULES
         report = sarif(findings, rules, project_dir=setup.project_dir, version=version("hookline"))
         print(json.dumps(report, indent=2))
-    elif given.json:
-        print(json.dumps(_report(findings, setup), indent=2))
     else:
-        for line in _lines(findings, setup):
-            print(line)
-    fails = [finding for finding in findings if given.strict or finding.problem.is_error]
-    return 1 if fails else 0
+        print_report(given, _report(findings, setup), _lines(findings, setup))
+    return 1 if any(given.strict or finding.problem.is_error for finding in findings) else 0
 
 
 def _place(finding: Finding) -> tuple[str, int, int]:
@@ -99,47 +86,38 @@ def _files(setup: Setup) -> list[str]:
 
 
 def _untrusted(setup: Setup) -> int:
-    """How many hooks wait for trust: nothing is wrong with them, and yet they do not run."""
-    store = TrustStore(default_trust_path())
-    return sum(trust_of(hook, setup.project_dir, store) is not TrustState.TRUSTED for hook in setup.active())
+    """How many enabled hooks do not run because they are not trusted."""
+    states = trust_states(setup)
+    return sum(states[id(hook)] != "trusted" for hook in setup.active())
 
 
 def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
-    style = Style.for_stdout()
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
         yield f"{style.bold(visible(_shown(finding)))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
-        yield textwrap.fill(
-            visible(finding.text),
-            width,
-            initial_indent="    ",
-            subsequent_indent="    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield wrap(finding.text, "    ")
     if findings:
         yield ""
-    yield _summary(findings, setup, style)
+    yield _summary(findings, setup)
     if waiting := _untrusted(setup):
-        yield f"{plural(waiting, 'hook')} of this project will not run before you have looked: hookline trust"
+        yield style.warn(trust_advice(waiting))
 
 
 def _shown(finding: Finding) -> str:
-    """The place in a way that terminals and editors open, short where it is below this directory."""
+    """The place in a form that terminals and editors can open."""
     problem = finding.problem
-    file = os.path.relpath(problem.origin) if Path(problem.origin).is_relative_to(Path.cwd()) else problem.origin
-    return f"{file}:{problem.line}:{problem.column}" if problem.line else file
+    file = show_place(problem.origin, problem.line)
+    return f"{file}:{problem.column}" if problem.line else file
 
 
-def _summary(findings: Sequence[Finding], setup: Setup, style: Style) -> str:
+def _summary(findings: Sequence[Finding], setup: Setup) -> str:
     counts = Counter(finding.level for finding in findings)
     files = _files(setup)
     if not files:
         looked = ", ".join(layer.origin for layer in setup.layers)
-        return f"There are no settings (looked for {looked}). hookline init writes some."
+        return f"There is no settings file (looked for {looked}); hookline init writes one."
     where = f"{plural(len(setup.hooks), 'hook')} in {plural(len(files), 'file')}"
     if not counts:
         return style.good("Nothing wrong") + f" with {where}."
-    said = ", ".join(plural(counts[level], level) for level in ("error", "warning") if counts[level])
-    return f"{style.bad(said) if counts['error'] else style.warn(said)} ({where})"
+    count = ", ".join(plural(counts[level], level) for level in ("error", "warning") if counts[level])
+    return f"{style.bad(count) if counts['error'] else style.warn(count)} ({where})"

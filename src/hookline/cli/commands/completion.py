@@ -1,4 +1,10 @@
-"""`hookline completion`: what a shell needs to complete our commands, options, events, hooks and tools."""
+"""Print a script that lets your shell complete hookline's commands, options, events and hooks.
+
+Examples:
+  eval "$(hookline completion bash)"        for this session; in ~/.bashrc for all sessions
+  eval "$(hookline completion zsh)"         in ~/.zshrc, after compinit
+  hookline completion fish | source         in ~/.config/fish/config.fish
+"""
 
 import argparse
 import json
@@ -7,7 +13,7 @@ import sys
 from hookline.cli.commands._complete import candidates
 from hookline.errors import UsageError
 
-# Each asks this very command for the words that fit, so that it knows every command, and the hooks of this project.
+# Each script calls `hookline completion --words`, which knows all commands and the hooks of this project.
 _SCRIPTS = {
     "bash": """\
 # To try it: eval "$(hookline completion bash)"   To keep it: put that line into ~/.bashrc.
@@ -44,29 +50,20 @@ complete -c hookline -a '(__hookline_words)'
 """,
 }
 
-_EXAMPLES = """\
-examples:
-  eval "$(hookline completion bash)"        for this session; in ~/.bashrc, for all
-  eval "$(hookline completion zsh)"         in ~/.zshrc, after compinit
-  hookline completion fish | source         in ~/.config/fish/config.fish
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Print a script that lets your shell complete hookline's commands, options, events and hooks."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("shell", nargs="?", choices=tuple(_SCRIPTS), help="the shell that you use")
-    parser.add_argument("--json", action="store_true", help="print it as JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument(
         "--words",
         action="store_true",
-        help="what the scripts ask: what fits in place of the last of the words on stdin, each ended by a null byte",
+        help="for the scripts: print the completions of the last word on stdin, where each word ends with a null byte",
     )
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the script, or the words that fit."""
+    """Prints the script, or the completions."""
     if given.words:
         fitting = candidates(sys.stdin.read().split("\0")[:-1])
         print(json.dumps(fitting) if given.json else "".join(f"{word}\n" for word in fitting), end="")

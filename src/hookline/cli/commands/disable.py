@@ -1,23 +1,11 @@
-"""`hookline disable`: keep a hook from running."""
+"""Keep a hook from running: put its name into hooksConfig.disabled of a settings file.
 
-import argparse
-
-from hookline.cli.commands import _switch
-
-_EXAMPLES = """\
-examples:
+Examples:
   hookline disable guard
   hookline disable guard --in project
 """
 
+from hookline.cli.commands._switch import configure_switch as configure
+from hookline.cli.commands._switch import disable as run
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Keep a hook from running: put its name into hooksConfig.disabled of a settings file."
-    parser.epilog = _EXAMPLES
-    _switch.configure_switch(parser)
-
-
-def run(given: argparse.Namespace) -> int:
-    """Writes the setting."""
-    return _switch.disable(given)
+__all__ = ["configure", "run"]

@@ -1,71 +1,44 @@
-"""`hookline doctor`: do hooks run here, and if not, why."""
+"""Find out whether hooks run here: settings, shell, log, trust, every hook, and a real one fired.
 
-import argparse
-import json
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterator
-
-from hookline.cli.commands._examine import Health, Sign, examine
-from hookline.cli.options import add_settings_options, read_config, require_project
-from hookline.cli.report.style import Style
-from hookline.contract.text import visible
-
-_EXAMPLES = """\
-examples:
+Examples:
   hookline doctor
   hookline doctor --project ../other --json
 
-exit codes:
+Exit codes:
   0  hooks run here    1  something keeps them from running
 """
-_MARKS = {Health.GOOD: "ok", Health.ODD: "note", Health.BAD: "BAD"}
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from hookline.cli.commands._examine import Health, Sign, examine
+from hookline.cli.options import add_common_options, read_config
+from hookline.cli.report.style import style
+from hookline.cli.report.text import plural, print_report, wrap
+
+_MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = (
-        "Find out whether hooks run here: settings, shell, log, trust, every hook, and a real one fired."
-    )
-    parser.epilog = _EXAMPLES
-    parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
-    add_settings_options(parser)
+    """Adds the options."""
+    add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints what was found; the exit code is 1 when something keeps hooks from running."""
-    require_project(given)
+    """Prints the findings; the exit code is 1 when something keeps hooks from running."""
     signs = examine(read_config(given, session_id="hookline-doctor"))
-    is_well = all(sign.health is not Health.BAD for sign in signs)
-    if given.json:
-        print(json.dumps({"healthy": is_well, "signs": [sign.to_dict() for sign in signs]}, indent=2))
-    else:
-        for line in _lines(signs, is_well=is_well):
-            print(line)
-    return 0 if is_well else 1
-
-
-def _lines(signs: list[Sign], *, is_well: bool) -> Iterator[str]:
-    style = Style.for_stdout()
-    paint = {Health.GOOD: style.good, Health.ODD: style.warn, Health.BAD: style.bad}
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    about = max(len(sign.about) for sign in signs) + 2
-    indent = " " * (6 + about)
-    for sign in signs:
-        said = textwrap.fill(
-            visible(sign.said),
-            width,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        yield f"{paint[sign.health](f'{_MARKS[sign.health]:<6}')}{style.bold(f'{sign.about:<{about}}')}{said.lstrip()}"
     bad = sum(sign.health is Health.BAD for sign in signs)
+    print_report(given, {"healthy": not bad, "signs": [sign.to_dict() for sign in signs]}, _lines(signs, bad))
+    return 1 if bad else 0
+
+
+def _lines(signs: Sequence[Sign], bad: int) -> Iterator[str]:
+    width = max(len(sign.about) for sign in signs) + 2
+    for sign in signs:
+        mark, paint = _MARKS[sign.health]
+        text = wrap(sign.message, " " * (6 + width)).lstrip()
+        yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{text}"
     yield ""
     yield (
-        style.good("Hooks run here.")
-        if is_well
-        else style.bad(f"{bad} thing{'' if bad == 1 else 's'} to mend before all hooks run here.")
+        style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.") if bad else style.good("Hooks run here.")
     )

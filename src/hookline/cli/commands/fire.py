@@ -1,16 +1,22 @@
-"""`hookline fire`: one event by hand."""
+"""Fire one event by hand, exactly as an agent would, and show what the hooks answer.
+
+Examples:
+  hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
+  hookline fire BeforeTool --settings hooks.json --input @input.json --json
+
+Exit codes:
+  0  the operation goes on    2  it does not take place    1  the command failed
+"""
 
 import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
-from hookline.cli.event_argument import event_of
-from hookline.cli.options import add_settings_options, make_config
-from hookline.cli.report.fire import show_fire
+from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.fire import fire_lines
 from hookline.config import Config
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
@@ -27,20 +33,9 @@ EXIT_BLOCKED = 2
 
 _INLINE = "--input"
 
-_EXAMPLES = """\
-examples:
-  hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
-  hookline fire BeforeTool --settings hooks.json --input @input.json --json
-
-exit codes:
-  0  the operation goes on    2  it does not take place    1  the command could not do its work
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Fire one event by hand, on the very path that an agent uses, and show what the hooks answer."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("event", metavar="EVENT", help="the event, such as BeforeTool")
     parser.add_argument(
         "--input",
@@ -48,34 +43,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="{}",
         help="the event's own fields as one JSON object: inline, @FILE, or - for standard input",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
-    parser.add_argument("--session-id", metavar="ID", help="the session's id; one is made if it is not given")
-    add_settings_options(parser)
+    parser.add_argument("--session-id", metavar="ID", help="the session's id (default: a new one)")
+    add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Fires the event and prints what came of it; the exit code is 2 when the operation does not take place."""
+    """Fires the event and prints the result; the exit code is 2 when the operation does not take place."""
     event = event_of(given.event)
     fields = _fields(given.input)
     if not Path(given.project).is_dir():
         print(f"hookline: {given.project} is not a directory, so no hook can be started in it", file=sys.stderr)
     memory = MemorySink()
-    config = make_config(given, memory)
-    verdict = asyncio.run(_fire(config, event, fields))
+    config = make_config(given, memory, project_must_exist=False)
+    verdict = asyncio.run(fire_once(config, event, fields))
     log = _redacted(config, memory.records)
     if given.json:
-        report = _report(verdict, log)
-        sys.stdout.buffer.write(stringify_json(report) + b"\n")
+        sys.stdout.buffer.write(stringify_json(_report(verdict, log)) + b"\n")
         sys.stdout.buffer.flush()
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
-            print(f"hookline: --input has no {subject}, so every matcher counts as one that matches", file=sys.stderr)
-        show_fire(verdict, log, enabled=config.get_enable_hooks())
+            print(f"hookline: --input has no {subject}, so every matcher counts as a match", file=sys.stderr)
+        for line in fire_lines(verdict, log, enabled=config.get_enable_hooks()):
+            print(line)
     return EXIT_BLOCKED if verdict.blocked else 0
 
 
-async def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
+async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
+    """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event)
@@ -110,9 +105,11 @@ def _input_text(given: str) -> tuple[str, str]:
 
 
 def _forgotten_at(given: str) -> str:
+    from shlex import quote  # noqa: PLC0415 - needed for this message only
+
     try:
         return f"; for the file of that name: --input {quote('@' + given)}" if Path(given).is_file() else ""
-    except (OSError, ValueError):  # longer than a name can be, or with a NUL in it
+    except (OSError, ValueError):  # too long for a file name, or with a NUL in it
         return ""
 
 

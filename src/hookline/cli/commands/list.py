@@ -1,68 +1,72 @@
-"""`hookline list`: every configured hook, and what is known of it."""
+"""List every configured hook by event: where it is, whether it runs, and how it did so far.
 
-import argparse
-import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
-
-from hookline.cli.event_argument import event_of
-from hookline.cli.lint.setup import read_setup
-from hookline.cli.options import add_settings_options, make_config, require_project
-from hookline.cli.report.overview import KnownHook, known_hooks
-from hookline.cli.report.style import Style
-from hookline.cli.report.text import cut, one_line, plural, screen_width, show_ago, show_ms, show_place
-from hookline.config import Config
-
-_EXAMPLES = """\
-examples:
+Examples:
   hookline list
   hookline list --event BeforeTool --json
 
-The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of one
-that runs in its place; only those that are on run. One group that says sequential says it for all hooks that run
-together with it; the order is either where that depends on the tool.
+The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of a
+hook that runs instead; only hooks that are on run. If one group is sequential, all hooks that run together with it run
+in sequence; the order is "either" where that depends on the tool.
 """
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from hookline.cli.lint.setup import read_setup
+from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.overview import known_hooks
+from hookline.cli.report.style import style
+from hookline.cli.report.text import (
+    HOOKS_DISABLED,
+    cut,
+    one_line,
+    plural,
+    print_report,
+    screen_width,
+    show_ago,
+    show_ms,
+    show_place,
+    trust_advice,
+)
+from hookline.config import Config
+
 _MAX_CELL = 48
 
-_COLUMNS: tuple[tuple[str, Callable[[KnownHook], str]], ...] = (
-    ("HOOK", lambda known: one_line(known.hook.label)),
-    ("STATE", lambda known: known.state),
-    ("MATCHER", lambda known: one_line(known.hook.matcher or "*")),
-    ("TIMEOUT", lambda known: show_ms(known.hook.timeout_ms)),
-    ("ORDER", lambda known: known.order),
-    ("RUNS", lambda known: str(known.statistics.runs)),
-    ("FAILED", lambda known: str(known.statistics.failures)),
-    ("MEDIAN", lambda known: show_ms(known.statistics.durations.quantile(0.5))),
-    ("P95", lambda known: show_ms(known.statistics.durations.quantile(0.95))),
-    ("LAST RUN", lambda known: show_ago(known.statistics.last_run)),
-    ("FROM", lambda known: show_place(known.file, known.line)),
+Hook = dict[str, Any]
+
+_COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
+    ("HOOK", lambda hook: one_line(hook["hook"])),
+    ("STATE", lambda hook: hook["state"]),
+    ("MATCHER", lambda hook: one_line(hook["matcher"] or "*")),
+    ("TIMEOUT", lambda hook: show_ms(hook["timeout"])),
+    ("ORDER", lambda hook: hook["order"]),
+    ("RUNS", lambda hook: str(hook["runs"])),
+    ("FAILED", lambda hook: str(hook["failures"])),
+    ("MEDIAN", lambda hook: show_ms(hook["median"])),
+    ("P95", lambda hook: show_ms(hook["p95"])),
+    ("LAST RUN", lambda hook: show_ago(hook["lastRun"])),
+    ("FROM", lambda hook: show_place(hook["file"], hook["line"])),
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "List every configured hook by event: where it stands, whether it runs, and how it did so far."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument("--event", metavar="EVENT", help="only the hooks of this event")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for programs")
-    add_settings_options(parser)
+    add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
     """Prints the hooks."""
     event = event_of(given.event) if given.event is not None else None
-    require_project(given)
     config = make_config(given)
     configured = known_hooks(config)
-    hooks = [known for known in configured if event in (None, known.hook.event)]
-    if given.json:
-        report = {"enabled": config.get_enable_hooks(), "hooks": [known.to_dict() for known in hooks]}
-        print(json.dumps(report, indent=2))
-    else:
-        for line in _lines(hooks, Style.for_stdout(), enabled=config.get_enable_hooks()):
-            print(line)
-        if not hooks:
-            print(f"No hook of {event} is configured." if configured else _why_none(config))
+    hooks = [hook for hook in configured if event in (None, hook["event"])]
+    enabled = config.get_enable_hooks()
+    print_report(given, {"enabled": enabled, "hooks": hooks}, _lines(hooks, enabled=enabled))
+    if not hooks and not given.json:
+        print(f"No hook of {event} is configured." if configured else _why_none(config))
     return 0
 
 
@@ -73,52 +77,49 @@ def _why_none(config: Config) -> str:
     return "No hooks are configured; hookline init writes a first one."
 
 
-def _lines(hooks: Sequence[KnownHook], style: Style, *, enabled: bool) -> Iterator[str]:
+def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if not enabled:
-        yield style.warn('Hooks are disabled: no settings file says "enableHooks": true. None of these run.')
+        yield style.warn(HOOKS_DISABLED)
     if not hooks:
         return
-    widths = [max(len(title), *(len(cut(show(known), _MAX_CELL)) for known in hooks)) for title, show in _COLUMNS]
+    titles = [title for title, _ in _COLUMNS]
+    rows = [[cut(show(hook), _MAX_CELL) for _, show in _COLUMNS] for hook in hooks]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     fits = sum(widths) + 2 * len(widths) <= screen_width()
     if fits:
-        titles = "  ".join(title.ljust(width) for (title, _), width in zip(_COLUMNS, widths, strict=True))
-        yield style.dim(f"  {titles.rstrip()}")
-    for event, of_event in groupby(hooks, key=lambda known: known.hook.event):
-        yield style.bold(event.value)
-        for known in of_event:
-            yield from _row(known, widths, style) if fits else _block(known, style)
-    waiting = sum(known.state in ("untrusted", "changed") for known in hooks)
-    if waiting:
+        yield style.dim(_row(titles, widths))
+    for event, of_event in groupby(zip(hooks, rows, strict=True), key=lambda pair: pair[0]["event"]):
+        yield style.bold(event)
+        for hook, cells in of_event:
+            if fits:
+                yield _row(cells, widths, hook)
+            else:
+                yield from _block(cells, hook)
+    if waiting := sum(hook["state"] in ("untrusted", "changed") for hook in hooks):
         yield ""
-        yield style.warn(f"{plural(waiting, 'hook')} without trust: look and decide with hookline trust")
+        yield style.warn(trust_advice(waiting))
 
 
-def _row(known: KnownHook, widths: Sequence[int], style: Style) -> Iterator[str]:
-    cells = [cut(show(known), _MAX_CELL).ljust(width) for (_, show), width in zip(_COLUMNS, widths, strict=True)]
-    cells[1] = _painted(known, cells[1], style)
-    if known.statistics.failures:
-        cells[6] = style.bad(cells[6])
-    yield f"  {'  '.join(cells)}".rstrip()
+def _row(cells: Sequence[str], widths: Sequence[int], hook: Hook | None = None) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    if hook:
+        padded[1] = _paint_state(padded[1], hook)
+        padded[6] = style.bad(padded[6]) if hook["failures"] else padded[6]
+    return f"  {'  '.join(padded)}".rstrip()
 
 
-def _block(known: KnownHook, style: Style) -> Iterator[str]:
-    hook, statistics = known.hook, known.statistics
+def _block(cells: Sequence[str], hook: Hook) -> Iterator[str]:
+    """The same on a narrow screen, in several lines."""
+    name, state, *options, runs, failed, median, p95, last, place = cells
     width = screen_width()
-    yield f"  {style.bold(cut(one_line(hook.label), width - 14))}  {_painted(known, known.state, style)}"
-    yield "    " + cut(
-        f"matcher {one_line(hook.matcher or '*')}, timeout {show_ms(hook.timeout_ms)}, {known.order}", width - 4
-    )
-    if statistics.runs:
-        failed = f"{statistics.failures} failed"
-        yield (
-            f"    {plural(statistics.runs, 'run')}, {style.bad(failed) if statistics.failures else failed},"
-            f" median {show_ms(statistics.durations.quantile(0.5))},"
-            f" p95 {show_ms(statistics.durations.quantile(0.95))}, last {show_ago(statistics.last_run)}"
-        )
+    yield f"  {style.bold(cut(name, width - 14))}  {_paint_state(state, hook)}"
+    yield cut("    matcher {}, timeout {}, {}".format(*options), width)
+    if hook["runs"]:
+        yield f"    runs {runs}, failed {failed}, median {median}, p95 {p95}, last {last}"
     else:
         yield "    never run"
-    yield style.dim(f"    {show_place(known.file, known.line)}")
+    yield style.dim(f"    {place}")
 
 
-def _painted(known: KnownHook, text: str, style: Style) -> str:
-    return {"on": style.good, "disabled": style.dim}.get(known.state, style.warn)(text)
+def _paint_state(text: str, hook: Hook) -> str:
+    return {"on": style.good, "disabled": style.dim}.get(hook["state"], style.warn)(text)

@@ -1,4 +1,14 @@
-"""`hookline log`: what happened."""
+"""Show what hooks did, newest last: every run, every event, and every hook that was not run.
+
+Examples:
+  hookline log                                   the latest 50 records, newest last
+  hookline log --hook guard --decision deny      what guard has denied
+  hookline log --failures --since 1d             what failed since yesterday
+  hookline log --follow                          then print new records as they come
+  hookline log show 3f9a01c2d4-0                 all about one run
+
+--json prints one object per line; with show, the whole record.
+"""
 
 import argparse
 import json
@@ -10,53 +20,38 @@ from typing import Any
 import msgspec
 
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
-from hookline.cli.numbers import at_least
-from hookline.cli.options import add_settings_options, make_config, require_project
+from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
-from hookline.cli.report.style import Style
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.errors import UsageError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
 
-_EXAMPLES = """\
-examples:
-  hookline log                                   the latest 50 records, newest last
-  hookline log --hook guard --decision deny      what guard has denied
-  hookline log --failures --since 1d             what failed since yesterday
-  hookline log --follow                          and go on with what happens now
-  hookline log show 3f9a01c2d4-0                 all about one run
-
---json prints one object per line; with show it is the whole record.
-"""
 _SHOWN = 50
 _SHORTEST_ID = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
+    """Adds the options."""
     parser.usage = "hookline log [options]\n       hookline log show ID [options]"
-    parser.description = "Show what hooks did, newest last: every run, every event, and every hook that was not run."
-    parser.epilog = _EXAMPLES
     parser.add_argument(
-        "words", nargs="*", metavar="show ID", help="all about one run, by its id or the beginning of it"
+        "words", nargs="*", metavar="show ID", help="all about one run, by its id or the start of its id"
     )
     add_filter_options(parser)
     add_run_filters(parser)
     parser.add_argument(
-        "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default 50; 0 is all)"
+        "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default: 50; 0 for all)"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with new records until interrupted")
-    parser.add_argument("--file", metavar="FILE", help="read this log, instead of the one that the settings name")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per record, for programs")
-    add_settings_options(parser)
+    parser.add_argument("-f", "--follow", action="store_true", help="then print new records until interrupted")
+    parser.add_argument("--file", metavar="FILE", help="read this log instead of the one in the settings")
+    add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
     if given.words and (given.words[0] != "show" or len(given.words) != 2):  # noqa: PLR2004 - `show` and what
-        raise UsageError("what stands alone must be show ID; options say which records are wanted")
+        raise UsageError("the only words without an option are show ID; use options to choose records")
     require_project(given)
     query = query_of(given)
     path = Path(given.file) if given.file else _recorded_in(make_config(given))
@@ -70,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
         if given.follow:
             _print(reader.follow(query), as_json=given.json, at_once=True)
         if not count and not given.json:
-            sys.stderr.write(f"hookline: nothing like that is recorded in {path}\n")
+            sys.stderr.write(f"hookline: no such record in {path}\n")
         if reader.unreadable:
             sys.stderr.write(f"hookline: {plural(reader.unreadable, 'line')} of {path} could not be read\n")
     return 0
@@ -79,16 +74,15 @@ def run(given: argparse.Namespace) -> int:
 def _recorded_in(config: Config) -> Path:
     options = config.get_settings().options.log
     if not options.enabled:
-        sys.stderr.write("hookline: the settings disable the log (hooksConfig.log.enabled), so nothing new is in it\n")
+        sys.stderr.write("hookline: the settings disable the log (hooksConfig.log.enabled), so nothing is recorded\n")
     return log_path(options.path)
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:
-    style = Style.for_stdout()
     count = 0
     for entry in entries:
         count += 1
-        print(json.dumps(_plain(entry)) if as_json else show_entry(entry, style), flush=at_once)
+        print(json.dumps(_plain(entry)) if as_json else show_entry(entry), flush=at_once)
     sys.stdout.flush()
     return count
 
@@ -103,12 +97,8 @@ def _show(reader: LogReader, run: str, *, as_json: bool) -> int:
     records = reader.whole_records(run)
     if not records:
         raise UsageError(f"no run {run} is recorded; hookline log shows the ids")
-    style = Style.for_stdout()
-    for index, record in enumerate(records):
-        if as_json:
-            print(json.dumps(record))
-            continue
-        if index:
-            print()
-        print(*show_record(record, style), sep="\n")
+    if as_json:
+        print(*map(json.dumps, records), sep="\n")
+    else:
+        print(*("\n".join(show_record(record)) for record in records), sep="\n\n")
     return 0

@@ -1,27 +1,24 @@
-"""`hookline schema`: the JSON Schemas of settings files, of what hooks are told and of what they may answer."""
+"""Print a JSON Schema, for editors and for tests of your hooks.
 
-import argparse
-import json
-from typing import Any
-
-from hookline.cli.event_argument import event_of
-from hookline.contract.schema import input_schema, output_schema
-from hookline.engine.event_table import EVENT_TABLE
-from hookline.errors import UsageError
-from hookline.settings.schema import settings_schema
-
-_EXAMPLES = """\
-examples:
+Examples:
   hookline schema > settings.schema.json    then, in a settings file: "$schema": "./settings.schema.json"
   hookline schema input BeforeTool          what a BeforeTool hook reads on stdin
   hookline schema output                    what a hook may print on stdout
 """
 
+import argparse
+import json
+from typing import Any
+
+from hookline.cli.options import event_of
+from hookline.contract.schema import input_schema, output_schema
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.errors import UsageError
+from hookline.settings.schema import settings_schema
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the description and the options."""
-    parser.description = "Print a JSON Schema, for editors and for tests of your hooks."
-    parser.epilog = _EXAMPLES
+    """Adds the options."""
     parser.add_argument(
         "what", nargs="?", choices=("settings", "input", "output"), default="settings", help="(default: settings)"
     )

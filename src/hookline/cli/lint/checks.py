@@ -1,4 +1,4 @@
-"""The checks of settings that nothing has to be run for: one row each."""
+"""The checks of settings that run no hook: one row each."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -54,33 +54,28 @@ class Check:
 
 
 def run_checks(setup: Setup) -> Iterator[Finding]:
-    """Everything that is wrong with a setup, in the order of the checks."""
+    """All findings about a setup, in the order of the checks."""
     for check in CHECKS:
         for problem in dict.fromkeys(check.find(setup)):
             yield Finding(rule=check.rule, problem=problem)
 
 
-def _settings(setup: Setup) -> Iterable[Problem]:
-    return setup.problems
-
-
 def _not_enabled(setup: Setup) -> Iterator[Problem]:
     if setup.is_enabled:
         return
-    meant = next(_meant_to_run(setup), None)
-    if meant is None:
+    with_hooks = next(_with_hooks(setup), None)
+    if with_hooks is None:
         return
-    # Where the one with the last word says no, that is the place to look at; else the first file with hooks.
+    # Report the file that says no, or else the first file with hooks.
     layer = next((layer for layer in by_authority(setup.layers) if layer.values.get("enableHooks") is False), None)
     if layer is not None:
-        said = 'is false, so no hook runs; write "enableHooks": true to switch them on'
-        yield layer.problem(("enableHooks",), said)
+        yield layer.problem(("enableHooks",), "is false, so no hook runs; write true to enable hooks")
     else:
-        yield meant.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+        yield with_hooks.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
 
 
-def _meant_to_run(setup: Setup) -> Iterator[Layer]:
-    """The layers with hooks that nobody switched off, and then those with hooks that cannot be used as they are."""
+def _with_hooks(setup: Setup) -> Iterator[Layer]:
+    """The layers with enabled hooks, and then those with hooks that cannot be used."""
     yield from (setup.place(hook)[0] for hook in setup.active())
     for problem in setup.problems:
         if problem.is_error and problem.path.startswith(("hooks.", "extensions[")):
@@ -88,17 +83,17 @@ def _meant_to_run(setup: Setup) -> Iterator[Layer]:
 
 
 def _unknown_key(setup: Setup) -> Iterator[Problem]:
-    told = {(problem.origin, problem.path) for problem in setup.problems}
+    known = {(problem.origin, problem.path) for problem in setup.problems}
     for layer, place, struct, what in _places_of_options(setup):
-        if (layer.origin, show_path(place)) in told:
-            continue  # it is wrong as a whole, or does not count
+        if (layer.origin, show_path(place)) in known:
+            continue  # it is wrong as a whole, or ignored
         for problem in _unknown_keys(layer, place, struct, what):
-            if (problem.origin, problem.path) not in told:
+            if (problem.origin, problem.path) not in known:
                 yield problem
 
 
 def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec.Struct], str]]:
-    """Every object whose keys are all ours: what it is made into, and what it is called."""
+    """Every object with fixed keys: its type, and its name for people."""
     for hook in setup.hooks:
         layer, path = setup.place(hook)
         yield layer, path, HookSettings, "a hook"
@@ -113,8 +108,8 @@ def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what:
     known = [field.encode_name for field in msgspec.structs.fields(struct)]
     for key in value_at(layer, place):
         if key not in known:
-            said = f"is not an option of {what} and is ignored; the options are {', '.join(known)}"
-            yield layer.problem((*place, str(key)), said)
+            message = f"is not an option of {what} and is ignored; the options are {', '.join(known)}"
+            yield layer.problem((*place, str(key)), message)
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:
@@ -137,7 +132,7 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
         names = decode_settings((replace(layer, is_guest=False),)).options.disabled
         for index, name in enumerate(names):
             meant = difflib.get_close_matches(name, labels, n=1)
-            # A user's list may speak of hooks that only another project has.
+            # A user's list may name hooks of another project.
             if name in labels or (not meant and layer.source is not ConfigSource.PROJECT):
                 continue
             advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
@@ -147,7 +142,7 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
 def _timeout(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
         if hook.timeout_ms == 0:
-            yield setup.at(hook, "is 0, so the hook is ended before it starts; give it some milliseconds", "timeout")
+            yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
             given, meant = f"{hook.timeout_ms:g}", f"{hook.timeout_ms * _SECOND_MS:.0f}"
             yield setup.at(hook, f"is {given} milliseconds; if you mean seconds, write {meant}", "timeout")
@@ -165,8 +160,7 @@ def _duplicate(setup: Setup) -> Iterator[Problem]:
         running = {id(hook) for plan in plans for hook in plan.hooks}
         for skip in (skip for plan in plans for skip in plan.skipped):
             if skip.kind is SkipKind.DUPLICATE and id(skip.hook) not in running:
-                said = f"never runs ({skip.reason}); remove one of the two"
-                yield setup.at(skip.hook, said)
+                yield setup.at(skip.hook, f"never runs ({skip.reason}); remove one of the two")
 
 
 def _erased_block(setup: Setup) -> Iterator[Problem]:
@@ -176,15 +170,13 @@ def _erased_block(setup: Setup) -> Iterator[Problem]:
             continue  # a block ends the chain
         for earlier, later in pairwise(hooks):
             if earlier.command != later.command and _may_decide(later, setup.project_dir):
-                said = (
-                    f"answers after {earlier.label}, and on {event} a later answer replaces an earlier one, so it can "
-                    'erase a block; add "sequential": true to the group, or let it print no decision'
-                )
-                yield setup.at(later, said, "command")
+                why = f"answers after {earlier.label}, and on {event} a later answer replaces an earlier one"
+                advice = 'add "sequential": true to the group, or let it print no decision'
+                yield setup.at(later, f"{why}, so it can erase a block; {advice}", "command")
 
 
 def _may_decide(hook: HookEntry, project_dir: str) -> bool:
-    """Whether a hook's command or scripts speak of decisions; what cannot be read may do so."""
+    """Whether a hook's command or scripts mention decisions; a file that cannot be read may do so."""
     texts = [(hook.command or "").encode(errors="replace")]
     for file in fingerprint(hook, project_dir).files:
         try:
@@ -195,17 +187,17 @@ def _may_decide(hook: HookEntry, project_dir: str) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("settings", "settings that cannot be used, or not as they are", _settings),
+    Check("settings", "settings that cannot be used, or only in part", lambda setup: setup.problems),
     Check("not-enabled", "hooks are configured and not enabled", _not_enabled),
-    Check("misplaced-key", "a key that is misspelt or stands at the wrong level", _misplaced_key),
-    Check("unknown-key", "a key of a hook, a group or the options that means nothing", _unknown_key),
-    Check("disabled-name", "hooksConfig.disabled names a hook that is not there", _disabled_name),
+    Check("misplaced-key", "a key that is misspelled or at the wrong level", _misplaced_key),
+    Check("unknown-key", "an unknown key of a hook, a group or the options", _unknown_key),
+    Check("disabled-name", "hooksConfig.disabled names a hook that does not exist", _disabled_name),
     Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard),
-    Check("matcher-no-regex", "a matcher that is no regular expression", matcher_no_regex),
+    Check("matcher-no-regex", "a matcher that is not a regular expression", matcher_no_regex),
     Check("matcher-no-tool", "a matcher that matches no known tool", matcher_no_tool),
     Check("matcher-no-trigger", "a matcher that equals no source, reason, trigger or type", matcher_no_trigger),
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
-    Check("timeout", "a timeout that was meant in seconds", _timeout),
+    Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block),

@@ -1,4 +1,4 @@
-"""Fires sample inputs on the path that an agent uses, and reads what the hooks' authors should know."""
+"""Fires sample inputs exactly as an agent would, and reports what the hooks' authors should know."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -14,18 +14,17 @@ from hookline.system import HookSystem
 
 _COULD_NOT_RUN = (126, 127)
 
-# What a dry run can find, and what that means.
 RULES = {
     "run-failed": "a hook that fails when it is run",
     "run-exit-code": "a hook that exits with a code that blocks nothing",
-    "run-answer": "an answer that does not count as it was meant",
-    "run-overridden": "a hook that undid the block of an earlier one",
-    "run-skipped": "a hook that could not be tried",
+    "run-answer": "an answer that has another effect than intended",
+    "run-overridden": "a hook that overrode the block of an earlier hook",
+    "run-skipped": "a hook that was not run",
 }
 
 
 async def dry_run(system: HookSystem, setup: Setup) -> list[Finding]:
-    """What came to light when every hook was run on samples, each thing once."""
+    """The findings from running every hook on samples, each once."""
     await system.initialize()
     found: dict[tuple[str, str, str], Finding] = {}
     try:

@@ -6,14 +6,14 @@ from hookline.settings.read import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that a check found, and which check it was."""
+    """A problem, and the rule that found it."""
 
     rule: str
     problem: Problem
 
     @property
     def level(self) -> str:
-        """`error` for what does not work at all, `warning` for what is surely not meant."""
+        """`error` for settings that do not work, `warning` for likely mistakes."""
         return "error" if self.problem.is_error else "warning"
 
     @property

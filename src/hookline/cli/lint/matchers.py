@@ -1,20 +1,19 @@
-"""The checks of matchers, and what an event may be about."""
+"""The checks of matchers, and the subjects that an event may have."""
 
 import difflib
 import re
 from collections.abc import Iterable, Iterator
 
-from hookline.cli.lint.matching import matches
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.matcher import is_literal
+from hookline.engine.matcher import Match, is_literal, match
 from hookline.settings.read import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
 _TRIGGER_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.triggers)
-# What other systems call these tools, in small letters.
+# The names of these tools in other systems, in lower case.
 _FOREIGN_TOOLS = {
     "bash": "run_shell_command",
     "edit": "replace",
@@ -31,19 +30,24 @@ _FOREIGN_TOOLS = {
 _MCP = "mcp__"
 _MCP_SAMPLE = "mcp__server__tool"
 
-# A star behind a letter, a digit or an underscore, where a wildcard would stand; `\w*` is what it seems.
+# A star after a letter, a digit or an underscore is probably a wildcard; `\w*` is not.
 _WILDCARD = re.compile(r"(?<!\\)[A-Za-z0-9_]\*|^\s*\*")
 _NESTING = re.compile(r"[\\(\[]")
-# What no tool's name has; `| ?x` is what it seems.
+# No tool's name has spaces; `| ?x` is meant as it is.
 _SPACED_BAR = re.compile(r"(?<!\s)\s++\|(?:\s++(?![*+?{]))?|\|\s++(?![*+?{])")
-# How others write a permission: a tool, and what it may be called with.
+# A permission as other systems write it: a tool and its arguments, such as `Bash(git commit:*)`.
 _PERMISSION = re.compile(r"(\w+)\(.*\)", re.DOTALL)
 _NAME = re.compile(r"[\w.-]+")
+_PLAIN_TEXT = "which is not a regular expression and is compared as plain text"
+_NO_WILDCARD = (
+    "but a matcher is a regular expression and not a wildcard: the star repeats the character before it, found "
+    "anywhere in the name"
+)
 _WORDS = re.compile(r"(\^?\(?(?:\?:)?)(\w+(?:\|\w+)*)(\)?\$?)")
 
 
 def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
-    """What an event may be about: the known tools and those that a matcher plainly names, or the known triggers."""
+    """The known tools and those that a matcher names, or the known triggers."""
     match EVENT_TABLE[event].matching:
         case Matching.REGEX:
             named = [word for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
@@ -59,27 +63,20 @@ def matcher_wildcard(setup: Setup) -> Iterator[Problem]:
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
         if not _WILDCARD.search(matcher) or _permitted(matcher, setup):
             continue
-        meant = _as_regex(matcher)
-        if is_literal(matcher):
-            said = f"is {matcher!r}, which is no regular expression and is compared as plain text; write {meant!r}"
-        else:
-            said = (
-                f"is {matcher!r}, but a matcher is a regular expression and not a wildcard: the star repeats the "
-                f"character before it, found anywhere in the name; write {meant!r}"
-            )
-        yield setup.at_matcher(hook, said)
+        why = _PLAIN_TEXT if is_literal(matcher) else _NO_WILDCARD
+        yield setup.at_matcher(hook, f"is {matcher!r}, {why}; write {_as_regex(matcher)!r}")
 
 
 def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
-    """Matchers that were meant as regular expressions and are none."""
+    """Matchers that are not valid regular expressions."""
     for hook, matcher in _matchers(setup, _TOOL_EVENTS):
         if _is_broken(matcher):
-            said = f"is {matcher!r}, which is no regular expression and is compared as plain text"
-            yield setup.at_matcher(hook, f"{said}, so the hook runs for no tool of another name; mend the pattern")
+            effect = "so the hook runs for no tool of another name"
+            yield setup.at_matcher(hook, f"is {matcher!r}, {_PLAIN_TEXT}, {effect}; fix the pattern")
 
 
 def _is_broken(matcher: str) -> bool:
-    """What looks like a wildcard is told as such."""
+    """Matchers that look like wildcards have a check of their own."""
     return is_literal(matcher) and not _WILDCARD.search(matcher)
 
 
@@ -90,32 +87,37 @@ def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
             continue
         meant = _SPACED_BAR.sub("|", matcher)
         if meant != matcher:
-            said = f"is {matcher!r}, where the spaces are part of the regular expression and of no tool's name"
-            yield setup.at_matcher(hook, f"{said}; remove the spaces round the bar: {meant!r}")
+            why = "where the spaces are part of the regular expression and of no tool's name"
+            yield setup.at_matcher(hook, f"is {matcher!r}, {why}; remove the spaces round the bar: {meant!r}")
         for alternative in _alternatives(meant):
             if _MCP in alternative or (_WILDCARD.search(alternative) and not _permitted(alternative, setup)):
                 continue
-            # In a group: an alternative's own spaces count, those round the whole matcher do not.
-            if not any(matches(hook.event, f"(?:{alternative})", tool) for tool in setup.tools):
+            # In a group, because only the spaces around a whole matcher are ignored.
+            if not _matches_any(hook.event, f"(?:{alternative})", setup.tools):
                 advice = _meant(alternative, setup)
                 yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {advice}")
 
 
 def matcher_no_trigger(setup: Setup) -> Iterator[Problem]:
-    """Matchers that equal nothing which their event can be about."""
+    """Matchers that equal no trigger of their event."""
     for hook, matcher in _matchers(setup, _TRIGGER_EVENTS):
         known = EVENT_TABLE[hook.event].triggers
-        if not any(matches(hook.event, matcher, trigger) for trigger in known):
-            said = f"is {matcher!r}, which {hook.event} never has, so the hook never runs"
-            yield setup.at_matcher(hook, f"{said}; here it is compared for equality with one of {', '.join(known)}")
+        if not _matches_any(hook.event, matcher, known):
+            what = f"is {matcher!r}, which {hook.event} never has, so the hook never runs"
+            yield setup.at_matcher(hook, f"{what}; it has to equal one of {', '.join(known)}")
 
 
 def matcher_not_asked(setup: Setup) -> Iterator[Problem]:
-    """Matchers on events that have nothing to match."""
+    """Matchers on events that do not use them."""
     unasked = [event for event, row in EVENT_TABLE.items() if row.matching is Matching.NEVER_ASKED]
     for hook, matcher in _matchers(setup, unasked):
-        said = f"is {matcher!r}, but {hook.event} has nothing to match, so the hook runs each time; remove the matcher"
-        yield setup.at_matcher(hook, said)
+        why = f"but {hook.event} has nothing to match, so the hook always runs"
+        yield setup.at_matcher(hook, f"is {matcher!r}, {why}; remove the matcher")
+
+
+def _matches_any(event: HookEventName, matcher: str, subjects: Iterable[str]) -> bool:
+    hook = HookEntry(event=event, source=ConfigSource.USER, origin="", location="", matcher=matcher)
+    return any(match(hook, subject, may_wait=True) is not Match.NO for subject in subjects)
 
 
 def _matchers(setup: Setup, events: Iterable[HookEventName]) -> Iterator[tuple[HookEntry, str]]:
@@ -130,14 +132,14 @@ def _plain_words(matcher: str) -> list[str]:
 
 
 def _alternatives(matcher: str) -> list[str]:
-    """The matchers that a matcher with bars in it consists of, as far as that is plain to see."""
+    """The alternatives of a matcher with bars, if they are easy to separate."""
     if parts := _WORDS.fullmatch(matcher.strip()):
         return [parts[1] + word + parts[3] for word in parts[2].split("|")]
     return [matcher.strip()] if _NESTING.search(matcher) else matcher.strip().split("|")
 
 
 def _as_regex(matcher: str) -> str:
-    """The regular expression that somebody who wrote wildcards means."""
+    """The regular expression for a matcher with wildcards."""
     parts = [part.strip() for part in _alternatives(matcher)]
     if any(not part.strip("*") for part in parts):
         return "*"
@@ -152,19 +154,18 @@ def _unglobbed(glob: str) -> str:
 
 def _meant(alternative: str, setup: Setup) -> str:
     if tool := _permitted(alternative, setup):
-        said = "a matcher is compared with the tool's name alone"
-        return f"{said}: write {tool!r}, and let the hook look at the tool's input"
+        return f"a matcher is compared with the tool's name alone: write {tool!r}, and let the hook check the input"
     word = alternative.strip("^()$?: ")
     foreign = _FOREIGN_TOOLS.get(word.lower())
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"
     named = f"--tool {word}" if _NAME.fullmatch(word) else "--tool"
-    return f"the known ones are {', '.join(setup.tools)}, and {named} adds one"
+    return f"the known tools are {', '.join(setup.tools)}, and {named} adds one"
 
 
 def _permitted(matcher: str, setup: Setup) -> str | None:
-    """The tool of a matcher that was written like a permission, such as `Bash(git commit:*)`."""
+    """The tool of a matcher that is written like a permission."""
     written = _PERMISSION.fullmatch(matcher.strip())
     if written is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether the program that a command names is there and can be started, found as the runner would find it."""
+"""Whether the program of a command exists and can be started, found in the way that the runner finds it."""
 
 import os
 import re
@@ -11,10 +11,11 @@ from hookline.child.command import direct_invocation, shell_invocation
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
-# Of these the next word is no script but a program text, a module, or anything.
+# After these the next word is not a script.
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
 _LONGEST_SHEBANG = 256
 _PATIENCE_S = 10
+_CREATE = "create the file, or fix the path"
 
 
 def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str]) -> str | None:
@@ -25,8 +26,8 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     try:
         return _fault(hook.command, project_dir, env)
     except (OSError, ValueError) as error:
-        # A null character, a variable without a name, no shell at all: the runner stumbles over the same.
-        return f"cannot be started: {error}; mend it"
+        # A null character, a variable without a name, no shell: the runner would fail in the same way.
+        return f"cannot be started: {error}; fix it"
     except subprocess.TimeoutExpired:
         return None
 
@@ -41,10 +42,10 @@ def _fault(command: str, project_dir: str, env: Mapping[str, str]) -> str | None
 
 
 def _words(command: str, project_dir: str, env: Mapping[str, str]) -> Sequence[str] | None:
-    """The words of a simple command without the assignments before it, or None if only a shell can tell."""
+    """The words of a simple command without the assignments before it, or None if only a shell can parse it."""
     needed = ("PATH", "HOME", *PROJECT_DIR_VARIABLES)
     known = {name: env[name] for name in needed if name in env}
-    # With `env` before it the runner's own reader takes any simple command apart, be its program missing or a builtin.
+    # With `env` before it, the runner's own parser accepts any simple command, even of a missing program or a builtin.
     invocation = direct_invocation(f"env {command}", project_dir, known)
     if invocation is None:
         return None
@@ -62,8 +63,8 @@ def _syntax_fault(command: str, project_dir: str, env: Mapping[str, str]) -> str
     )
     if done.returncode == 0:
         return None
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"is not something that {shell.argv[0]} can read ({said[0] if said else 'syntax error'}); mend its quoting"
+    errors = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["syntax error"]
+    return f"cannot be parsed by {shell.argv[0]} ({errors[0]}); fix its quoting"
 
 
 def _lookup_fault(program: str, project_dir: str, env: Mapping[str, str]) -> str | None:
@@ -82,7 +83,7 @@ def _lookup_fault(program: str, project_dir: str, env: Mapping[str, str]) -> str
         return None
     if (Path(project_dir) / program).is_file():
         return f"names {program}, which is not on PATH; for the file in the project write ./{program}"
-    return f"names {program}, which is neither on PATH nor a word of {shell.argv[0]}; install it or write its path"
+    return f"names {program}, which is neither on PATH nor a builtin of {shell.argv[0]}; install it or write its path"
 
 
 def _file_fault(name: str, project_dir: str, env: Mapping[str, str]) -> str | None:
@@ -90,7 +91,7 @@ def _file_fault(name: str, project_dir: str, env: Mapping[str, str]) -> str | No
     if path.is_dir():
         return f"names {name}, which is a directory; name a program"
     if not path.is_file():
-        return f"names {name}, which does not exist; write the file, or mend the path"
+        return f"names {name}, which does not exist; {_CREATE}"
     if not os.access(path, os.X_OK):
         return f"names {name}, which is not executable; run: chmod +x {name}"
     return _shebang_fault(name, path, env)
@@ -101,11 +102,13 @@ def _shebang_fault(name: str, path: Path, env: Mapping[str, str]) -> str | None:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_SHEBANG)
     except OSError:
-        return None  # what cannot be read can perhaps be run
+        return None  # a program that cannot be read may still be executable
     if not line.startswith(b"#!"):
         return None
     if line.endswith(b"\r\n"):
-        return f"names {name}, whose lines end as on Windows, so its interpreter is not found; save it with plain ends"
+        return (
+            f"names {name}, which has Windows line ends, so its interpreter is not found; save it with Unix line ends"
+        )
     interpreter, *rest = line[2:].decode("utf-8", "replace").split() or [""]
     if interpreter.endswith("/env") and rest and not rest[0].startswith("-"):
         return None if shutil.which(rest[0], path=env.get("PATH")) else _no_interpreter(name, rest[0])
@@ -113,22 +116,18 @@ def _shebang_fault(name: str, path: Path, env: Mapping[str, str]) -> str | None:
 
 
 def _no_interpreter(name: str, interpreter: str) -> str:
-    return f"names {name}, whose first line asks for {interpreter}, which is not there; install it or mend that line"
+    return f"names {name}, whose first line asks for {interpreter}, which does not exist; install it or fix that line"
 
 
 def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
-    """What is wrong with the script that an interpreter is given."""
+    """What is wrong with the script that an interpreter runs."""
     if not _INTERPRETER.fullmatch(Path(words[0]).name):
         return None
     for word in words[1:]:
         if word in _PROGRAM_OPTIONS:
             return None
         if not word.startswith("-"):
-            return None if Path(project_dir, word).exists() else _no_script(word, words[0])
+            # Python then exits with code 2, which denies.
+            also = ", so everything is blocked" if Path(words[0]).name.startswith("python") else ""
+            return None if Path(project_dir, word).exists() else f"names {word}, which does not exist{also}; {_CREATE}"
     return None
-
-
-def _no_script(script: str, interpreter: str) -> str:
-    # Python says so with exit code 2, which denies.
-    also = " (and everything is blocked meanwhile)" if Path(interpreter).name.startswith("python") else ""
-    return f"names {script}, which does not exist{also}; write the file, or mend the path"

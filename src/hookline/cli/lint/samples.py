@@ -1,4 +1,4 @@
-"""What hooks are told in a dry run: ordinary calls, and some that a guard would refuse."""
+"""The inputs of a dry run: ordinary calls, and some that a guard would refuse."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -47,7 +47,7 @@ _NOTIFICATION: Fields = {"message": "May ls be run?", "details": {"type": "exec"
 
 
 def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
-    """The inputs to try on the hooks of an event, each with what it is about."""
+    """The inputs for the hooks of an event, each with its subject."""
     if event in _OTHERS:
         yield event.value, _OTHERS[event]
     elif (row := EVENT_TABLE[event]).triggers:

@@ -1,18 +1,19 @@
-"""What the checks look at: the configured hooks, where they stand, and the project that they would run in."""
+"""What the checks look at: the configured hooks, where they are, and the project that they would run in."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionPlan
-from hookline.engine.plan import TrustCheck, everything_is_trusted, plan
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
+
+if TYPE_CHECKING:
+    from hookline.contract.verdict import HookExecutionPlan
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -36,7 +37,7 @@ class Setup:
 
     layers: Sequence[Layer]
     problems: tuple[Problem, ...]
-    """What the engine itself finds wrong with them."""
+    """What the engine itself reports."""
     hooks: tuple[HookEntry, ...]
     """Every usable hook, by event in the order of planning, disabled ones included."""
     options: HooksConfigSettings
@@ -46,17 +47,34 @@ class Setup:
     environ: Mapping[str, str]
 
     def active(self, *events: HookEventName) -> list[HookEntry]:
-        """The hooks of these events (of all, if none is named) that nobody switched off."""
+        """The hooks of these events (of all events, if none is named) that are not disabled."""
         return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
 
     def plan(
-        self, event: HookEventName, subject: str | None, why_untrusted: TrustCheck = everything_is_trusted
-    ) -> HookExecutionPlan:
+        self,
+        event: HookEventName,
+        subject: str | None,
+        why_untrusted: Callable[[HookEntry], str | None] = lambda _: None,
+    ) -> "HookExecutionPlan":
         """What would run for an event about a subject."""
+        from hookline.engine.plan import plan  # noqa: PLC0415 - most of the engine, which not every command needs
+
         return plan(self.hooks, event, subject, why_untrusted=why_untrusted)
 
+    def describe(self, hook: HookEntry) -> dict[str, Any]:
+        """A hook as JSON, with the file that configures it and the line in that file."""
+        from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - as above
+
+        file, line = self.file_and_line(hook)
+        return {"hook": hook.label, **describe_hook(hook), "file": file, "line": line}
+
+    def file_and_line(self, hook: HookEntry) -> tuple[str, int | None]:
+        """The file that configures a hook, and the line in it."""
+        problem = self.at(hook, "")
+        return problem.origin, problem.line
+
     def at(self, hook: HookEntry, message: str, *below: PathStep) -> Problem:
-        """A problem of a hook, at the place of one of its keys if that is named and there."""
+        """A problem of a hook: at one of its keys if that exists, else at the hook."""
         layer, path = self.place(hook)
         return layer.problem((*path, *below) if has_value(layer, (*path, *below)) else path, message)
 
@@ -66,7 +84,7 @@ class Setup:
         return layer.problem((*path[:-2], "matcher"), message)
 
     def unusable(self) -> list[Layer]:
-        """The layers whose file is there and cannot be read: what it says is unknown."""
+        """The layers whose file exists and cannot be used."""
         return [layer for layer in self.layers if any(problem.is_error for problem in layer.problems)]
 
     def place(self, hook: HookEntry) -> tuple[Layer, Path]:

@@ -1,11 +1,11 @@
-"""Records of the log as people read them: a line each, or one with everything that went in and out."""
+"""Records of the log for people: one line each, or one record with everything in it."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hookline.cli.report.style import Style
+from hookline.cli.report.style import style
 from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place
 from hookline.contract.endings import show_signal
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
@@ -16,14 +16,14 @@ _ID_WIDTH = 12
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 
 
-def show_entry(entry: LogEntry, style: Style) -> str:
-    """One record in one line: when, its id, and what happened."""
+def show_entry(entry: LogEntry) -> str:
+    """One record in one line: time, id, and what happened."""
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
     room = max(20, screen_width() - len(start))
-    return style.dim(start) + _paint(entry, style)(cut(one_line(_told(entry)), room))
+    return style.dim(start) + _paint(entry)(cut(one_line(_summary(entry)), room))
 
 
-def show_record(record: Mapping[str, Any], style: Style) -> Iterator[str]:
+def show_record(record: Mapping[str, Any]) -> Iterator[str]:
     """One record with everything in it."""
     yield style.bold(one_line(str(record.get("message"))))
     for title, value in _facts(record):
@@ -39,7 +39,7 @@ def show_record(record: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield from (f"    {visible(line)}" for line in _readable(text).splitlines())
 
 
-def _told(entry: LogEntry) -> str:
+def _summary(entry: LogEntry) -> str:
     if not entry.is_run:
         return entry.message or ""
     about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
@@ -58,7 +58,7 @@ def _ending(entry: LogEntry) -> str:
     return f"{ending}, and blocks" if entry.is_block else ending
 
 
-def _paint(entry: LogEntry, style: Style) -> Callable[[str], str]:
+def _paint(entry: LogEntry) -> Callable[[str], str]:
     if entry.is_block or entry.blocked:
         return style.bad
     if entry.is_failure or entry.level in ("warn", "error"):
@@ -87,18 +87,18 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _environment(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What was added to the environment: the project's directory for every hook, and the hook's own."""
+    """The variables that were added to the environment: the hook's own, and the project's directory."""
     if record.get("kind") != "hook":
         return
     own = record.get("env")
     yield from own.items() if isinstance(own, dict) else ()
-    # Searched rather than parsed, as a long input is cut in the log.
+    # Not parsed, because the log cuts a long input.
     if found := _CWD.search(str(record.get("stdin"))):
         yield from ((name, json.loads(found[1])) for name in PROJECT_DIR_VARIABLES)
 
 
 def _readable(text: str) -> str:
-    """JSON laid out, and anything else as it is."""
+    """JSON with indentation, and any other text as it is."""
     try:
         value = json.loads(text)
     except ValueError:

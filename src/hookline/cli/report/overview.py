@@ -1,127 +1,127 @@
-"""The configured hooks with all that is known of them: their place, whether they are trusted, what the log says."""
+"""The configured hooks and what is known about them: their place, state and order, and their runs in the log."""
 
+import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
-from hookline.cli.report.plans import Plans
 from hookline.config import Config
+from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import describe_hook
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
-from hookline.settings.jsonc import position_of
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+
+_STATES = {"trusted": "on", "new": "untrusted", "changed": "changed"}
+_WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownHook:
-    """One configured hook, and what is known of it."""
+def known_hooks(config: Config) -> list[dict[str, Any]]:
+    """Every configured hook as JSON, by event, whether or not hooks are enabled.
 
-    hook: HookEntry
-    file: str
-    line: int | None
-    trust: TrustState
-    is_duplicate: bool
-    """True when another hook with the same command always runs in its place."""
-    order: str
-    """How it runs together with others: sequential, parallel, or either when that depends on the tool."""
-    statistics: HookStatistics
-
-    @property
-    def state(self) -> str:
-        """Whether it runs, in a word: on, disabled, untrusted, changed, duplicate."""
-        if not self.hook.enabled:
-            return "disabled"
-        if self.is_duplicate:
-            return "duplicate"
-        return {TrustState.TRUSTED: "on", TrustState.NEW: "untrusted", TrustState.CHANGED: "changed"}[self.trust]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The hook as JSON."""
-        durations = self.statistics.durations
-        return {
-            "event": self.hook.event.value,
-            "hook": self.hook.label,
-            **describe_hook(self.hook),
-            "description": self.hook.description,
-            "file": self.file,
-            "line": self.line,
-            "state": self.state,
-            "order": self.order,
-            "enabled": self.hook.enabled,
-            "disabledBy": self.hook.disabled_by,
-            "needsTrust": self.hook.needs_trust,
-            "trust": self.trust.value,
-            "trusted": self.trust is TrustState.TRUSTED,
-            "onError": self.hook.on_error.value,
-            "budget": self.hook.budget_ms,
-            "lastRun": self.statistics.last_run,
-            "runs": self.statistics.runs,
-            "failures": self.statistics.failures,
-            "median": durations.quantile(0.5),
-            "p95": durations.quantile(0.95),
-        }
-
-
-def known_hooks(config: Config) -> tuple[KnownHook, ...]:
-    """Every configured hook, by event, whether or not hooks are enabled."""
+    The state is on, disabled, untrusted, changed, or duplicate when another hook with the same command always runs
+    instead. The order is sequential, parallel, or either when that depends on the tool.
+    """
     setup = read_setup(config)
-    store = TrustStore(default_trust_path())
-    # Once for each, because scripts are read for it.
-    trust = {id(hook): trust_of(hook, setup.project_dir, store) for hook in setup.hooks}
-    plans = Plans(setup, lambda hook: trust[id(hook)] is TrustState.TRUSTED)
+    trust = trust_states(setup)
+    states = dict(_states(setup, trust))
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
-    except HooklineError as error:  # which is no reason not to name the hooks
+    except HooklineError as error:  # the hooks can be listed all the same
         print(f"hookline: {error}", file=sys.stderr)
-    return tuple(_known(hook, setup, trust[id(hook)], plans, summary) for hook in setup.hooks)
+    return [
+        {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
+        for hook in setup.hooks
+    ]
 
 
-def place_of(setup: Setup, hook: HookEntry) -> tuple[str, int | None]:
-    """The file that configures a hook, and the line where it stands there."""
-    layer, path = setup.place(hook)
-    position = position_of(layer.text, path) if layer.text is not None else None
-    return layer.origin, position and position[0]
+def trust_states(setup: Setup) -> dict[int, str]:
+    """What a person has said about each hook, by `id(hook)`: trusted (or not in need of trust), new or changed."""
+    states = dict.fromkeys(map(id, setup.hooks), "trusted")
+    guests = [hook for hook in setup.hooks if hook.needs_trust]
+    if guests:
+        from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415 - slow to load
 
-
-def trust_of(hook: HookEntry, project_dir: str, store: TrustStore) -> TrustState:
-    """What was said about a hook; one that needs no trust counts as trusted."""
-    return store.state_of(hook, project_dir) if hook.needs_trust else TrustState.TRUSTED
+        store = TrustStore(default_trust_path())
+        states |= {id(hook): store.state_of(hook, setup.project_dir).value for hook in guests}
+    return states
 
 
 def key_of(hook: HookEntry) -> HookKey:
-    """How the log calls a hook."""
+    """How the log identifies a hook."""
     return (hook.event.value, hook.label, hook.origin)
 
 
 def recorded_in(config: Config) -> Path:
-    """The file that the settings have hook runs recorded in."""
+    """The log file that the settings name."""
     return log_path(config.get_settings().options.log.path)
 
 
 def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatistics]:
-    """What the log says of every hook."""
+    """The statistics of every hook in the log."""
     with LogReader(recorded_in(config)) as reader:
         return summarize(reader.entries(query))
 
 
-def _known(
-    hook: HookEntry, setup: Setup, trust: TrustState, plans: Plans, summary: Mapping[HookKey, HookStatistics]
-) -> KnownHook:
-    file, line = place_of(setup, hook)
-    return KnownHook(
-        hook=hook,
-        file=file,
-        line=line,
-        trust=trust,
-        is_duplicate=plans.is_duplicate(hook),
-        order=plans.order_of(hook),
-        statistics=summary.get(key_of(hook)) or HookStatistics(),
-    )
+def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics) -> dict[str, Any]:
+    durations = statistics.durations
+    return {
+        "event": hook.event.value,
+        **setup.describe(hook),
+        "description": hook.description,
+        "enabled": hook.enabled,
+        "disabledBy": hook.disabled_by,
+        "needsTrust": hook.needs_trust,
+        "trust": trust,
+        "trusted": trust == "trusted",
+        "onError": hook.on_error.value,
+        "budget": hook.budget_ms,
+        "lastRun": statistics.last_run,
+        "runs": statistics.runs,
+        "failures": statistics.failures,
+        "median": durations.quantile(0.5),
+        "p95": durations.quantile(0.95),
+    }
+
+
+def _states(setup: Setup, trust: Mapping[int, str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The state and the order of each hook, from the plans for everything that its event may be about."""
+    from hookline.contract.verdict import SkipKind  # noqa: PLC0415 - not loaded when no hook is configured
+
+    # As in the engine, matchers of untrusted hooks are not even looked at.
+    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
+    for event in dict.fromkeys(hook.event for hook in setup.hooks):
+        plans = [trusted.plan(event, subject) for subject in _subjects(event, trusted)]
+        orders: defaultdict[str, set[bool]] = defaultdict(set)
+        for plan in plans:
+            for planned in plan.hooks:
+                orders[_place(planned)].add(plan.sequential)
+        skipped = {_place(skip.hook) for plan in plans for skip in plan.skipped if skip.kind is SkipKind.DUPLICATE}
+        for hook in (hook for hook in setup.hooks if hook.event is event):
+            # A hook that is in no plan has the order that all plans have in common.
+            found = orders.get(_place(hook)) or {all(plan.sequential for plan in plans)}
+            order = "sequential" if hook.sequential or found == {True} else "either" if True in found else "parallel"
+            is_duplicate = _place(hook) in skipped and _place(hook) not in orders
+            state = "disabled" if not hook.enabled else "duplicate" if is_duplicate else _STATES[trust[id(hook)]]
+            yield id(hook), {"state": state, "order": order}
+
+
+def _subjects(event: HookEventName, setup: Setup) -> Iterator[str | None]:
+    from hookline.cli.lint.matchers import subjects_of  # noqa: PLC0415 - not loaded when no hook is configured
+    from hookline.engine.event_table import EVENT_TABLE, Matching  # noqa: PLC0415 - the same
+
+    yield from subjects_of(event, setup)
+    if EVENT_TABLE[event].matching is Matching.REGEX:
+        # The words of a matcher, joined, make a tool name that the matcher is likely to match.
+        yield from dict.fromkeys("".join(_WORD.findall(hook.matcher or "")) for hook in setup.active(event))
+
+
+def _place(hook: HookEntry) -> str:
+    # Not id(): a plan may hold a copy of the hook with the stricter options of a duplicate.
+    return f"{hook.origin}: {hook.location}"

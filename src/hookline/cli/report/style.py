@@ -2,42 +2,41 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Self, TextIO
+from typing import TextIO
 
 
 class Style:
-    """Paints words, or leaves them as they are."""
+    """Paints words for a stream: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
 
-    def __init__(self, *, colour: bool) -> None:
-        self._colour = colour
-
-    @classmethod
-    def for_stdout(cls, stream: TextIO | None = None, environ: Mapping[str, str] | None = None) -> Self:
-        """Colour on a terminal, unless NO_COLOR is set or the terminal is dumb."""
-        env = os.environ if environ is None else environ
-        target = sys.stdout if stream is None else stream
-        return cls(colour=target.isatty() and not env.get("NO_COLOR") and env.get("TERM") != "dumb")
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
 
     def bold(self, text: str) -> str:
-        """Stressed."""
+        """For titles."""
         return self._paint("1", text)
 
     def dim(self, text: str) -> str:
-        """In the background."""
+        """For details."""
         return self._paint("2", text)
 
     def good(self, text: str) -> str:
-        """As it should be."""
+        """For what works."""
         return self._paint("32", text)
 
     def warn(self, text: str) -> str:
-        """Worth a look."""
+        """For what deserves a look."""
         return self._paint("33", text)
 
     def bad(self, text: str) -> str:
-        """Refused or broken."""
+        """For what is refused or broken."""
         return self._paint("31", text)
 
     def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._colour else text
+        stream = self._stream or sys.stdout
+        if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+            return text
+        return f"\x1b[{code}m{text}\x1b[0m"
+
+
+style = Style()
+"""Paints for whatever `sys.stdout` is at the time."""

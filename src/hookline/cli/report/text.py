@@ -1,12 +1,18 @@
 """How values look to a person: times, places, and text that came from somebody else."""
 
-import shutil
+import argparse
+import json
 import sys
 import time
-from calendar import timegm
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from hookline.cli.main import terminal_columns
 from hookline.contract.text import visible
+
+HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
 
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
@@ -14,8 +20,14 @@ _TENTHS_BELOW = 10
 _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"), (1, 1, "s"))
 
 
+def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -> None:
+    """Prints the report with `--json`, and the lines otherwise."""
+    for line in (json.dumps(report, indent=2),) if given.json else lines:
+        print(line)
+
+
 def one_line(text: str) -> str:
-    """The text as it can stand in a line."""
+    """The text on one line, with control characters escaped."""
     return visible(" ".join(text.split()))
 
 
@@ -37,20 +49,17 @@ def show_ago(timestamp: str | None, now: float | None = None) -> str:
     if seconds is None:
         return "never"
     age = (time.time() if now is None else now) - seconds
-    for limit, unit, name in _AGES:
-        if age >= limit:
-            return f"{int(age // unit)} {name} ago"
-    return "now"
+    return next((f"{int(age // unit)} {name} ago" for limit, unit, name in _AGES if age >= limit), "now")
 
 
 def show_clock(timestamp: str | None) -> str:
-    """When a record was written, on the clock of the person who reads it: `02-18 16:30:00`."""
+    """When a record was written, in local time: `02-18 16:30:00`."""
     seconds = _seconds(timestamp)
     return "-" if seconds is None else time.strftime("%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def show_place(file: str, line: int | None = None) -> str:
-    """A file as a person would write it, from here or from home, with the line in it."""
+    """A file, relative to the current or the home directory if it is below, with the line in it."""
     for base, prefix in ((str(Path.cwd()), ""), (str(Path("~").expanduser()), "~/")):
         if file.startswith(f"{base}/"):
             file = prefix + file.removeprefix(f"{base}/")
@@ -59,12 +68,26 @@ def show_place(file: str, line: int | None = None) -> str:
 
 
 def screen_width() -> int:
-    """How wide the terminal is; what is not shown on one may be as wide as it likes."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    """How wide the terminal is; unlimited if stdout is not a terminal."""
+    return terminal_columns() if sys.stdout.isatty() else sys.maxsize
+
+
+def wrap(text: str, indent: str) -> str:
+    """The text in lines that fit on the screen, each with this indent."""
+    import textwrap  # noqa: PLC0415 - few commands need it
+
+    return textwrap.fill(
+        visible(text),
+        screen_width(),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def cut(text: str, width: int) -> str:
-    """The beginning of a text that is too long for its place."""
+    """The text, or its beginning and an ellipsis if it is wider."""
     return text if len(text) <= width else f"{text[: max(0, width - 1)]}…"
 
 
@@ -73,8 +96,23 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def trust_advice(count: int) -> str:
+    """What to do about this many hooks without trust."""
+    it, they = ("it", "is not trusted and does") if count == 1 else ("them", "are not trusted and do")
+    return f"{plural(count, 'hook')} {they} not run; look at {it} and run: hookline trust"
+
+
+def unknown_hook(name: str, labels: Iterable[str]) -> str:
+    """That no hook has this name, and which one may be meant."""
+    import difflib  # noqa: PLC0415 - needed for this message only
+
+    close = difflib.get_close_matches(name, dict.fromkeys(labels), n=1, cutoff=0.5)
+    return f"there is no hook {name}; {f'did you mean {close[0]}?' if close else 'hookline list shows all hooks'}"
+
+
 def _seconds(timestamp: str | None) -> float | None:
     try:
-        return float(timegm(time.strptime((timestamp or "")[:19], "%Y-%m-%dT%H:%M:%S")))
+        # Not time.strptime, which takes longer to load.
+        return datetime.fromisoformat(f"{(timestamp or '')[:19]}+00:00").timestamp()
     except ValueError:
         return None

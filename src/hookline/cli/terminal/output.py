@@ -24,7 +24,7 @@ class TextOutput:
     """Prints the answer, or why there is none, on stdout and everything else on stderr."""
 
     def __init__(self) -> None:
-        self._style = Style.for_stdout(sys.stderr)
+        self._style = Style(sys.stderr)
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,0 +1,48 @@
+"""Processor time of the start of three commands, relative to `python -c pass`: `python benchmarks/startup.py`."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+ROUNDS = 25
+LIMITS = {"log": 8.0, "list": 8.0, "fire BeforeTool": 10.0}
+
+_SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+
+
+def cpu_ms(words: list[str], env: dict[str, str]) -> float:
+    """The processor time, user and system, of one process and the children that it has waited for."""
+    process = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(words)} exited with {process.returncode}")
+    return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+def measure(rounds: int = ROUNDS) -> dict[str, float]:
+    """The median processor time of each command divided by that of `python -c pass`, from interleaved runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "settings.json")
+        settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+        env = {**os.environ, "HOOKLINE_STATE_DIR": folder}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        commands = {"pass": ["-c", "pass"]}
+        for name in LIMITS:
+            commands[name] = ["-m", "hookline", *name.split(), "--settings", str(settings), "--project", folder]
+            cpu_ms(commands[name], env)  # compiles the modules
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(rounds):
+            for name, words in commands.items():
+                times[name].append(cpu_ms(words, env))
+    floor = median(times["pass"])
+    return {name: median(times[name]) / floor for name in LIMITS}
+
+
+if __name__ == "__main__":
+    for command, ratio in measure().items():
+        print(f"hookline {command:<16} {ratio:5.2f} times `python -c pass` (at most {LIMITS[command]:.0f})")
