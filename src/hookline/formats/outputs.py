@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.formats.genai.request import from_hook_llm_request
-from hookline.formats.genai.response import from_hook_llm_response, stop_response
-from hookline.formats.genai.tool_config import overlay_tool_config
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
+
+# The translation to SDK types is imported on use: every event needs these classes, and few need the translation.
 
 
 class BeforeModelHookOutput(DefaultHookOutput):
@@ -25,13 +24,19 @@ class BeforeModelHookOutput(DefaultHookOutput):
         given = self.hook_specific_output.get("llm_response")
         if not isinstance(given, Mapping):
             return None
+        from hookline.formats.genai.response import from_hook_llm_response  # noqa: PLC0415
+
         response = from_hook_llm_response(given)
         return response if response.candidates else None
 
     def apply_llm_request_modifications(self, target: GenerateContentParameters) -> GenerateContentParameters:
         """The request to send: the hook's changes laid over the target, or the target itself."""
         given = self.hook_specific_output.get("llm_request")
-        return from_hook_llm_request(given, target) if isinstance(given, Mapping) else target
+        if not isinstance(given, Mapping):
+            return target
+        from hookline.formats.genai.request import from_hook_llm_request  # noqa: PLC0415
+
+        return from_hook_llm_request(given, target)
 
 
 class AfterModelHookOutput(DefaultHookOutput):
@@ -47,6 +52,8 @@ class AfterModelHookOutput(DefaultHookOutput):
         given = self.hook_specific_output.get("llm_response")
         if told is not None:
             given = settle_llm_response(given, told)
+        from hookline.formats.genai.response import from_hook_llm_response, stop_response  # noqa: PLC0415
+
         if isinstance(given, Mapping) and hook_candidates(given):
             return from_hook_llm_response(given)
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
@@ -68,5 +75,7 @@ class BeforeToolSelectionHookOutput(DefaultHookOutput):
 
     def apply_tool_config_modifications(self, target: ToolConfigTarget) -> ToolConfigTarget:
         """The target with the hook's mode and names; the tools themselves are never touched."""
+        from hookline.formats.genai.tool_config import overlay_tool_config  # noqa: PLC0415
+
         tool_config = overlay_tool_config(target.tool_config, self.hook_specific_output.get("toolConfig"))
         return target if tool_config is target.tool_config else replace(target, tool_config=tool_config)

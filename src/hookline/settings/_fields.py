@@ -1,6 +1,5 @@
 """JSON objects → structs, field by field: a wrong option is ignored alone."""
 
-import difflib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
@@ -124,6 +123,8 @@ def _expected(kind: inspect.Type) -> str:
 def _warn_of_typo(key: str, struct: type[msgspec.Struct], path: Path, problems: LayerProblems) -> None:
     if not problems.may_guess():
         return
+    import difflib  # noqa: PLC0415 - only where something is wrong
+
     meant = difflib.get_close_matches(key, fields_of(struct), n=1, cutoff=0.75)
     if meant:
         problems.warn((*path, key), f"is not an option and is ignored; did you mean {meant[0]}?")

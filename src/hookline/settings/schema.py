@@ -14,7 +14,6 @@ from hookline.contract.hooks import (
     OnError,
     TrustLevel,
 )
-from hookline.contract.schema import json_schema
 
 
 def about(description: str) -> Meta:
@@ -156,4 +155,6 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of a settings file."""
+    from hookline.contract.schema import json_schema  # noqa: PLC0415 - needed for the schema only
+
     return json_schema(SettingsFile, "hookline settings")

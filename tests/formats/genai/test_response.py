@@ -118,7 +118,7 @@ HOOK_CONTENT = {"role": "model", "parts": ["x"]}
         ),
         pytest.param({"text": "x", "candidates": [{"content": {"parts": [{"text": "x"}]}}]}, True, id="with-text"),
         pytest.param(types.GenerateContentResponse(), True, id="object"),
-        pytest.param({"candidates": [5, {"content": 5}]}, True, id="nonsense"),
+        pytest.param({"candidates": [5, {"content": 5}]}, False, id="nonsense"),
         pytest.param({"candidates": [{"content": HOOK_CONTENT}]}, False, id="strings"),
         pytest.param(
             {
