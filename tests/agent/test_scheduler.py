@@ -761,3 +761,41 @@ def test_hooks_fire_for_every_kind_of_tool(project: Path, tmp_path: Path) -> Non
         assert sorted(one["tool_name"] for one in fired) == sorted(names)
         (context,) = [one.get("mcp_context") for one in fired if one["tool_name"].startswith("mcp__")]
         assert context == {"server_name": "server", "tool_name": "spy"}
+
+
+@pytest.mark.parametrize("answer", [Approval.ALLOW_ONCE, Approval.REFUSE])
+def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None:
+    """`ask` is put to the user with its reason, also where everything is approved; a no is a refusal with it."""
+    questions: list[str] = []
+
+    async def person(_call: ToolCall, question: str) -> Approval:
+        questions.append(question)
+        return answer
+
+    spy = Spy()
+    bench = Bench(project, ToolBox([spy]), on("BeforeTool", answering({"decision": "ask", "reason": "sure?"})))
+    bench.scheduler = ToolScheduler(
+        config=bench.config,
+        toolbox=bench.toolbox,
+        approve=None,
+        person=person,
+        on_change=bench.told.append,
+        background=bench.background,
+    )
+    (finished,) = bench.run(call("spy", what="it"))
+    assert questions == ["go on; a hook asks you: sure?"]
+    assert "awaiting_approval" in bench.statuses()
+    assert (finished.status is CallStatus.SUCCESS, bool(spy.ran_with)) == (answer is not Approval.REFUSE,) * 2
+    if answer is Approval.REFUSE:
+        assert finished.result is not None
+        assert finished.result.llm_content == "sure?"
+
+
+def test_where_nobody_can_be_asked_the_call_is_refused(project: Path) -> None:
+    """Without a user, a hook that wants one to be asked keeps the call from running, for its reason."""
+    spy = Spy()
+    bench = Bench(project, ToolBox([spy]), on("BeforeTool", answering({"decision": "ask", "reason": "sure?"})))
+    (finished,) = bench.run(call("spy", what="it"))
+    assert (finished.status, spy.ran_with) == (CallStatus.IDLE, [])
+    assert finished.result is not None
+    assert finished.result.llm_content == "sure?"

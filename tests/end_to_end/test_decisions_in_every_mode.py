@@ -240,3 +240,12 @@ def test_programs_read_who_blocked_each_call(mode: str, scene: Scene) -> None:
         ("idle", ["guard-b"], "Not b."),
     ]
     assert (result["blocked"], result["decidedBy"]) == (False, [])
+
+
+@pytest.mark.parametrize("mode", ["headless", "piped", "json", "stream-json"])
+def test_an_ask_that_nobody_can_answer_is_a_refusal(scene: Scene, mode: str) -> None:
+    """Where there is no terminal, a hook's `ask` keeps the tool from running, also under --yes."""
+    scene.hook("BeforeTool", {"decision": "ask", "reason": "Are you sure?"})
+    shown = scene.run(mode, [WRITE], [says("Done.")])
+    assert not (scene.project / "a.txt").exists()
+    assert "Are you sure?" in shown.out + shown.err

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry, TrustLevel
 from hookline.errors import HooklineError
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
@@ -334,7 +334,7 @@ def test_unknown_keys_and_records_survive(store: TrustStore, path: Path, project
 _TRUST_TEN = """
 import pathlib, sys
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry, TrustLevel
 from hookline.settings.trust import TrustStore
 
 place = {"event": HookEventName.BEFORE_TOOL, "source": ConfigSource.PROJECT, "origin": "", "location": ""}
@@ -381,3 +381,18 @@ def test_a_file_without_an_end_has_a_fingerprint(project: Path) -> None:
     """Its times and its size stand for its content, as with one that cannot be read."""
     taken = fingerprint(make_hook("cat /proc/self/pagemap"), str(project))
     assert [digest.partition(":")[0] for digest in taken.hashes.values()] == ["unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [("hooks/x.sh", None), ('sh "hooks/$X.sh"', "hooks/$X.sh"), ("sh $(echo hooks/x.sh)", "$(echo hooks/x.sh)")],
+)
+@pytest.mark.usefixtures("script")
+def test_strict_trust_wants_every_file_named(store: TrustStore, project: Path, command: str, word: str | None) -> None:
+    """With strict trust a trusted command does not run if one of its words can't be resolved to files."""
+    hook = make_hook(command)
+    store.trust([hook], str(project))
+    assert store.why_untrusted(hook, str(project)) is None
+    why = store.why_untrusted(hook, str(project), TrustLevel.STRICT)
+    assert why is None if word is None else why is not None and word in why
+    assert store.why_untrusted(replace(hook, needs_trust=False), str(project), TrustLevel.STRICT) is None

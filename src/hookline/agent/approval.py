@@ -36,10 +36,13 @@ class RefusedError(HooklineError):
 class Permissions:
     """What the user has allowed in this session; asks for more, one question at a time."""
 
-    def __init__(self, *, config: "Config", approve: Approver | None, background: BackgroundHooks) -> None:
+    def __init__(
+        self, *, config: "Config", approve: Approver | None, person: Approver | None, background: BackgroundHooks
+    ) -> None:
         self._config = config
         self._context = ToolContext.of(config)
         self._approve = approve
+        self._person = person
         self._background = background
         self._always_allowed: set[Scope] = set()
         self._asking = asyncio.Lock()
@@ -62,6 +65,14 @@ class Permissions:
                 waiting()
                 await self._ask(self._approve, call, question, scope)
         return scope
+
+    async def ask_for_hook(self, call: ToolCall, reason: str, waiting: Callable[[], None]) -> bool:
+        """Asks the user because a hook wants that, whatever was allowed before; False where there is no user to ask."""
+        if self._person is None:
+            return False
+        async with self._asking:
+            waiting()
+            return await self._person(call, f"go on; a hook asks you: {reason}") is not Approval.REFUSE
 
     async def _ask(self, approve: Approver, call: ToolCall, question: str, scope: Scope) -> None:
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}

@@ -79,6 +79,7 @@ class Agent:
         model: Model,
         toolbox: ToolBox,
         approve: Approver | None,
+        person: Approver | None = None,
         transcript: Transcript,
         listener: Listener,
         max_turns: int = DEFAULT_MAX_TURNS,
@@ -87,8 +88,9 @@ class Agent:
     ) -> None:
         """Sets up a session; the caller closes the model.
 
-        `approve` asks the user about a tool call, and None approves everything. `listener` is called with every event
-        that a user or a program may want to see. `max_turns` limits the model calls of one prompt. `history` is the
+        `approve` asks the user about a tool call, and None approves everything. `person` asks when a hook wants that,
+        also where `approve` is None; without it such calls are refused. `listener` is called with every event that a
+        user or a program may want to see. `max_turns` limits the model calls of one prompt. `history` is the
         conversation to continue, and `notes` are hooks' messages to the model that have not been sent yet.
         """
         # Load the SDK before any hook runs: it blocks the event loop for half a second.
@@ -108,6 +110,7 @@ class Agent:
             config=config,
             toolbox=toolbox,
             approve=approve,
+            person=person,
             on_change=self._call_changed,
             background=self._background,
         )

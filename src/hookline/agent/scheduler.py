@@ -28,18 +28,20 @@ class ToolScheduler:
         config: "Config",
         toolbox: ToolBox,
         approve: Approver | None,
+        person: Approver | None = None,
         on_change: Callable[[ToolCall], None],
         background: BackgroundHooks,
     ) -> None:
         """Sets up a scheduler.
 
-        `approve` asks the user, and None approves everything without a Notification event. `on_change` is called with
-        each new status; finished calls come in the order of the calls. `background` runs Notification hooks.
+        `approve` asks the user, and None approves everything without a Notification event. `person` asks when a hook
+        wants that, also where `approve` is None; without it such calls are refused. `on_change` is called with each
+        new status; finished calls come in the order of the calls. `background` runs Notification hooks.
         """
         self.config = config
         self.toolbox = toolbox
         self.context = ToolContext.of(config)
-        self.permissions = Permissions(config=config, approve=approve, background=background)
+        self.permissions = Permissions(config=config, approve=approve, person=person or approve, background=background)
         self._on_change = on_change
 
     async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
@@ -151,8 +153,17 @@ class _RunningCall:
             self._execute,
             normalize=self._normalized,
             validate=lambda arguments: self._scheduler.toolbox.fault(self.tool, arguments),
+            on_ask=self._ask_person,
             mcp_context=self.tool.mcp_context,
         )
+
+    async def _ask_person(self, reason: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the user lets the call go on, with the arguments as hooks left them."""
+        self._call = replace(self._call, arguments=dict(arguments))
+        goes_on = await self._scheduler.permissions.ask_for_hook(self._call, reason, self._await_approval)
+        if goes_on:
+            self._change(CallStatus.EXECUTING)
+        return goes_on
 
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
         """Runs the tool with the arguments as hooks left them."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, TrustLevel
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, write_atomically
@@ -91,11 +91,20 @@ class TrustStore:
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
 
-    def why_untrusted(self, hook: HookEntry, project_dir: str) -> str | None:
-        """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust."""
+    def why_untrusted(self, hook: HookEntry, project_dir: str, level: TrustLevel = TrustLevel.STANDARD) -> str | None:
+        """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust.
+
+        With strict trust, a command of which a word can't be resolved to files does not run even if it is trusted.
+        """
         state = self.state_of(hook, project_dir) if hook.needs_trust else TrustState.TRUSTED
         if state is TrustState.TRUSTED:
-            return None
+            if level is TrustLevel.STANDARD or not hook.needs_trust:
+                return None
+            words = self._fingerprinter.fingerprint(hook, os.path.realpath(project_dir)).unresolved
+            shown = ", ".join(words)
+            return (
+                f"hooksConfig.trust is strict, and trust can't cover {shown}; name its files plainly" if words else None
+            )
         if self.problem is not None:
             return self.problem
         if state is TrustState.CHANGED:

@@ -76,6 +76,7 @@ def make_session(
         toolbox=toolbox,
         # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else approve,
+        person=approve,
         transcript=Transcript(path),
         listener=listener,
         max_turns=given.max_turns,
