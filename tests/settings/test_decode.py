@@ -281,7 +281,7 @@ def test_a_wrong_security_option_is_read_strictly(option: str, value: Any, used:
 @pytest.mark.parametrize(
     ("option", "value", "options", "said"),
     [
-        ("lifecycle", "apply", {"lifecycle": Lifecycle.APPLY}, None),
+        ("lifecycle", "apply", {"lifecycle": Lifecycle.APPLY}, "which this version does not do yet"),
         ("onFault", "block", {"on_fault": OnError.BLOCK}, None),
         ("trust", "strict", {"trust": TrustLevel.STRICT}, None),
         ("lifecycle", "all", {}, '(expected "watch" or "apply"); "watch" is used'),
@@ -686,3 +686,10 @@ def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
         (GOOD_ENTRY,),
     )
     assert [problem.path for problem in settings.problems] == ["", "enableHooks", "hooksConfig.log"]
+
+
+def test_an_option_that_does_nothing_yet_is_reported() -> None:
+    """`lifecycle: "apply"` is accepted, and its owner learns that it has no effect."""
+    settings = decode_settings([layer({"hooksConfig": {"lifecycle": "apply"}})])
+    assert settings.options.lifecycle == "apply"
+    assert [problem.path for problem in settings.problems] == ["hooksConfig.lifecycle"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry
+from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader
 from hookline.settings.merge import authority, hooks_enabled
@@ -89,6 +89,9 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
+    if decoded.lifecycle is Lifecycle.APPLY:
+        message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
+        problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
