@@ -9,7 +9,7 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, Lifecycle, OnError, TrustLevel
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.read import Layer, Problem
@@ -281,7 +281,6 @@ def test_a_wrong_security_option_is_read_strictly(option: str, value: Any, used:
 @pytest.mark.parametrize(
     ("option", "value", "options", "said"),
     [
-        ("lifecycle", "apply", {"lifecycle": Lifecycle.APPLY}, "which this version does not do yet"),
         ("onFault", "block", {"on_fault": OnError.BLOCK}, None),
         ("trust", "strict", {"trust": TrustLevel.STRICT}, None),
         ("lifecycle", "all", {}, '(expected "watch" or "apply"); "watch" is used'),
