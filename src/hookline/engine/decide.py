@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hookline.contract.answers import DEFAULT_REASON, Answer, said
-from hookline.contract.events import HookEventName
+from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
 from hookline.engine.event_table import EVENT_TABLE, EventRow
@@ -49,21 +49,22 @@ def decide(
 
 def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer]) -> dict[str, Any]:
     answer = merged.answer
-    denied = answer.blocks
-    stop = answer.stops and not row.only_watches
+    # Merging puts a deny of the compatibility field into the decision, so that this is the only place to look.
+    denied = answer.decision in BLOCKING_DECISIONS
+    stop = answer.proceed is False and not row.only_watches
     blocked = (row.can_block and denied) or (row.comes_before and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
     may_ask = row.can_ask and not denied and not stop
-    asking = [one for one in answers if one.asks] if may_ask else []
+    asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
     return {
         "blocked": blocked,
         "denied": denied,
         "stop": stop,
         "ask": bool(asking),
-        "reason": _reason(answer, asking or answers) if denied or stop or asking else said(answer.reason),
+        "reason": _reason(answer, asking or answers) if denied or stop or asking else answer.reason or None,
         "stop_reason": answer.why_stopped if stop else None,
-        "note": said(answer.note),
-        "context": said(answer.context),
+        "note": answer.note or None,
+        "context": answer.context or None,
         "suppress": answer.suppress is True,
         "answer": answer,
         "holders": merged.holders,
@@ -85,10 +86,10 @@ def _effect(
     row: EventRow, told: Mapping[str, Any], answer: Answer, answers: Sequence[Answer], *, blocked: bool
 ) -> dict[str, Any]:
     """What the caller goes on with in another form."""
+    if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
+        return {}
     if (tools := said(answer.tools)) is not None:
         return {"tools": tools}
-    if answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
-        return {}
     if blocked:
         # Only a response in place of the model's can have an effect now.
         response = said(answer.llm_response)
@@ -103,6 +104,7 @@ def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:
     return tuple(Override(field, labels[by], labels[of]) for field, by, of in merged.overridden)
 
 
+_ASK = HookDecision.ASK
 _FIELDS = {"tool_input": "arguments", "llm_request": "request", "llm_response": "response", "prompt": "prompt"}
 
 
