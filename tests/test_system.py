@@ -363,7 +363,7 @@ def test_a_trust_file_that_cannot_be_believed(
     assert fire(system_of(Config(project, trust_path=store))) == AggregatedHookResult(success=True)
     said = capsys.readouterr().err
     assert said.startswith(f"hookline: BeforeTool hook {guest} is not run: untrusted: {store} is not JSON (")
-    assert said.endswith("), so nothing is trusted; mend it or move it away\n")
+    assert said.endswith("), so nothing is trusted; fix it or move it away\n")
 
 
 def test_the_number_of_simultaneous_hooks_is_an_option(project: Path) -> None:

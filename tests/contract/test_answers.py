@@ -8,7 +8,6 @@ from hookline.contract.answers import (
     Answer,
     ToolSelection,
     deny,
-    deny_from_stderr,
     kind_of,
     read_object,
     read_stdout,
@@ -83,7 +82,7 @@ def test_an_empty_answer_says_nothing(answer: Answer) -> None:
     fields = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "permission", "context", "tools")
     assert {getattr(answer, name) for name in fields} == {UNSET}
     assert (answer.blocks, answer.asks, answer.stops, answer.is_specific) == (False,) * 4
-    assert (answer.why, answer.why_stopped, answer.to_dict()) == (None, "No reason given", {})
+    assert (answer.why, answer.why_stopped, answer.to_dict()) == (None, None, {})
     assert (answer.is_explicit, answer.rank, answer.complaints, answer.doubt) == (True, 0, (), None)
 
 
@@ -357,7 +356,7 @@ def test_fields_that_the_event_does_not_read_do_not_count() -> None:
 def test_exit_2_denies_for_what_stderr_says(stderr: str, reason: str) -> None:
     """The reason is stderr, trimmed, or a default: never empty."""
     given = {"decision": "deny", "reason": reason}
-    answer = deny_from_stderr(stderr, rank=2)
+    answer = deny(stderr, rank=2)
     assert answer == deny(reason, rank=2) == Answer(decision="deny", reason=reason, rank=2, given=given)
     assert answer.is_explicit
 
@@ -403,9 +402,10 @@ def test_what_blocks_and_what_asks(given: dict[str, Any], blocks: bool, asks: bo
     ],
 )
 def test_why(given: dict[str, Any], why: str | None, why_stopped: str) -> None:
-    """A block is explained by the compatibility reason first, a stop by the stop reason first, and trimmed."""
-    answer = read_object(given)
+    """A block is explained by the compatibility reason first, a stop by the stop reason first, trimmed."""
+    answer = read_object({**given, "continue": False})
     assert (answer.why, answer.why_stopped) == (why, why_stopped)
+    assert read_object(given).why_stopped is None
 
 
 @pytest.mark.parametrize(
@@ -547,9 +547,9 @@ def test_text_of_anything(value: object, text: str | None) -> None:
     assert text_of(value) == text
 
 
-@pytest.mark.parametrize(("given", "text"), [(UNSET, None), (None, None), ("", None), ("x", "x")])
-def test_said(given: Any, text: str | None) -> None:
-    """A text that is there, or None."""
+@pytest.mark.parametrize(("given", "text"), [(UNSET, None), (None, None), ({}, {}), ("x", "x")])
+def test_said(given: Any, text: Any) -> None:
+    """The value of a field as it is, or None where there is none."""
     assert said(given) == text
 
 

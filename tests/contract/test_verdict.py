@@ -17,7 +17,6 @@ from hookline.contract.verdict import (
     Skip,
     SkipKind,
     Verdict,
-    common_fields,
 )
 
 GUARD = HookEntry(
@@ -307,22 +306,3 @@ def test_who_decided() -> None:
     runs = tuple(run(answer, hook=dataclasses.replace(GUARD, name=next(names))) for answer in answers)
     assert msgspec.structs.replace(EMPTY, runs=runs, stop=True).deciders == ("c", "d")
     assert msgspec.structs.replace(EMPTY, runs=runs).deciders == ()
-
-
-@pytest.mark.req("DELTA-HRUN-002", "DELTA-HRUN-003", "DELTA-HRUN-004")
-@pytest.mark.parametrize(
-    ("answer", "read"),
-    [
-        (None, (False, None, None, False)),
-        (read_object({}), (False, None, None, False)),
-        (read_object({"continue": False}), (True, "No reason given", None, False)),
-        (read_object({"continue": False, "reason": " r "}), (True, "r", None, False)),
-        (read_object({"continue": True, "stopReason": "s"}), (False, None, None, False)),
-        (read_object({"systemMessage": " m ", "suppressOutput": True}), (False, None, " m ", True)),
-    ],
-)
-def test_the_one_reading_of_common_fields(
-    answer: Answer | None, read: tuple[bool, str | None, str | None, bool]
-) -> None:
-    """Whether to stop, why, the note for the model and suppression are read in one place."""
-    assert common_fields(answer) == read

@@ -275,9 +275,10 @@ def test_a_plan_is_told_once(project: Path) -> None:
 def test_a_useless_block_is_answered_with_advice(project: Path, event: str, command: str) -> None:
     """Where an event cannot block, the log says so and what to do instead."""
     (record,) = of_kind(log_of(project, event, {"type": "command", "command": command, "name": "guard"}), "advice")
+    heard = "only passes its reason on to the model" if event == "AfterTool" else "has no effect"
     assert (record.level, record.message) == (
         LogLevel.WARN,
-        f'{event}: guard: a block has no effect on {event}; to end the session answer {{"continue": false}}',
+        f'{event}: guard: a block {heard} on {event}; to end the session answer {{"continue": false}}',
     )
 
 

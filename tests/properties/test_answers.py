@@ -16,7 +16,7 @@ from hookline.config import Config
 from hookline.contract.answers import (
     Answer,
     ToolSelection,
-    deny_from_stderr,
+    deny,
     read_stdout,
     warning_from_stderr,
 )
@@ -98,7 +98,7 @@ def ran(
         case 0:
             answer = read_stdout(text, EVENT_TABLE[event].reads, rank=rank)
         case 2:
-            answer = deny_from_stderr(error, rank=rank)
+            answer = deny(error, rank=rank)
         case _:
             answer = warning_from_stderr(error, rank=rank)
     return HookExecutionResult(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,6 +18,7 @@ _DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
 _NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
 
+Value = TypeVar("Value")
 Text = str | UnsetType | None
 Flag = bool | UnsetType | None
 Object = Mapping[str, Any] | UnsetType | None
@@ -41,6 +42,11 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
+}
+# A field of an Answer → where its value stands in the JSON.
+PATHS: Mapping[str, str] = {
+    **{field: name for name, (field, _, _) in _TOP.items()},
+    **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name != "updatedInput"},
 }
 _TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 
@@ -121,9 +127,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return said(self.permission_reason) or said(self.stop_reason) or said(self.reason)
 
     @property
-    def why_stopped(self) -> str:
-        """The reason to show for a stop."""
-        return trim(said(self.stop_reason) or self.why or DEFAULT_REASON)
+    def why_stopped(self) -> str | None:
+        """The reason to show for a stop, or None when this answer does not stop the agent."""
+        return trim(said(self.stop_reason) or self.why or DEFAULT_REASON) if self.stops else None
 
     @property
     def is_specific(self) -> bool:
@@ -145,9 +151,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in named.items() if value is not UNSET}
 
 
-def said(text: Text) -> str | None:
-    """The text, or None where there is none."""
-    return text or None
+def said(value: Value | UnsetType | None) -> Value | None:
+    """The value of an answer's field, or None where the hook gave none."""
+    return None if isinstance(value, UnsetType) else value
 
 
 def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer | None:
@@ -171,13 +177,9 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     return read_object(value, reads, rank=rank)
 
 
-def deny_from_stderr(stderr: str, *, rank: int = 0) -> Answer:
-    """The answer of a hook that exited with 2."""
-    return deny(trim(stderr) or DEFAULT_DENY_REASON, rank=rank)
-
-
 def deny(reason: str, *, rank: int = 0) -> Answer:
-    """An answer that denies for this reason."""
+    """An answer that denies: for this reason (stderr, if the hook exited with 2), or for a default one."""
+    reason = trim(reason) or DEFAULT_DENY_REASON
     return Answer(decision="deny", reason=reason, rank=rank, given={"decision": "deny", "reason": reason})
 
 

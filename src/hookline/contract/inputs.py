@@ -1,6 +1,6 @@
 """What hooks are told: one JSON object with the session's facts first and then the event's own fields."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import (
     Annotated,
@@ -9,6 +9,7 @@ from typing import (
     Protocol,
     TypedDict,
     TypeGuard,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -158,9 +159,12 @@ class NotificationInput(HookInput, NotificationFields):
     """All that a Notification hook gets."""
 
 
-def input_problems(fields: type, value: object) -> tuple[str, ...]:
-    """What is wrong with an event's own fields, given their TypedDict: one sentence each; empty when nothing is."""
-    required, optional = _hints(fields)
+Fields = TypeVar("Fields")
+
+
+def input_problems(told: type, value: object) -> tuple[str, ...]:
+    """What is wrong with an event's own fields, one sentence each, given the TypedDict of its input or of them."""
+    required, optional = _hints(told)
     if not isinstance(value, Mapping):
         return (f"input is {kind_of(value)}, expected an object with {', '.join(required)}",)
     problems = [f"{name} is missing" for name in required if name not in value]
@@ -175,62 +179,33 @@ def input_problems(fields: type, value: object) -> tuple[str, ...]:
 
 
 @cache
-def _hints(fields: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    hints = get_type_hints(fields, include_extras=True)
-    optional = {name: get_args(hint)[0] for name, hint in hints.items() if get_origin(hint) is NotRequired}
-    return {name: hint for name, hint in hints.items() if name not in optional}, optional
+def _hints(told: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The types of an event's own fields, first those of the required ones."""
+    hints = get_type_hints(told, include_extras=True)
+    own = {name: hint for name, hint in hints.items() if name not in HookInput.__annotations__}
+    optional = {name: get_args(hint)[0] for name, hint in own.items() if get_origin(hint) is NotRequired}
+    return {name: hint for name, hint in own.items() if name not in optional}, optional
 
 
-def is_before_tool_input(value: object) -> TypeGuard[BeforeToolFields]:
-    """True when the value has BeforeTool's fields."""
-    return not input_problems(BeforeToolFields, value)
+def _predicate(fields: type[Fields]) -> Callable[[object], TypeGuard[Fields]]:
+    """A function that is true for values with the fields of this TypedDict, and narrows them to it."""
+
+    def has_fields(value: object) -> TypeGuard[Fields]:
+        return not input_problems(fields, value)
+
+    # At run time the type variable would be all that a reader of the annotation finds.
+    has_fields.__annotations__["return"] = TypeGuard[fields]
+    return has_fields
 
 
-def is_after_tool_input(value: object) -> TypeGuard[AfterToolFields]:
-    """True when the value has AfterTool's fields."""
-    return not input_problems(AfterToolFields, value)
-
-
-def is_before_model_input(value: object) -> TypeGuard[BeforeModelFields]:
-    """True when the value has BeforeModel's field."""
-    return not input_problems(BeforeModelFields, value)
-
-
-def is_after_model_input(value: object) -> TypeGuard[AfterModelFields]:
-    """True when the value has AfterModel's fields."""
-    return not input_problems(AfterModelFields, value)
-
-
-def is_before_tool_selection_input(value: object) -> TypeGuard[BeforeModelFields]:
-    """True when the value has BeforeToolSelection's field."""
-    return not input_problems(BeforeModelFields, value)
-
-
-def is_before_agent_input(value: object) -> TypeGuard[BeforeAgentFields]:
-    """True when the value has BeforeAgent's field."""
-    return not input_problems(BeforeAgentFields, value)
-
-
-def is_after_agent_input(value: object) -> TypeGuard[AfterAgentFields]:
-    """True when the value has AfterAgent's fields."""
-    return not input_problems(AfterAgentFields, value)
-
-
-def is_session_start_input(value: object) -> TypeGuard[SessionStartFields]:
-    """True when the value has SessionStart's field."""
-    return not input_problems(SessionStartFields, value)
-
-
-def is_session_end_input(value: object) -> TypeGuard[SessionEndFields]:
-    """True when the value has SessionEnd's field."""
-    return not input_problems(SessionEndFields, value)
-
-
-def is_pre_compress_input(value: object) -> TypeGuard[PreCompressFields]:
-    """True when the value has PreCompress's field."""
-    return not input_problems(PreCompressFields, value)
-
-
-def is_notification_input(value: object) -> TypeGuard[NotificationFields]:
-    """True when the value has Notification's fields."""
-    return not input_problems(NotificationFields, value)
+is_before_tool_input = _predicate(BeforeToolFields)
+is_after_tool_input = _predicate(AfterToolFields)
+is_before_model_input = _predicate(BeforeModelFields)
+is_after_model_input = _predicate(AfterModelFields)
+is_before_tool_selection_input = _predicate(BeforeModelFields)
+is_before_agent_input = _predicate(BeforeAgentFields)
+is_after_agent_input = _predicate(AfterAgentFields)
+is_session_start_input = _predicate(SessionStartFields)
+is_session_end_input = _predicate(SessionEndFields)
+is_pre_compress_input = _predicate(PreCompressFields)
+is_notification_input = _predicate(NotificationFields)

@@ -105,5 +105,5 @@ class BeforeToolHookOutput(DefaultHookOutput):
 
     def get_modified_tool_input(self) -> dict[str, Any] | None:
         """The arguments to lay over the original ones, or None."""
-        given = self.answer.tool_input
-        return dict(given) if isinstance(given, Mapping) else None
+        given = said(self.answer.tool_input)
+        return None if given is None else dict(given)

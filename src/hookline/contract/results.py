@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict, common_fields
+from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict
 
 
 class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,10 +85,13 @@ class ProcessedHookResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def process_common_hook_output_fields(result: AggregatedHookResult) -> ProcessedHookResult:
     """Whether the agent has to stop and why, the note for the model, and whether the user is shown the result."""
-    answer = None if result.final_output is None else result.final_output.answer
-    stops, stop_reason, note, suppress = common_fields(answer)
+    answer = Answer() if result.final_output is None else result.final_output.answer
     return ProcessedHookResult(
-        aggregated=result, should_stop=stops, stop_reason=stop_reason, system_message=note, suppress_output=suppress
+        aggregated=result,
+        should_stop=answer.stops,
+        stop_reason=answer.why_stopped,
+        system_message=said(answer.note),
+        suppress_output=answer.suppress is True,
     )
 
 

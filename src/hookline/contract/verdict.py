@@ -229,13 +229,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         return msgspec.convert(data, cls)
 
 
-def common_fields(answer: Answer | None) -> tuple[bool, str | None, str | None, bool]:
-    """The one reading of what all events share: whether to stop, why, the note for the model, and suppression."""
-    if answer is None:
-        return False, None, None, False
-    return answer.stops, answer.why_stopped if answer.stops else None, said(answer.note), answer.suppress is True
-
-
 def describe_hook(hook: HookEntry) -> dict[str, Any]:
     """A hook as people are shown it, in JSON."""
     return {

@@ -1,8 +1,8 @@
 """What a hook's author should know about an answer that an event can't use as it was meant."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from hookline.contract.answers import Answer
+from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
 from hookline.engine.event_table import EVENT_TABLE
 
@@ -29,5 +29,5 @@ def _on_use(event: HookEventName, answer: Answer) -> Iterator[str]:
         yield f'a block {heard} on {event}; to end the session answer {{"continue": false}}'
     if answer.asks and not row.can_ask:
         yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
-    if isinstance(answer.llm_response, Mapping) and row.comes_before and not answer.blocks:
+    if said(answer.llm_response) is not None and row.comes_before and not answer.blocks:
         yield "llm_response counts only beside a decision of block or deny; without one the model is called"

@@ -18,24 +18,21 @@ def no_change(_told: Told, _merged: Answer, _answers: Sequence[Answer]) -> dict[
 
 def change_arguments(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The arguments with the hooks' changes laid over them."""
-    if not isinstance(merged.tool_input, Mapping):
-        return {}
-    return _changed("tool_input", told, {**_object(told.get("tool_input")), **merged.tool_input})
+    changes = said(merged.tool_input)
+    before = _object(told.get("tool_input"))
+    return _changed("tool_input", told, None if changes is None else {**before, **changes})
 
 
 def change_request(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The request with the hooks' changes laid over it."""
-    if not isinstance(merged.llm_request, Mapping):
-        return {}
-    return _changed(
-        "llm_request", told, overlay_llm_request(_object(told.get("llm_request")), dict(merged.llm_request))
-    )
+    changes = said(merged.llm_request)
+    before = _object(told.get("llm_request"))
+    return _changed("llm_request", told, None if changes is None else overlay_llm_request(before, dict(changes)))
 
 
 def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The response whose text takes the place of the model's."""
-    response = settle_llm_response(merged.llm_response, _object(told.get("llm_response")))
-    return {} if response is None else _changed("llm_response", told, response)
+    return _changed("llm_response", told, settle_llm_response(merged.llm_response, _object(told.get("llm_response"))))
 
 
 def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -44,7 +41,9 @@ def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dic
     return {"prompt": "\n\n".join((str(told.get("prompt", "")), *contexts))} if contexts else {}
 
 
-def _changed(name: str, told: Told, after: dict[str, Any]) -> dict[str, Any]:
+def _changed(name: str, told: Told, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    if after is None:
+        return {}
     try:
         is_same = bool(after == told.get(name))
     except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared must not cost a hook's answer

@@ -6,17 +6,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hookline.contract.answers import DEFAULT_REASON, Answer, ToolSelection
+from hookline.contract.answers import DEFAULT_REASON, Answer, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
-from hookline.contract.verdict import (
-    HookError,
-    HookExecutionPlan,
-    HookExecutionResult,
-    Override,
-    Skip,
-    Verdict,
-)
+from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged
 
@@ -93,13 +86,14 @@ def _effect(
     row: EventRow, told: Mapping[str, Any], answer: Answer, answers: Sequence[Answer], *, blocked: bool
 ) -> dict[str, Any]:
     """What the caller goes on with in another form."""
-    if isinstance(answer.tools, ToolSelection):
-        return {"tools": answer.tools}
-    if answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
+    if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
         return {}
+    if (tools := said(answer.tools)) is not None:
+        return {"tools": tools}
     if blocked:
         # Only a response in place of the model's can have an effect now.
-        return {"response": dict(answer.llm_response)} if isinstance(answer.llm_response, Mapping) else {}
+        response = said(answer.llm_response)
+        return {} if response is None else {"response": dict(response)}
     return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items()}
 
 

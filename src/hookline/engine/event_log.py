@@ -23,7 +23,7 @@ from hookline.contract.records import (
     SkipRecord,
     hook_place,
 )
-from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, common_fields
+from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.log.logger import HookLogger
@@ -167,8 +167,8 @@ class _Fired(msgspec.Struct, frozen=True):
             success=verdict.success,
             blocked=verdict.blocked,
             stop=verdict.stop,
-            # Also where hooks only watch and nothing stops: this is what they said.
-            stop_reason=common_fields(verdict.answer)[1],
+            # Also where hooks only watch and nothing stops: this is what they answered.
+            stop_reason=None if verdict.answer is None else verdict.answer.why_stopped,
             system_message=verdict.note,
             suppress_output=verdict.suppress,
         )

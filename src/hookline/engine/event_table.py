@@ -47,10 +47,8 @@ class EventRow:
 
     input: type
     """The TypedDict of everything that its hooks are told."""
-    fields: type
-    """The TypedDict of the event's own part of it."""
     accepts: Callable[[object], bool]
-    """The predicate of that part."""
+    """The predicate of the event's own part of it."""
     output: type[DefaultHookOutput] = DefaultHookOutput
     merge: Rule
     matching: Matching = Matching.NEVER_ASKED
@@ -81,7 +79,6 @@ class EventRow:
 EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     HookEventName.BEFORE_TOOL: EventRow(
         input=inputs.BeforeToolInput,
-        fields=inputs.BeforeToolFields,
         accepts=inputs.is_before_tool_input,
         output=BeforeToolHookOutput,
         merge=merge_or_decision,
@@ -97,7 +94,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.AFTER_TOOL: EventRow(
         input=inputs.AfterToolInput,
-        fields=inputs.AfterToolFields,
         accepts=inputs.is_after_tool_input,
         merge=merge_or_decision,
         matching=Matching.REGEX,
@@ -106,7 +102,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,
-        fields=inputs.BeforeModelFields,
         accepts=inputs.is_before_model_input,
         output=BeforeModelHookOutput,
         merge=merge_field_replacement,
@@ -117,7 +112,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.AFTER_MODEL: EventRow(
         input=inputs.AfterModelInput,
-        fields=inputs.AfterModelFields,
         accepts=inputs.is_after_model_input,
         output=AfterModelHookOutput,
         merge=merge_field_replacement,
@@ -127,7 +121,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventRow(
         input=inputs.BeforeToolSelectionInput,
-        fields=inputs.BeforeModelFields,
         accepts=inputs.is_before_tool_selection_input,
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
@@ -136,7 +129,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.BEFORE_AGENT: EventRow(
         input=inputs.BeforeAgentInput,
-        fields=inputs.BeforeAgentFields,
         accepts=inputs.is_before_agent_input,
         merge=merge_or_decision,
         change=change_prompt,
@@ -144,14 +136,12 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
-        fields=inputs.AfterAgentFields,
         accepts=inputs.is_after_agent_input,
         merge=merge_or_decision,
         only_watches=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
-        fields=inputs.SessionStartFields,
         accepts=inputs.is_session_start_input,
         merge=merge_or_decision,
         matching=Matching.EQUALITY,
@@ -161,7 +151,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.SESSION_END: EventRow(
         input=inputs.SessionEndInput,
-        fields=inputs.SessionEndFields,
         accepts=inputs.is_session_end_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
@@ -171,7 +160,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.PRE_COMPRESS: EventRow(
         input=inputs.PreCompressInput,
-        fields=inputs.PreCompressFields,
         accepts=inputs.is_pre_compress_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,
@@ -181,7 +169,6 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
     ),
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
-        fields=inputs.NotificationFields,
         accepts=inputs.is_notification_input,
         merge=merge_last_wins,
         matching=Matching.EQUALITY,

@@ -46,7 +46,7 @@ async def _serve(message: Message, correlation_id: Any, fire: Fire, translate: T
             return _failed(correlation_id, "translation_failed", text, {"event": event.value, "problems": [str(error)]})
     row = EVENT_TABLE[event]
     if not isinstance(fields, Mapping) or not row.accepts(fields):
-        problems = input_problems(row.fields, fields)
+        problems = input_problems(row.input, fields)
         text = f"{event}: {'; '.join(problems)}"
         return _failed(correlation_id, "invalid_input", text, {"event": event.value, "problems": list(problems)})
     return _response(correlation_id, await fire(event, fields))

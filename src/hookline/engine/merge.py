@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from hookline.contract.answers import ANY_FIELD, TOOL_MODES, Answer, ToolSelection, read_object, said
+from hookline.contract.answers import ANY_FIELD, PATHS, TOOL_MODES, Answer, ToolSelection, read_object, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.formats.hook_format import merge_llm_requests, normalize_llm_request
 
@@ -109,9 +109,9 @@ def merge_tool_selection(answers: Answers) -> Merged:
     if not draft.fields["proceed"]:
         draft.join("reason", ((index, said(answer.reason)) for index, answer in enumerate(answers) if answer.stops))
     draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
-    given = [(index, answer) for index, answer in enumerate(answers) if isinstance(answer.tools, ToolSelection)]
+    given = [(answer.rank, tools) for answer in answers if (tools := said(answer.tools)) is not None]
     if given:
-        draft.set("tools", _unite([answer for _, answer in given]), [index for index, _ in given])
+        draft.set("tools", _unite(given), [index for index, answer in enumerate(answers) if said(answer.tools)])
         draft.other_specific["hookEventName"] = HookEventName.BEFORE_TOOL_SELECTION.value
     return draft.merged()
 
@@ -155,7 +155,7 @@ class _Draft:
         guards = name in _GUARDS and value in _GUARDS[name]
         if rank < self._ranks.get(name, rank) and not guards:
             return
-        if not guards and name in _COMMON_PATHS and self.fields.get(name, UNSET) in _GUARDS.get(name, ()):
+        if not guards and name != "permission" and self.fields.get(name, UNSET) in _GUARDS.get(name, ()):
             self._overridden.append((name, index, self.holders[name][-1]))
         self.set(name, value, [index])
         self._ranks[name] = max(rank, self._ranks.get(name, rank)) if guards else rank
@@ -169,8 +169,8 @@ class _Draft:
 
     def merged(self) -> Merged:
         answer = Answer(**self.fields, others=self.others, other_specific=self.other_specific)
-        holders = {_PATHS.get(name, name): tuple(held) for name, held in self.holders.items() if held}
-        overridden = tuple((_PATHS[name], by, of) for name, by, of in self._overridden)
+        holders = {PATHS.get(name, name): tuple(held) for name, held in self.holders.items() if held}
+        overridden = tuple((PATHS[name], by, of) for name, by, of in self._overridden)
         return Merged(answer, holders, overridden)
 
 
@@ -223,18 +223,18 @@ def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
         kept = {key: value for key, value in before.items() if not draft.may_replace(f"{name}.{key}", answer.rank)}
         draft.set(name, kept or None, [index])
         for key in before.keys() - kept.keys():
-            draft.holders.pop(f"{_PATHS[name]}.{key}", None)
+            draft.holders.pop(f"{PATHS[name]}.{key}", None)
         return
     if name == "llm_request":
         changes = normalize_llm_request(changes)
     own = {key: value for key, value in changes.items() if draft.may_replace(f"{name}.{key}", answer.rank)}
     laid_over = merge_llm_requests(before, own) if name == "llm_request" else {**before, **own}
     draft.set(name, laid_over, [*draft.holders.get(name, ()), index])
-    draft.holders |= {f"{_PATHS[name]}.{key}": [index] for key in own}
+    draft.holders |= {f"{PATHS[name]}.{key}": [index] for key in own}
 
 
-def _unite(answers: Answers) -> ToolSelection:
-    selections = [(answer.rank, answer.tools) for answer in answers if isinstance(answer.tools, ToolSelection)]
+def _unite(selections: Sequence[tuple[int, ToolSelection]]) -> ToolSelection:
+    """One selection out of several, each with the rank of its layer."""
     mode = max((tools.mode for _, tools in selections if tools.mode), key=TOOL_MODES.index, default=None)
     if mode == "NONE":
         return ToolSelection(mode=mode, names=())
@@ -259,23 +259,4 @@ _GUARDS: Mapping[str, tuple[object, ...]] = {
     "proceed": (False,),
     "suppress": (True,),
     "permission": tuple(BLOCKING_DECISIONS),
-}
-_COMMON_PATHS: Mapping[str, str] = {
-    "decision": "decision",
-    "reason": "reason",
-    "proceed": "continue",
-    "stop_reason": "stopReason",
-    "suppress": "suppressOutput",
-    "note": "systemMessage",
-}
-_PATHS: Mapping[str, str] = {
-    **_COMMON_PATHS,
-    "permission": "hookSpecificOutput.permissionDecision",
-    "permission_reason": "hookSpecificOutput.permissionDecisionReason",
-    "context": "hookSpecificOutput.additionalContext",
-    "clear_context": "hookSpecificOutput.clearContext",
-    "tool_input": "hookSpecificOutput.tool_input",
-    "llm_request": "hookSpecificOutput.llm_request",
-    "llm_response": "hookSpecificOutput.llm_response",
-    "tools": "hookSpecificOutput.toolConfig",
 }

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.contract.answers import Answer, deny, deny_from_stderr, read_stdout, warning_from_stderr
+from hookline.contract.answers import Answer, deny, read_stdout, warning_from_stderr
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
@@ -143,7 +143,7 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
     if error is not None:
         pass
     elif outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
-        answer = deny_from_stderr(stderr, rank=hook.rank)
+        answer = deny(stderr, rank=hook.rank)
     elif outcome.exit_code != EXIT_CODE_SUCCESS:
         answer = warning_from_stderr(stderr, rank=hook.rank)
     elif outcome.stdout_truncated:

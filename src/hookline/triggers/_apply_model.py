@@ -1,8 +1,8 @@
 """The verdict on a model event → what its caller goes on with, in the SDK's types."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.answers import said
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.verdict import Verdict
 from hookline.formats.genai.request import append_system_note, from_hook_llm_request
@@ -59,8 +59,8 @@ def _synthetic_response(verdict: Verdict) -> "GenerateContentResponse | None":
 
 
 def _modified_request(verdict: Verdict, request: GenerateContentParameters) -> GenerateContentParameters:
-    changes = verdict.answer and verdict.answer.llm_request
-    return from_hook_llm_request(changes, request) if isinstance(changes, Mapping) else request
+    changes = None if verdict.answer is None else said(verdict.answer.llm_request)
+    return request if changes is None else from_hook_llm_request(changes, request)
 
 
 def _modified_response(verdict: Verdict, response: "GenerateContentResponse") -> "GenerateContentResponse":
