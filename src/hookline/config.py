@@ -2,7 +2,6 @@
 
 import os
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +57,7 @@ class Config:
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
-        self._session_id = session_id or str(uuid.uuid4())
+        self._session_id = session_id or _new_session_id()
         self._transcript_path = transcript_path
         self._bus = message_bus
         self._environ = os.environ if environ is None else environ
@@ -133,6 +132,12 @@ class Config:
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; the registry tells what is wrong with the hooks in them."""
         return self._problems
+
+
+def _new_session_id() -> str:
+    import uuid  # noqa: PLC0415 - slow to load, and most programs give their own
+
+    return str(uuid.uuid4())
 
 
 def _source(

@@ -23,7 +23,6 @@ from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.errors import HookSystemNotInitializedError
-from hookline.formats.genai.translator import default_hook_translator
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger, LogSink
 from hookline.log.paths import log_path
@@ -184,14 +183,15 @@ class HookSystem:
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
-            why_untrusted=lambda hook: trust.why_untrusted(hook, self._facts.get_working_dir()),
+            why_untrusted=lambda hook: trust.why_untrusted(
+                hook, self._facts.get_working_dir(), parts.settings.options.trust
+            ),
             on_plan=_PlanReporter(event_log).planned,
         )
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
             runner=self._make_runner(settings.options),
-            translator=default_hook_translator,
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,

@@ -1,4 +1,3 @@
-import difflib
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -98,6 +97,8 @@ _FOREIGN_EVENTS: Mapping[str, HookEventName] = {
 def likely_event(name: str) -> HookEventName | None:
     """The event that somebody meant who wrote the name of one that does not exist, or None."""
     spelled = {event.value.lower(): event for event in HookEventName}
+    import difflib  # noqa: PLC0415 - only where something is wrong
+
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
     return _FOREIGN_EVENTS.get(name) or (spelled[close[0]] if close else None)
 

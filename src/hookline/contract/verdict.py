@@ -213,10 +213,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     @property
     def deciders(self) -> tuple[str, ...]:
-        """The hooks that blocked the operation or stopped the agent."""
+        """The hooks that blocked the operation, stopped the agent, or want a person to be asked."""
+        answers = [(run.hook.label, run.answer) for run in self.runs if run.answer is not None]
+        if self.ask:
+            return tuple(label for label, answer in answers if answer.asks)
         if not (self.blocked or self.stop):
             return ()
-        return tuple(run.hook.label for run in self.runs if run.answer and (run.answer.blocks or run.answer.stops))
+        return tuple(label for label, answer in answers if answer.blocks or answer.stops)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""

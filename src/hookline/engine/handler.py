@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -34,9 +34,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, chain_skips
-from hookline.formats.genai.request import is_sdk_request
-from hookline.formats.genai.response import is_sdk_response
-from hookline.formats.genai.translator import HookTranslatorGenAIv1
+
+if TYPE_CHECKING:
+    from hookline.formats.genai.translator import HookTranslatorGenAIv1
 
 
 class HookEventHandler:
@@ -48,7 +48,7 @@ class HookEventHandler:
         facts: SessionFacts,
         planner: HookPlanner,
         runner: HookRunner,
-        translator: HookTranslatorGenAIv1,
+        translator: "HookTranslatorGenAIv1 | None" = None,
         event_log: EventLog,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
@@ -246,18 +246,26 @@ class HookEventHandler:
             "transcript_path": transcript,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
-        if "llm_request" in fields:
+        if "llm_request" in fields or "llm_response" in fields:
             fields = self._in_hook_form(fields)
         return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields with a model's request and response as hooks are told them."""
+        if "llm_request" not in fields and "llm_response" not in fields:
+            return fields
+        # Loaded on use: most events are about tools.
+        from hookline.formats.genai.request import is_sdk_request  # noqa: PLC0415
+        from hookline.formats.genai.response import is_sdk_response  # noqa: PLC0415
+        from hookline.formats.genai.translator import default_hook_translator  # noqa: PLC0415
+
+        translator = self._translator or default_hook_translator
         translated: dict[str, Any] = {}
         if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
-            translated["llm_request"] = self._translator.to_hook_llm_request(request)
+            translated["llm_request"] = translator.to_hook_llm_request(request)
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
-            translated["llm_response"] = self._translator.to_hook_llm_response(response)
-        return {**fields, **translated} if translated else fields
+            translated["llm_response"] = translator.to_hook_llm_response(response)
+        return {**fields, **translated}
 
 
 @dataclass(slots=True)

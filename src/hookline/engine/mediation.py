@@ -1,6 +1,5 @@
 """A request on the bus → validate → fire → a response under the same correlation id."""
 
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ Translate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 async def respond(message: Message, fire: Fire, translate: Translate) -> HookExecutionResponse:
     """The response to one request; a request with a fault gets a response that says so, and nothing is run."""
     given = message.get("correlationId")
-    correlation_id = str(uuid.uuid4()) if given is None or given == "" else given
+    correlation_id = _new_id() if given is None or given == "" else given
     try:
         return await _serve(message, correlation_id, fire, translate)
     except Exception as error:  # noqa: BLE001 - the door: every request gets a response
@@ -66,3 +65,9 @@ def _response(correlation_id: Any, verdict: Verdict) -> HookExecutionResponse:
 def _failed(correlation_id: Any, code: str, message: str, details: Any) -> HookExecutionResponse:
     error: HookExecutionFailure = {"code": code, "message": message, "details": details}
     return {"type": "hook-execution-response", "correlationId": correlation_id, "success": False, "error": error}
+
+
+def _new_id() -> str:
+    import uuid  # noqa: PLC0415 - slow to load, and requests should have an id
+
+    return str(uuid.uuid4())
