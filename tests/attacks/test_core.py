@@ -85,7 +85,7 @@ def test_a_fault_with_on_fault_block_blocks_for_callers_of_the_trigger_and_the_h
     def fail(*_: Any) -> Any:
         raise RuntimeError("a fault of ours")
 
-    handler._build_input = fail  # type: ignore[method-assign]
+    handler._build_input = fail  # type: ignore[method-assign,assignment]
     output = asyncio.run(fire_before_tool_hook(config, "x", {}))
     assert output is not None
     assert output.is_blocking_decision()
