@@ -304,5 +304,5 @@ def test_who_decided() -> None:
         warning_from_stderr("x"),
     )
     runs = tuple(run(answer, hook=dataclasses.replace(GUARD, name=next(names))) for answer in answers)
-    assert msgspec.structs.replace(EMPTY, runs=runs, stop=True).deciders == ("c", "d")
+    assert msgspec.structs.replace(EMPTY, runs=runs, blocked=True, denied=True, stop=True).deciders == ("c", "d")
     assert msgspec.structs.replace(EMPTY, runs=runs).deciders == ()

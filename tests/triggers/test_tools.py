@@ -588,7 +588,8 @@ def test_a_person_is_asked(project: Path, answer: dict[str, Any], goes_on: bool)
     result = asyncio.run(execute_tool_with_hooks(config, "ls", ARGUMENTS, tool, on_ask=on_ask))
     assert asked == [("sure?", ARGUMENTS)]
     assert (tool.ran_with == [ARGUMENTS]) is goes_on
-    assert result == (DONE if goes_on else ToolResult(llm_content="sure?", return_display="sure?"))
+    refusal = ToolResult(llm_content="sure?", return_display="sure?", decided_by=("BeforeTool hook",))
+    assert result == (DONE if goes_on else refusal)
 
 
 @pytest.mark.req("HOOK-182")

@@ -97,6 +97,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of `hookSpecificOutput` that this event does not read."""
     is_explicit: bool = True
     """False when the engine made this answer from plain text or from a failed run."""
+    is_chained: bool = False
+    """True when the hook was told what the hooks before it had changed."""
     rank: int = 0
     """How trusted the layer is that the hook comes from."""
     given: Mapping[str, Any] | None = None

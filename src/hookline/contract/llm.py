@@ -1,7 +1,7 @@
 """What hooks see of a model call: a stable form that does not follow the SDK's versions."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 ToolMode = Literal["AUTO", "ANY", "NONE"]
 
@@ -90,3 +90,13 @@ class GenerateContentParameters:
     """Whatever the SDK takes: a string, a `Content`, or a list of strings, parts and `Content`s."""
     config: Any = None
     """A `GenerateContentConfig`, its dictionary form, or None."""
+
+
+class Translator(Protocol):
+    """Turns an SDK's requests and responses into the form that hooks see."""
+
+    def to_hook_llm_request(self, params: Any) -> LLMRequest:
+        """What hooks see of a model request."""
+
+    def to_hook_llm_response(self, sdk_response: Any) -> LLMResponse:
+        """What hooks see of a model response."""

@@ -217,9 +217,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         answers = [(run.hook.label, run.answer) for run in self.runs if run.answer is not None]
         if self.ask:
             return tuple(label for label, answer in answers if answer.asks)
-        if not (self.blocked or self.stop):
-            return ()
-        return tuple(label for label, answer in answers if answer.blocks or answer.stops)
+        undone = {override.of for override in self.overridden}
+        return tuple(
+            label
+            for label, answer in answers
+            if (self.stop and answer.stops) or (self.blocked and self.denied and answer.blocks and label not in undone)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""

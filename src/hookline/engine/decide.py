@@ -1,7 +1,7 @@
 """Runs → verdict: what the event came to, decided here and nowhere else."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -55,14 +55,24 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     blocked = (row.can_block and denied) or (row.comes_before and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
     may_ask = row.can_ask and not denied and not stop
+    undone = {of for _, _, of in merged.overridden}
+    standing = [one for index, one in enumerate(answers) if index not in undone]
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
     return {
         "blocked": blocked,
         "denied": denied,
         "stop": stop,
         "ask": bool(asking),
-        "reason": _reason(answer, asking or answers) if denied or stop or asking else answer.reason or None,
-        "stop_reason": answer.why_stopped if stop else None,
+        "reason": (
+            _reasons(answer.why, [one.why for one in asking or standing if one.blocks or one.asks])
+            if denied or stop or asking
+            else answer.reason or None
+        ),
+        "stop_reason": (
+            _reasons(answer.why_stopped, [one.why_stopped for one in standing if one.stops and one.why])
+            if stop
+            else None
+        ),
         "note": answer.note or None,
         "context": answer.context or None,
         "suppress": answer.suppress is True,
@@ -72,14 +82,14 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     }
 
 
-def _reason(answer: Answer, answers: Sequence[Answer]) -> str:
-    """The merged reason, and the reason of each hook that blocks or asks and would not be heard otherwise."""
-    reasons = [answer.why] if answer.why else []
-    for one in answers:
-        why = one.why if one.blocks or one.asks else None
-        if why and not any(why in reason for reason in reasons):
-            reasons.append(why)
-    return "\n".join(reasons) or DEFAULT_REASON
+def _reasons(merged: str | None, others: Iterable[str | None]) -> str:
+    """The merged reason, and those of the others that it does not contain."""
+    lines = merged.split("\n") if merged else []
+    for reason in others:
+        own = reason.split("\n") if reason else []
+        if not set(own) <= set(lines):
+            lines += own
+    return "\n".join(lines) or DEFAULT_REASON
 
 
 def _effect(

@@ -4,11 +4,12 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from hookline.child.bounded_search import search_async
+from hookline.contract.answers import deny
 from hookline.contract.events import (
     HookEventName,
     PreCompressTrigger,
@@ -17,7 +18,7 @@ from hookline.contract.events import (
 )
 from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts
-from hookline.contract.llm import GenerateContentParameters
+from hookline.contract.llm import GenerateContentParameters, Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
@@ -35,9 +36,6 @@ from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, chain_skips
 
-if TYPE_CHECKING:
-    from hookline.formats.genai.translator import HookTranslatorGenAIv1
-
 
 class HookEventHandler:
     """One method per event; each returns the merged answer of the event's hooks, and never raises."""
@@ -48,7 +46,7 @@ class HookEventHandler:
         facts: SessionFacts,
         planner: HookPlanner,
         runner: HookRunner,
-        translator: "HookTranslatorGenAIv1 | None" = None,
+        translator: Translator | None = None,
         event_log: EventLog,
         bus: MessageBus | None = None,
         observer: HookObserver | None = None,
@@ -176,7 +174,8 @@ class HookEventHandler:
             self._refresh()
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
-        subject = str(given) if isinstance(given, str) else None
+        # The text itself: an enumeration has another idea of what `str()` gives.
+        subject = str.__str__(given) if isinstance(given, str) else None
         plan = self._planner.create_execution_plan(event, subject)
         if plan is not None and plan.slow:
             plan = await self._plan_slowly(plan)
@@ -199,7 +198,7 @@ class HookEventHandler:
         if self.on_fault is OnError.ALLOW or not EVENT_TABLE[event].can_block:
             return verdict
         reason = f"hookline failed while {progress.stage} ({type(error).__name__}), and onFault is block"
-        return msgspec.structs.replace(verdict, blocked=True, denied=True, reason=reason)
+        return msgspec.structs.replace(verdict, blocked=True, denied=True, reason=reason, answer=deny(reason))
 
     async def serve(self, message: Message) -> None:
         """Answers a request on the bus."""

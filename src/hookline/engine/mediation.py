@@ -52,7 +52,7 @@ async def _serve(message: Message, correlation_id: Any, fire: Fire, translate: T
 
 
 def _response(correlation_id: Any, verdict: Verdict) -> HookExecutionResponse:
-    if (fault := verdict.fault) is not None:
+    if (fault := verdict.fault) is not None and not verdict.blocked:
         return _failed(correlation_id, f"{fault.stage}_failed", fault.message, fault.details)
     return {
         "type": "hook-execution-response",

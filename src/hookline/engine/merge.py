@@ -43,7 +43,7 @@ def merge_or_decision(answers: Answers) -> Merged:
         draft.set("decision", "allow", [index for index, answer in enumerate(answers) if said(answer.decision)])
     draft.join("reason", enumerate(map(_reason, answers)))
     draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
-    _merge_specific(draft, answers, blocking)
+    _merge_specific(draft, answers)
     return draft.merged()
 
 
@@ -187,7 +187,7 @@ def _reason(answer: Answer) -> str | None:
     return said(answer.stop_reason)
 
 
-def _merge_specific(draft: _Draft, answers: Answers, blocking: Sequence[int]) -> None:
+def _merge_specific(draft: _Draft, answers: Answers) -> None:
     for index, answer in enumerate(answers):
         draft.other_specific |= answer.other_specific
         if answer.tool_input is not UNSET:
@@ -198,20 +198,21 @@ def _merge_specific(draft: _Draft, answers: Answers, blocking: Sequence[int]) ->
     draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))
     if clearing := _saying_true(answers, "clear_context"):
         draft.set("clear_context", value=True, holders=clearing)
-    if blocking:
-        _keep_denials(draft, answers, blocking)
+    deciding = [index for index, answer in enumerate(answers) if answer.blocks or answer.stops]
+    if deciding:
+        _keep_denials(draft, answers, deciding)
 
 
-def _keep_denials(draft: _Draft, answers: Answers, blocking: Sequence[int]) -> None:
-    """Keeps the first denial in the compatibility field, and there the reasons of all that block."""
-    denying = [index for index in blocking if answers[index].permission in BLOCKING_DECISIONS]
+def _keep_denials(draft: _Draft, answers: Answers, deciding: Sequence[int]) -> None:
+    """Keeps the first denial in the compatibility field, and there the reasons of all that block or stop."""
+    denying = [index for index in deciding if answers[index].permission in BLOCKING_DECISIONS]
     if denying:
         draft.set("permission", answers[denying[0]].permission, denying)
-    # An approving hook's reason would otherwise be shown as the reason for the block.
+    # An approving hook's reason would otherwise be shown as the reason for the block or the stop.
     draft.fields.pop("permission_reason", None)
     draft.holders.pop("permission_reason", None)
-    if any(said(answers[index].permission_reason) for index in blocking):
-        reasons = ((index, said(answers[index].permission_reason) or _reason(answers[index])) for index in blocking)
+    if any(said(answers[index].permission_reason) for index in deciding):
+        reasons = ((index, said(answers[index].permission_reason) or _reason(answers[index])) for index in deciding)
         draft.join("permission_reason", reasons)
 
 
@@ -228,7 +229,9 @@ def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
     if name == "llm_request":
         changes = normalize_llm_request(changes)
     own = {key: value for key, value in changes.items() if draft.may_replace(f"{name}.{key}", answer.rank)}
-    laid_over = merge_llm_requests(before, own) if name == "llm_request" else {**before, **own}
+    laid_over = (
+        merge_llm_requests(before, own, is_chained=answer.is_chained) if name == "llm_request" else {**before, **own}
+    )
     draft.set(name, laid_over, [*draft.holders.get(name, ()), index])
     draft.holders |= {f"{PATHS[name]}.{key}": [index] for key in own}
 

@@ -92,6 +92,8 @@ class HookRunner:
             if blocked_by(hook, runs) is not None:
                 continue
             (run,) = await self.execute_hooks_parallel((hook,), told)
+            if runs and run.answer is not None:
+                run = msgspec.structs.replace(run, answer=msgspec.structs.replace(run.answer, is_chained=True))
             runs.append(run)
             told = _told_next(event_input, runs)
         return runs
@@ -193,8 +195,14 @@ def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult
         why = f"can't be understood ({doubt})"
     else:
         return result
-    reason = f"{result.hook.label} {why}, and its onError is block"
-    return msgspec.structs.replace(result, answer=deny(reason, rank=result.hook.rank))
+    refusal = deny(f"{result.hook.label} {why}, and its onError is block", rank=result.hook.rank)
+    if result.answer is not None:
+        # Whatever else was understood stays: a stop, a note.
+        given = {**result.answer.to_dict(), **refusal.to_dict()}
+        refusal = msgspec.structs.replace(
+            result.answer, decision=refusal.decision, reason=refusal.reason, is_explicit=True, given=given
+        )
+    return msgspec.structs.replace(result, answer=refusal)
 
 
 def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:

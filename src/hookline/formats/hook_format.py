@@ -13,10 +13,13 @@ _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "mo
 _LIMIT = 2**31 - 1
 
 
-def merge_llm_requests(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+def merge_llm_requests(
+    earlier: Mapping[str, Any], later: Mapping[str, Any], *, is_chained: bool = False
+) -> dict[str, Any]:
     """Two hooks' changes of a request as one: later values win, in `config` and `toolConfig` key by key.
 
-    A value of a wrong type replaces nothing. System messages of the earlier hook stay: the later one never saw them.
+    A value of a wrong type replaces nothing. System messages of the earlier hook stay, unless the later
+    one was told them (`is_chained`) and so can take them out.
     """
     before, after = _usable(earlier), _usable(later)
     merged = {**before, **after}
@@ -26,7 +29,7 @@ def merge_llm_requests(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> 
     if before.get("messages"):
         messages = after.get("messages") or before["messages"]
         kept, earlier_ones = read_messages(messages) or [], read_messages(before["messages"]) or []
-        unseen = [one for one in earlier_ones if one["role"] == "system" and one not in kept]
+        unseen = [one for one in earlier_ones if one["role"] == "system" and one not in kept and not is_chained]
         merged["messages"] = [*unseen, *messages]
     return merged
 

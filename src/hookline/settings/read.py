@@ -12,6 +12,8 @@ from hookline.contract.hooks import ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.jsonc import PathStep
 
+NOTHING_RUNS = "so none of its hooks run"
+
 _LARGEST_BYTES = 4 << 20
 _MOST_PROBLEMS = 20
 
@@ -86,7 +88,7 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
         problem = Problem(
             origin=origin,
             path="",
-            message=f"{error.what}, so none of its hooks run; {error.advice}",
+            message=f"{error.what}, {NOTHING_RUNS}; {error.advice}",
             is_error=True,
             line=error.line,
             column=error.column,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hookline.settings.read import Layer
+from hookline.settings.read import NOTHING_RUNS, Layer
 
 # Events can come in bursts, and an edited file need not be used sooner than this.
 _LOOK_AGAIN_S = 0.002
@@ -47,7 +47,9 @@ def _last_good(before: Layer, after: Layer) -> Layer:
     """The layer as it is now, or as it was if it can't be read any more: a typo must not remove a guard."""
     if not any(problem.is_error for problem in after.problems):
         return after
-    return replace(before, problems=after.problems)
+    kept = "so the settings that were read before are used"
+    problems = [replace(one, message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
+    return replace(before, problems=tuple(problems))
 
 
 def _stamp(file: Path) -> _Stamp:
