@@ -7,8 +7,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError
-from hookline.log.logger import HookLogger
-from hookline.log.memory import MemorySink
+from hookline.log.logger import HookLogger, MemorySink
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import Layer
 
@@ -79,9 +78,10 @@ def test_bad_entries_are_logged_and_the_rest_counts() -> None:
         ("warn", "user.json:"),
         ("warn", "user.json:"),
     ]
-    assert [record.fields for record in registered.sink.records] == [
-        {"kind": "settings", "origin": "user.json", "location": "hooks.BeforeTool[0].hooks[0]"},
-        {"kind": "settings", "origin": "user.json", "location": "hooks.BeforeTool[0].hooks[1].timeout"},
+    given = [record.to_dict() for record in registered.sink.records]
+    assert [(record["kind"], record["origin"], record["location"]) for record in given] == [
+        ("settings", "user.json", "hooks.BeforeTool[0].hooks[0]"),
+        ("settings", "user.json", "hooks.BeforeTool[0].hooks[1].timeout"),
     ]
     assert [str(problem) for problem in registered.registry.get_problems()] == [m for _, m in registered.said()]
 

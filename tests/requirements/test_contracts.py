@@ -34,7 +34,7 @@ from hookline.contract.messages import HookExecutionRequest, HookExecutionRespon
 from hookline.engine.decide import HookAggregator
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.triggers.model import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 TOOLS: list[Any] = [types.Tool(function_declarations=[types.FunctionDeclaration(name="ls")])]

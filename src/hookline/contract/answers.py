@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,7 +49,6 @@ PATHS: Mapping[str, str] = {
     **{field: name for name, (field, _, _) in _TOP.items()},
     **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name != "updatedInput"},
 }
-_TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 
 EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
@@ -135,6 +135,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def is_specific(self) -> bool:
         """True when the answer has fields in `hookSpecificOutput` that ask for something."""
         return bool(self._given_of(_SPECIFIC) or self.other_specific.keys() - {"hookEventName"})
+
+    @property
+    def specific(self) -> Mapping[str, Any]:
+        """The object `hookSpecificOutput` as JSON, empty when there is none."""
+        given = self.to_dict().get("hookSpecificOutput")
+        return given if isinstance(given, dict) else {}
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON: as it was given (unknown fields and nulls included), or as it was merged."""
@@ -250,21 +256,18 @@ def text_of(value: Any) -> str | None:
 
 def kind_of(value: Any) -> str:
     """What a JSON value is called in a message to a person."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case list() | tuple():
-            return "an array"
-        case Mapping():
-            return "an object"
-        case _:
-            return type(value).__name__
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), type(value).__name__)
+
+
+# A bool is an int, so it comes first.
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (NoneType, "null"),
+    (bool, "true or false"),
+    (str, "a string"),
+    (int | float, "a number"),
+    (list | tuple, "an array"),
+    (Mapping, "an object"),
+)
 
 
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:
@@ -336,7 +339,7 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
-        complaint = f"{prefix}{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}"
+        complaint = f"{prefix}{name} is {kind_of(given)}, expected {kind_of(expected())}; {consequence}"
         complaints.append((complaint, kind == "decision"))
         return text or UNSET
     if kind == "decision" and given not in _DECISIONS:

@@ -50,8 +50,7 @@ def trim(text: str) -> str:
 
 def parse_json(text: str) -> Any:
     """The value that `JSON.parse` gives for this text, or ValueError; values deeper than MAX_DEPTH become null."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        text = cut_depth(text)
+    text = cut_depth(text)
     try:
         return _decode(text)
     except ValueError:

@@ -151,7 +151,7 @@ class HookEventHandler:
         try:
             verdict = await self._fire(event, fields, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
-            self._log_fault(event, progress.stage, error, "so its hooks had no effect")
+            self._event_log.failed(event, progress.stage, error, "so its hooks had no effect")
             verdict = self._failure(event, progress, error)
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
@@ -165,7 +165,7 @@ class HookEventHandler:
             try:
                 self._event_log.fired(verdict, os.urandom(5).hex(), progress.session)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
-                self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
+                self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did")
             if self._observer is not None:
                 self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
@@ -229,11 +229,7 @@ class HookEventHandler:
         try:
             call(self._observer)
         except Exception as error:  # noqa: BLE001 - an observer must not keep the guards from their work
-            self._log_fault(event, "observing", error, "so an observer has not seen all of it")
-
-    def _log_fault(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
-        message = f"{event}: hookline failed while {stage} ({error!r}), {consequence}; please report this"
-        self._event_log.failed(message, event, stage, error)
+            self._event_log.failed(event, "observing", error, "so an observer has not seen all of it")
 
     def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         given = self._facts

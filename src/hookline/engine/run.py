@@ -74,8 +74,6 @@ class HookRunner:
         ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
-        if len(runnable) == len(hooks):
-            return [_read(hook, outcome, stdin) for hook, outcome in zip(hooks, outcomes, strict=True)]
         ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
         return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.answers import said
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.formats.genai.request import from_hook_llm_request
@@ -22,16 +23,16 @@ class BeforeModelHookOutput(DefaultHookOutput):
 
     def get_synthetic_response(self) -> "GenerateContentResponse | None":
         """The response to use instead of calling the model, or None when the hook gave none."""
-        given = self.hook_specific_output.get("llm_response")
-        if not isinstance(given, Mapping):
+        given = said(self.answer.llm_response)
+        if given is None:
             return None
         response = from_hook_llm_response(given)
         return response if response.candidates else None
 
     def apply_llm_request_modifications(self, target: GenerateContentParameters) -> GenerateContentParameters:
         """The request to send: the hook's changes laid over the target, or the target itself."""
-        given = self.hook_specific_output.get("llm_request")
-        return from_hook_llm_request(given, target) if isinstance(given, Mapping) else target
+        given = said(self.answer.llm_request)
+        return target if given is None else from_hook_llm_request(given, target)
 
 
 class AfterModelHookOutput(DefaultHookOutput):
@@ -44,10 +45,10 @@ class AfterModelHookOutput(DefaultHookOutput):
 
         With `told`, the response that the hook was sent, the hook's `text` counts as well (see `settle_llm_response`).
         """
-        given = self.hook_specific_output.get("llm_response")
+        given = said(self.answer.llm_response)
         if told is not None:
             given = settle_llm_response(given, told)
-        if isinstance(given, Mapping) and hook_candidates(given):
+        if given is not None and hook_candidates(given):
             return from_hook_llm_response(given)
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
 

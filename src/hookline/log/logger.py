@@ -25,6 +25,20 @@ class LogSink(Protocol):
         ...
 
 
+class MemorySink:
+    """Keeps the records in memory, readable even after it is closed."""
+
+    def __init__(self) -> None:
+        self.records = list[LogRecord]()
+
+    def write(self, entry: Loggable) -> None:
+        """Keep the entry's records."""
+        self.records += entry.records()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class HookLogger:
     """The log that every part of hookline writes to; no call of it ever raises."""
 

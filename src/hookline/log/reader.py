@@ -17,7 +17,6 @@ from hookline.errors import HooklineError
 
 _BLOCK = 1024 * 1024
 _POLL_S = 0.2
-_EXIT_DENY = 2
 _PLAIN = re.compile(r"[ !#-\[\]-~]+")
 
 
@@ -42,8 +41,8 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_failure(self) -> bool:
-        """True for a hook that could not do its work; a deny by exit code is work well done."""
-        return self.is_run and self.success is False and not (self.exit_code == _EXIT_DENY and self.error is None)
+        """True for a hook that could not do its work, which is written as a warning; a deny by exit code is not."""
+        return self.is_run and self.level == "warn"
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.

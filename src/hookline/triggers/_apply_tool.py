@@ -1,18 +1,14 @@
 """The verdicts on the tool events → the tool's result."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.records import AdviceRecord, LogLevel
-from hookline.triggers.results import ToolResult
+from hookline.triggers.results import Normalize, ToolResult, Validate
 
 if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
     from hookline.system import HookSystem
-
-Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Validate = Callable[[Mapping[str, Any]], str | None]
 
 
 def no_arguments(tool_name: str, arguments: object) -> ToolResult:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.triggers._door import fire, system_of
-from hookline.triggers.results import ToolResult, to_tool_result
+from hookline.triggers.results import Normalize, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -19,8 +19,6 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
-Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Validate = Callable[[Mapping[str, Any]], str | None]
 OnAsk = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
 
 
