@@ -132,7 +132,7 @@ def test_the_status(project: Path) -> None:
     assert system is not None
     assert system.get_status() == HookSystemStatus(initialized=False, total_hooks=0)
     asyncio.run(system.initialize())
-    assert system.get_status().to_dict() == {"initialized": True, "totalHooks": 2}
+    assert system.get_status() == HookSystemStatus(initialized=True, total_hooks=2)
 
 
 @pytest.mark.req("DELTA-HSYS-002")
@@ -415,5 +415,5 @@ def test_changed_settings_count_from_the_next_event(tmp_path: Path, project: Pat
     file.write_text("{ broken")
     assert fire(system).results[0].hook.command == "exit 0 # another"
     file.write_text(json.dumps({**settings("exit 2"), "enableHooks": False}))
-    assert fire(system).plan is None
+    assert fire(system).verdict is None
     assert sum("read again" in record.message for record in memory.records) == 3

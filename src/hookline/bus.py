@@ -48,6 +48,6 @@ async def _deliver(subscriber: Subscriber, message: Message) -> BaseException | 
         if task is not None and task.cancelling():
             raise  # the publisher was cancelled, not the subscriber's own work
         return error
-    except Exception as error:  # noqa: BLE001 - a failing subscriber hurts nobody else
+    except Exception as error:  # noqa: BLE001 - a subscriber that fails does not affect the others
         return error
     return None

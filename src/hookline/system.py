@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -39,10 +38,6 @@ class HookSystemStatus:
 
     initialized: bool
     total_hooks: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The status as JSON."""
-        return {"initialized": self.initialized, "totalHooks": self.total_hooks}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a hook said. All foreign JSON of hooks is read here, once, into an `Answer`; nothing here ever raises."""
+"""What a hook answered. All JSON that hooks print is read here, once, into an `Answer`; nothing here raises."""
 
 import re
 from collections.abc import Mapping
@@ -69,9 +69,9 @@ class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one hook said, or several together. UNSET means that nothing was said, None is an explicit null.
+    """The answer of one hook, or of several merged. UNSET means that a field is absent; None is an explicit null.
 
-    A value of a wrong type and a blank text count as not said.
+    A value of the wrong type and a blank text count as absent.
     """
 
     decision: Text = UNSET
@@ -92,7 +92,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
     others: Mapping[str, Any] = {}
-    """Top-level fields that nobody reads."""
+    """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}
     """Fields of `hookSpecificOutput` that this event does not read."""
     is_explicit: bool = True
@@ -102,9 +102,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     given: Mapping[str, Any] | None = None
     """The JSON object that the hook printed; None for a merged answer."""
     complaints: tuple[str, ...] = ()
-    """What the hook's author should know about the answer."""
+    """What the hook's author should know about the answer, one sentence each."""
     doubt: str | None = None
-    """Why nobody can be sure what the hook decided, or None."""
+    """Why it is unclear what the hook decided, or None."""
 
     @property
     def blocks(self) -> bool:
@@ -299,7 +299,7 @@ def _read_fields(
     fields: dict[str, Any],
     complaints: list[_Complaint],
 ) -> dict[str, Any]:
-    """Reads the fields of one object, and returns those that are not in the table or do not count."""
+    """Reads the fields of one object into `fields`, and returns those that are not in the table or do not count."""
     others: dict[str, Any] = {}
     for name, given in value.items():
         known = table.get(name)

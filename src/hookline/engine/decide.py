@@ -25,7 +25,7 @@ def decide(
     skipped: tuple[Skip, ...] = (),
     started: float | None = None,
 ) -> Verdict:
-    """The verdict on an event, from what its hooks were told and what became of them.
+    """The verdict on an event, from the input of its hooks and their runs.
 
     `started` is when the event began, on the clock of `time.perf_counter`.
     """
@@ -73,7 +73,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
 
 
 def _reason(answer: Answer, answers: Sequence[Answer]) -> str:
-    """The merged reason, and the reason of each hook that blocks or asks and would not be heard otherwise."""
+    """The merged reason, and the reasons of hooks that block or ask, if it does not contain them."""
     reasons = [answer.why] if answer.why else []
     for one in answers:
         why = one.why if one.blocks or one.asks else None

@@ -1,4 +1,4 @@
-"""What the log says about events: a record per run and per event, and one for every hook that did not run."""
+"""Logs events: a record per run and per event, and one for every hook that did not run."""
 
 import time
 import traceback
@@ -57,7 +57,7 @@ class EventLog:
                 self._log.write(_skip(level, skip, **common))
             if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
                 self._reported.add(skip.detail + skip.hook.location)
-                # The name is a stranger's: it must not clear the screen, or look like a message of ours.
+                # An untrusted name must not clear the screen, or look like a message of ours.
                 tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
         if not is_short:
             self._log.write(
@@ -125,7 +125,7 @@ class _Fired(msgspec.Struct, frozen=True):
     session: str
 
     def records(self) -> list[LogRecord]:
-        """One per run, one for the event, and what there is to say about skipped hooks and overridden answers."""
+        """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
         common: dict[str, Any] = {
             "time": utc_timestamp(self.seconds),
             "fire": self.fire_id,

@@ -155,7 +155,7 @@ class HookEventHandler:
             verdict = self._failure(event, progress, error)
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
-        except BaseException as error:  # cancelled or interrupted: nobody waits for the verdict any more
+        except BaseException as error:  # cancelled or interrupted: the caller no longer waits
             if progress.stage == "execution" and progress.plan is not None:
                 ended = failure_verdict(event, progress.plan.subject, error, progress.stage)
                 self._observe(event, lambda observer: observer.hooks_finished(ended))
@@ -247,7 +247,7 @@ class HookEventHandler:
         return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields with a model's request and response as hooks are told them."""
+        """The fields with the model's request and response in the form that hooks read."""
         translated: dict[str, Any] = {}
         if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
             translated["llm_request"] = self._translator.to_hook_llm_request(request)

@@ -1,4 +1,4 @@
-"""What the triggers give back to their callers."""
+"""What the triggers return."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ToolResult:
     """The hooks that blocked the call or stopped the agent."""
 
     def to_tool_response(self) -> dict[str, Any]:
-        """The result as AfterTool hooks are told it."""
+        """The result as AfterTool hooks read it."""
         given = {
             "llmContent": self.llm_content,
             "returnDisplay": self.return_display,

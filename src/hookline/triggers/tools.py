@@ -88,7 +88,7 @@ async def execute_tool_with_hooks(
             _apply_tool.log_unasked(before, system)
         elif not await on_ask(before.reason or "", arguments):
             return _apply_tool.refusal(before)
-    # The tool gets a copy: AfterTool hooks are told what it was called with, not what it made of that.
+    # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
     result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))
     fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
     after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)
