@@ -17,7 +17,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
 from hookline.contract.results import AggregatedHookResult
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.settings.paths import SettingsPaths
 
 
@@ -143,7 +143,7 @@ def test_neither_config_nor_system_initialize_anything(project: Path) -> None:
     assert system is not None
     assert (memory.records, system.get_status().initialized) == ([], False)
     asyncio.run(system.initialize())
-    assert [record.fields["kind"] for record in memory.records] == ["settings"]
+    assert [record.to_dict()["kind"] for record in memory.records] == ["settings"]
 
 
 @pytest.mark.req("HOOK-144", "HOOK-215")
@@ -237,7 +237,10 @@ def test_options_of_a_project_are_ignored_with_a_warning(project: Path, files: F
     system = Config(project, log_sinks=[memory]).get_hook_system()
     assert system is not None
     asyncio.run(system.initialize())
-    assert (system.get_options().max_concurrent, system.get_options().output_limit) == (3, 10 * 1024 * 1024)
+    assert (system.get_settings().options.max_concurrent, system.get_settings().options.output_limit) == (
+        3,
+        10 * 1024 * 1024,
+    )
     assert [record.message for record in memory.records] == [
         f"{files.paths.project}:1:{column}: hooksConfig.{option} is only used in the user's or the system's settings;"
         " move it there"

@@ -17,7 +17,7 @@ from hookline.contract.records import LogLevel
 from hookline.contract.results import AggregatedHookResult
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError, HookSystemNotInitializedError, NotInitializedError
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.settings.trust import TrustStore
 from hookline.system import HookSystemStatus
 from hookline.triggers.tools import fire_before_tool_hook
@@ -58,7 +58,6 @@ def fire(system: HookSystem, tool: str = "ls") -> AggregatedHookResult:
         pytest.param(HookSystem.get_event_handler, id="event handler"),
         pytest.param(HookSystem.get_all_hooks, id="hooks"),
         pytest.param(HookSystem.get_log, id="log"),
-        pytest.param(HookSystem.get_options, id="options"),
     ],
 )
 def test_a_system_is_initialized_before_it_is_used(project: Path, use: Callable[[HookSystem], Any]) -> None:
@@ -117,7 +116,6 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_all_hooks",
         "get_event_handler",
         "get_log",
-        "get_options",
         "get_registry",
         "get_settings",
         "get_status",
@@ -134,7 +132,7 @@ def test_the_status(project: Path) -> None:
     assert system is not None
     assert system.get_status() == HookSystemStatus(initialized=False, total_hooks=0)
     asyncio.run(system.initialize())
-    assert system.get_status().to_dict() == {"initialized": True, "totalHooks": 2}
+    assert system.get_status() == HookSystemStatus(initialized=True, total_hooks=2)
 
 
 @pytest.mark.req("DELTA-HSYS-002")
@@ -169,7 +167,7 @@ def test_a_switched_hook_stays_so_when_settings_are_read_again(project: Path, tm
     assert [result.stdout for result in fire(system).results] == ["b\n"]
     file.write_text(json.dumps(settings(*slow, "echo new")))
     assert [result.stdout for result in fire(system).results] == ["b\n", "new\n"]
-    assert [record.message for record in memory.records if record.fields["kind"] == "settings"] == [
+    assert [record.message for record in memory.records if record.to_dict()["kind"] == "settings"] == [
         "the settings changed and were read again: 3 hooks"
     ]
 
@@ -321,7 +319,7 @@ def test_hooks_of_a_project_wait_for_trust(
     assert results == [AggregatedHookResult(success=True)] * 3
     reason = "untrusted: hooks of a project need trust; look at it and run: hookline trust"
     assert capsys.readouterr().err == f"hookline: BeforeTool hook {guest} is not run: {reason}\n"
-    assert {(record.level, record.message) for record in memory.records if record.fields["kind"] == "skip"} == {
+    assert {(record.level, record.message) for record in memory.records if record.to_dict()["kind"] == "skip"} == {
         (LogLevel.WARN, f"BeforeTool: {guest} is not run: {reason}")
     }
     trust(system, project, tmp_path)
@@ -417,5 +415,5 @@ def test_changed_settings_count_from_the_next_event(tmp_path: Path, project: Pat
     file.write_text("{ broken")
     assert fire(system).results[0].hook.command == "exit 0 # another"
     file.write_text(json.dumps({**settings("exit 2"), "enableHooks": False}))
-    assert fire(system).plan is None
+    assert fire(system).verdict is None
     assert sum("read again" in record.message for record in memory.records) == 3

@@ -6,7 +6,7 @@ bus read. The README shows the first steps; docs/architecture.md says which fold
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing: importing hookline costs next to nothing
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing: importing hookline must be quick
 if TYPE_CHECKING:
     from hookline.bus import InProcessBus
     from hookline.config import Config
@@ -65,7 +65,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    # Each name is loaded when it is first asked for: importing hookline costs an idle program next to nothing.
+    # Each name is loaded when it is first asked for: importing hookline must be quick.
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

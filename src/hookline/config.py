@@ -1,4 +1,4 @@
-"""What a program tells hookline about itself. Nothing of the engine is loaded until hooks are enabled and asked for."""
+"""The facts and settings of a program. The engine is loaded only when hooks are enabled and the first is needed."""
 
 import os
 import threading
@@ -48,12 +48,12 @@ class Config:
             settings: settings in code, instead of any file.
             settings_files: the only files to read, highest priority first; naming a file means trusting it.
             settings_paths: where the project's, the user's and the system's file are, if not in the usual places.
-            transcript_path: the session's transcript, as hooks are told it.
+            transcript_path: the session's transcript, as hooks read it.
             message_bus: a bus on which events can be requested, too.
             environ: the environment that hooks inherit, if not this program's own.
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
-            observer: somebody who watches hooks at work.
+            observer: watches hooks at work.
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
@@ -130,7 +130,7 @@ class Config:
         return decode_settings(self._source.layers)
 
     def get_problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the settings files as such; the registry tells what is wrong with the hooks in them."""
+        """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""
         return self._problems
 
 
@@ -155,7 +155,7 @@ def _source(
     # Absolute, because a program that changes its directory must not lose its guards.
     places = [(source, path.absolute()) for source, path in (paths or default_paths(working_dir)).by_source()]
     if os.path.realpath(places[0][1]) == os.path.realpath(places[1][1]):
-        # Somebody works in their home directory: the file is theirs, and not a stranger's project.
+        # In the home directory, the project's file is the user's own, which needs no trust.
         places = places[1:]
 
     def read_all() -> tuple[Layer, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -15,8 +14,7 @@ from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.records import FaultRecord, LogLevel, SettingsRecord
-from hookline.contract.text import printable, tell
-from hookline.contract.verdict import HookExecutionPlan, SkipKind
+from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
@@ -39,10 +37,6 @@ class HookSystemStatus:
 
     initialized: bool
     total_hooks: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The status as JSON."""
-        return {"initialized": self.initialized, "totalHooks": self.total_hooks}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,10 +100,6 @@ class HookSystem:
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """Which hooks would run for an event about a subject (a tool, a trigger), and why others would not."""
         return self._ready().planner.explain(event, subject)
-
-    def get_options(self) -> HooksConfigSettings:
-        """The options in force."""
-        return self._ready().settings.options
 
     def get_settings(self) -> Settings:
         """The settings in force."""
@@ -186,7 +176,7 @@ class HookSystem:
             why_untrusted=lambda hook: trust.why_untrusted(
                 hook, self._facts.get_working_dir(), parts.settings.options.trust
             ),
-            on_plan=_PlanReporter(event_log).planned,
+            on_plan=event_log.planned,
         )
         handler = HookEventHandler(
             facts=self._facts,
@@ -223,22 +213,6 @@ class HookSystem:
             passes=_passes(options.environment),
             on_end=self._observer.hook_ended if self._observer is not None else None,
         )
-
-
-class _PlanReporter:
-    """Passes plans on to the log, and reports each hook that waits for trust once to the person."""
-
-    def __init__(self, event_log: EventLog) -> None:
-        self._event_log = event_log
-        self._reported: set[str] = set()
-
-    def planned(self, plan: HookExecutionPlan) -> None:
-        self._event_log.planned(plan)
-        for skip in plan.skipped:
-            if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
-                self._reported.add(skip.detail + skip.hook.location)
-                # The name is a stranger's: it must not clear the screen, or look like a message of ours.
-                tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
 
 
 def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:

@@ -83,7 +83,10 @@ def test_a_hook_is_named_with_its_place() -> None:
         command="true",
     )
     record = SkipRecord(level=LogLevel.INFO, message="m", **hook_place(hook))
-    assert record.fields == {
+    assert record.to_dict() == {
+        "time": record.time,
+        "level": "info",
+        "message": "m",
         "kind": "skip",
         "hook": "true",
         "origin": "user.json",

@@ -30,7 +30,7 @@ def test_each_empty_success_is_a_fresh_one() -> None:
     assert result == AggregatedHookResult(
         success=True, final_output=None, all_outputs=(), errors=(), total_duration=0.0, verdict=None
     )
-    assert (result.results, result.plan, result.effect) == ((), None, None)
+    assert (result.results, result.verdict, result.effect) == ((), None, None)
     assert result is not make_empty_success_result()
     assert result.to_dict() == {
         "success": True,
@@ -64,7 +64,6 @@ def test_a_result_is_the_face_of_a_verdict() -> None:
     assert (result.success, result.final_output, result.all_outputs) == (False, face, (face,))
     assert (result.errors, result.verdict, result.effect) == ((HookError("e"),), verdict, {"tool_input": {"a": 1}})
     assert result.results is runs
-    assert result.plan is plan
     assert result.to_dict() == {
         "success": False,
         "finalOutput": {"decision": "deny", "reason": "no"},

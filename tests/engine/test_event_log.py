@@ -12,7 +12,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.records import LogLevel, LogRecord
 from hookline.log.file import FileSink
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 
 
 def says(answer: object) -> str:
@@ -44,7 +44,12 @@ def log_of(
 
 
 def of_kind(records: list[LogRecord], kind: str) -> list[LogRecord]:
-    return [record for record in records if record.fields["kind"] == kind]
+    return [record for record in records if record.to_dict()["kind"] == kind]
+
+
+def fields_of(record: LogRecord) -> dict[str, Any]:
+    """All but time, level and message."""
+    return {name: value for name, value in record.to_dict().items() if name not in ("time", "level", "message")}
 
 
 @pytest.mark.req("DELTA-HTEL-001")
@@ -53,7 +58,7 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
     answer = {"decision": "allow"}
     hook = {"type": "command", "command": f"{says(answer)}; echo note >&2", "name": "guard"}
     (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
-    fields = dict(record.fields)
+    fields = fields_of(record)
     fire = fields["fire"]
     assert re.fullmatch("[0-9a-f]{10}", fire)
     assert json.loads(fields.pop("stdin"))["tool_name"] == "ls"
@@ -133,8 +138,8 @@ def test_a_hook_that_failed_leaves_a_diagnosis(
     """A failure is a warning that says how it ended, where the hook is configured and what that means."""
     (record,) = of_kind(log_of(project, "BeforeTool", {"type": "command", "name": "guard", **hook}), "hook")
     assert (record.level, record.message) == (level, f"BeforeTool: guard {said}")
-    assert {name: record.fields.get(name) for name in facts} == facts
-    assert record.fields["success"] is False
+    assert {name: record.to_dict().get(name) for name in facts} == facts
+    assert record.to_dict()["success"] is False
 
 
 @pytest.mark.req("HOOK-146", "DELTA-HTEL-002", "DELTA-HTEL-003", "DELTA-HRUN-001", "DELTA-HRUN-003")
@@ -142,13 +147,13 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
     """One record says how many hooks ran well and badly, how long all took, and what came of it."""
     answer = {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
     records = log_of(project, "BeforeTool", says(answer), "exit 1", "exit 2")
-    assert [record.fields["kind"] for record in records] == ["hook", "hook", "hook", "event"]
-    fields = dict(records[-1].fields)
+    assert [record.to_dict()["kind"] for record in records] == ["hook", "hook", "hook", "event"]
+    fields = fields_of(records[-1])
     duration = fields.pop("duration")
-    assert {record.fields["fire"] for record in records} == {fields.pop("fire")}
+    assert {record.to_dict()["fire"] for record in records} == {fields.pop("fire")}
     assert records[-1].level is LogLevel.DEBUG
     assert records[-1].message.startswith("BeforeTool ls: stops the agent: enough (1 succeeded, 1 denied, 1 failed, ")
-    assert duration > max(record.fields["duration"] for record in records[:-1])
+    assert duration > max(record.to_dict()["duration"] for record in records[:-1])
     assert fields == {
         "kind": "event",
         "session": "s1",
@@ -187,7 +192,7 @@ def test_the_summary_says_what_came_of_it(project: Path, event: str, command: st
     """A person reads in one line whether the operation goes on, and with what."""
     (record,) = of_kind(log_of(project, event, command), "event")
     assert re.fullmatch(re.escape(said) + r", \d+\.\d ms\)", record.message)
-    assert record.fields["blocked"] is blocked
+    assert record.to_dict()["blocked"] is blocked
 
 
 @pytest.mark.req("HOOK-146")
@@ -230,8 +235,12 @@ def test_a_hook_that_did_not_run_has_a_reason(
 ) -> None:
     """Whatever kept a configured hook from running is written down."""
     (record,) = of_kind(log_of(project, "BeforeTool", *hooks, **group), "skip")
-    assert (record.message, record.fields["reason"]) == (f"BeforeTool: true is not run: {reason}", reason)
-    assert (record.fields["session"], record.fields["event"], record.fields["command"]) == ("s1", "BeforeTool", "true")
+    assert (record.message, record.to_dict()["reason"]) == (f"BeforeTool: true is not run: {reason}", reason)
+    assert (record.to_dict()["session"], record.to_dict()["event"], record.to_dict()["command"]) == (
+        "s1",
+        "BeforeTool",
+        "true",
+    )
 
 
 def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> None:
@@ -239,7 +248,7 @@ def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> N
     commands = [f"true {number}" for number in range(100)]
     (record,) = of_kind(log_of(project, "BeforeTool", *commands, matcher="write"), "skip")
     assert record.message == "BeforeTool: 100 hooks do not match 'ls'"
-    assert record.fields == {
+    assert fields_of(record) == {
         "kind": "skip",
         "session": "s1",
         "event": "BeforeTool",
@@ -256,12 +265,12 @@ def test_a_hook_that_runs_for_want_of_certainty_is_told(project: Path) -> None:
         project, "BeforeTool", {"type": "command", "command": "exit 2", "name": "g"}, tool=tool, matcher="^(x+)+$"
     )
     (record,) = of_kind(records, "settings")
-    assert (record.level, record.fields["hook"], record.fields["subject"]) == (LogLevel.WARN, "g", tool)
+    assert (record.level, record.to_dict()["hook"], record.to_dict()["subject"]) == (LogLevel.WARN, "g", tool)
     assert record.message == (
         f"BeforeTool: g runs, although there was not enough time to compare its matcher '^(x+)+$' with '{tool}'; in"
-        f" {record.fields['origin']}: hooks.BeforeTool[0].hooks[0] write a pattern without nested repetition"
+        f" {record.to_dict()['origin']}: hooks.BeforeTool[0].hooks[0] write a pattern without nested repetition"
     )
-    assert [one.fields["exitCode"] for one in of_kind(records, "hook")] == [2]
+    assert [one.to_dict()["exitCode"] for one in of_kind(records, "hook")] == [2]
 
 
 def test_a_plan_is_told_once(project: Path) -> None:
@@ -312,7 +321,7 @@ def test_complaints_reach_the_author(project: Path) -> None:
     """What is odd about an answer is a warning of its own, with the hook it is about."""
     hook = {"type": "command", "name": "guard", "command": says({"suppressOutput": 7, "decision": "maybe"})}
     records = of_kind(log_of(project, "BeforeTool", hook), "advice")
-    assert [(record.level, record.message, record.fields["hook"]) for record in records] == [
+    assert [(record.level, record.message, record.to_dict()["hook"]) for record in records] == [
         (LogLevel.WARN, f"BeforeTool: guard: {complaint}", "guard")
         for complaint in (
             "suppressOutput is a number, expected true or false; ignored",
@@ -325,14 +334,14 @@ def test_a_block_in_the_compatibility_field_is_logged_as_a_deny(project: Path) -
     """Whichever way a hook has said no, its record says so."""
     answer = {"hookSpecificOutput": {"permissionDecision": "block"}}
     (record,) = of_kind(log_of(project, "BeforeTool", says(answer)), "hook")
-    assert record.fields["decision"] == "deny"
+    assert record.to_dict()["decision"] == "deny"
 
 
 def test_a_hooks_own_environment_is_logged(project: Path) -> None:
     """What a hook is given besides stdin stands in its record."""
     hook = {"type": "command", "command": "true", "env": {"LEVEL": "high"}}
     (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
-    assert record.fields["env"] == {"LEVEL": "high"}
+    assert record.to_dict()["env"] == {"LEVEL": "high"}
 
 
 def test_what_the_caller_changes_afterwards_does_not_change_the_log(tmp_path: Path, project: Path) -> None:
@@ -372,6 +381,12 @@ def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: 
 
     monkeypatch.setattr("hookline.engine.event_log.hook_place", fail)
     (record,) = log_of(project, "BeforeTool", "true")
-    assert record.message.startswith("BeforeTool: hookline failed while logging (RuntimeError), so the log lacks")
-    assert (record.fields["kind"], record.fields["event"], record.fields["session"]) == ("fault", "BeforeTool", "s1")
-    assert "speechless" in record.fields["traceback"]
+    assert record.message.startswith(
+        "BeforeTool: hookline failed while logging (RuntimeError('speechless')), so the log lacks"
+    )
+    assert (record.to_dict()["kind"], record.to_dict()["event"], record.to_dict()["session"]) == (
+        "fault",
+        "BeforeTool",
+        "s1",
+    )
+    assert "speechless" in record.to_dict()["traceback"]

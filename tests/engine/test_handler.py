@@ -27,8 +27,7 @@ from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.formats.genai.translator import HookTranslatorGenAIv1
-from hookline.log.logger import HookLogger
-from hookline.log.memory import MemorySink
+from hookline.log.logger import HookLogger, MemorySink
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import Layer
 
@@ -319,7 +318,7 @@ def test_an_event_that_no_hook_ran_for_is_counted(project: Path) -> None:
     handler = make_handler(project, {"BeforeTool": [group("true", matcher="write")]}, memory)
     for _ in range(3):
         fire(handler, before_tool)
-    counted = [record for record in memory.records if record.fields["kind"] == "unmatched"]
+    counted = [record for record in memory.records if record.to_dict()["kind"] == "unmatched"]
     assert [(record.event, record.subject, record.count) for record in counted] == [("BeforeTool", "ls", 1)]
 
 
@@ -351,9 +350,9 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
     verdict = Verdict(event=HookEventName.BEFORE_MODEL, success=False, errors=(error,))
     assert fire(handler, before_model) == AggregatedHookResult(success=False, errors=(error,), verdict=verdict)
     (record,) = memory.records
-    assert (record.level, record.fields["kind"], record.fields["stage"]) == (LogLevel.WARN, "fault", stage)
-    assert record.fields.get("session") == (None if part == "facts" else "s1")
-    assert record.fields["traceback"].rstrip().endswith(f"RuntimeError: {said}")
+    assert (record.level, record.to_dict()["kind"], record.to_dict()["stage"]) == (LogLevel.WARN, "fault", stage)
+    assert record.to_dict().get("session") == (None if part == "facts" else "s1")
+    assert record.to_dict()["traceback"].rstrip().endswith(f"RuntimeError: {said}")
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001")
@@ -368,7 +367,7 @@ def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> Non
     result = fire(make_handler(project, {"BeforeTool": [group("true")]}, memory, runner=Nonsense()), before_tool)
     assert (result.success, result.final_output, result.results) == (False, None, ())
     assert [error.stage for error in result.errors] == ["aggregation"]
-    assert [(record.level, record.fields["stage"]) for record in memory.records] == [(LogLevel.WARN, "aggregation")]
+    assert [(record.level, record.to_dict()["stage"]) for record in memory.records] == [(LogLevel.WARN, "aggregation")]
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147")
@@ -384,7 +383,9 @@ def test_a_deny_survives_a_fault_of_the_log(project: Path, monkeypatch: pytest.M
     result = fire(handler, before_tool)
     assert result.final_output is not None
     assert result.final_output.get_blocking_error() == BlockingError(blocked=True, reason="no")
-    assert [(record.fields["kind"], record.fields["stage"]) for record in memory.records] == [("fault", "logging")]
+    assert [(record.to_dict()["kind"], record.to_dict()["stage"]) for record in memory.records] == [
+        ("fault", "logging")
+    ]
 
 
 class _Watcher:
@@ -419,7 +420,7 @@ def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> 
     assert result.final_output.is_blocking_decision()
     assert watcher.seen[0] == ("started", ["exit 2"], "ls")
     assert watcher.seen[-1] == ("finished", 1, "ls")
-    stages = [record.fields["stage"] for record in memory.records if record.fields["kind"] == "fault"]
+    stages = [record.to_dict()["stage"] for record in memory.records if record.to_dict()["kind"] == "fault"]
     assert stages == ["observing"] * len(watcher.seen) * fails
 
 
@@ -666,7 +667,7 @@ def test_cancelling_ends_the_hooks(project: Path) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(asyncio.run(main()), 0)
     assert watcher.seen[-1] == ("finished", 0, "ls")
-    (record,) = (record for record in memory.records if record.fields["kind"] == "cancel")
+    (record,) = (record for record in memory.records if record.to_dict()["kind"] == "cancel")
     assert record.message == "BeforeTool ls: cancelled while its hooks ran, so they were ended"
 
 

@@ -21,7 +21,7 @@ from hookline.contract.records import LogLevel
 from hookline.contract.results import failure_verdict
 from hookline.contract.verdict import Verdict
 from hookline.engine.mediation import respond
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 
 REQUEST, RESPONSE = "hook-execution-request", "hook-execution-response"
 
@@ -390,7 +390,7 @@ def test_requested_events_are_logged_like_any_other(project: Path) -> None:
     """The log has the record of the hook and of the event."""
     memory = MemorySink()
     ask(project, {"BeforeAgent": ["exit 1"]}, request("BeforeAgent", {"prompt": "go"}), sink=memory)
-    assert [(record.level, record.fields["kind"]) for record in memory.records] == [
+    assert [(record.level, record.to_dict()["kind"]) for record in memory.records] == [
         (LogLevel.WARN, "hook"),
         (LogLevel.DEBUG, "event"),
     ]

@@ -1,8 +1,7 @@
 import pytest
 
 from hookline.contract.records import LogLevel, SkipRecord
-from hookline.log.logger import HookLogger, Loggable
-from hookline.log.memory import MemorySink
+from hookline.log.logger import HookLogger, Loggable, MemorySink
 
 RECORD = SkipRecord(level=LogLevel.INFO, message="still here")
 
@@ -34,3 +33,13 @@ def test_a_broken_sink_breaks_nothing() -> None:
     logger.write(RECORD)
     logger.close()
     assert memory.records == [RECORD]
+
+
+def test_records_stay_readable() -> None:
+    """In the order in which they were written, also after the sink was closed."""
+    sink = MemorySink()
+    records = [SkipRecord(level=LogLevel.INFO, message=str(number)) for number in range(4)]
+    for record in records:
+        sink.write(record)
+    sink.close()
+    assert sink.records == records

@@ -18,7 +18,10 @@ def test_the_first_event_of_a_kind_makes_a_record() -> None:
     record = QuietEvents().note("BeforeTool", "ls", NONE)
     assert record is not None
     assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool ls: no hook ran: no hook matches")
-    assert record.fields == {
+    assert record.to_dict() == {
+        "time": record.time,
+        "level": "debug",
+        "message": record.message,
         "kind": "unmatched",
         "event": "BeforeTool",
         "subject": "ls",

@@ -108,14 +108,23 @@ def test_records_are_filtered(query: LogQuery, wanted: list[int], path: Path, wr
     ("entry", "fails", "blocks"),
     [
         pytest.param(LogEntry(kind="hook", success=True, exit_code=0), False, False, id="fine"),
-        pytest.param(LogEntry(kind="hook", success=False, exit_code=2, decision="deny"), False, True, id="deny"),
-        pytest.param(LogEntry(kind="hook", success=False, exit_code=3), True, False, id="exit-3"),
-        pytest.param(LogEntry(kind="hook", success=False, exit_code=0, signal=9), True, False, id="killed"),
         pytest.param(
-            LogEntry(kind="hook", success=False, exit_code=1, decision="deny"), True, True, id="failure-that-blocks"
+            LogEntry(kind="hook", level="info", success=False, exit_code=2, decision="deny"), False, True, id="deny"
         ),
-        pytest.param(LogEntry(kind="hook", success=False, error="timed out"), True, False, id="timeout"),
-        pytest.param(LogEntry(kind="event", success=False, decision="deny"), False, False, id="not-a-run"),
+        pytest.param(LogEntry(kind="hook", level="warn", success=False, exit_code=3), True, False, id="exit-3"),
+        pytest.param(
+            LogEntry(kind="hook", level="warn", success=False, exit_code=0, signal=9), True, False, id="killed"
+        ),
+        pytest.param(
+            LogEntry(kind="hook", level="warn", success=False, exit_code=1, decision="deny"),
+            True,
+            True,
+            id="failure-that-blocks",
+        ),
+        pytest.param(LogEntry(kind="hook", level="warn", success=False, error="timed out"), True, False, id="timeout"),
+        pytest.param(
+            LogEntry(kind="event", level="warn", success=False, decision="deny"), False, False, id="not-a-run"
+        ),
     ],
 )
 def test_failing_and_denying_are_different(entry: LogEntry, fails: bool, blocks: bool) -> None:

@@ -59,7 +59,15 @@ def test_runs_are_summed_per_hook() -> None:
         [
             LogEntry(**run, time="2", duration=3.0, success=True),
             LogEntry(**run, time="1", duration=1.0, success=False, exit_code=2, decision="deny"),
-            LogEntry(**run, time="3", duration=50.0, success=False, timed_out=True, error="timed out after 50ms"),
+            LogEntry(
+                **run,
+                time="3",
+                level="warn",
+                duration=50.0,
+                success=False,
+                timed_out=True,
+                error="timed out after 50ms",
+            ),
             LogEntry(**{**run, "origin": "b.json"}, success=True),
             LogEntry(**{**run, "kind": "skip"}),
         ]

@@ -34,7 +34,7 @@ from hookline.contract.messages import HookExecutionRequest, HookExecutionRespon
 from hookline.engine.decide import HookAggregator
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.triggers.model import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 TOOLS: list[Any] = [types.Tool(function_declarations=[types.FunctionDeclaration(name="ls")])]
@@ -534,6 +534,6 @@ def test_an_event_by_name_is_narrowed_or_refused(scene: Any) -> None:
     good, *bad = asyncio.run(main())
     (result,) = good.results
     assert result.event is HookEventName.BEFORE_AGENT
-    assert good.plan is not None
-    assert good.plan.event is HookEventName.BEFORE_AGENT
+    assert good.verdict is not None
+    assert good.verdict.event is HookEventName.BEFORE_AGENT
     assert [(one.success, one.final_output, one.results, len(one.errors)) for one in bad] == [(False, None, (), 1)] * 5

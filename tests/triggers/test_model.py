@@ -13,7 +13,7 @@ from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.records import LogLevel
 from hookline.errors import MissingExtraError
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.triggers.model import (
     AfterModelHookResult,
     BeforeModelHookResult,

@@ -10,7 +10,7 @@ import pytest
 from hookline.config import Config
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.records import LogLevel
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.triggers.session import (
     fire_after_agent_hook,
     fire_before_agent_hook,
@@ -79,9 +79,9 @@ def test_hooks_run_and_are_logged_and_nothing_is_applied(
     assert given is None
     told = json.loads((project / "told").read_text())
     assert {"hook_event_name": event, **fields}.items() <= told.items()
-    hook, summary = (record for record in memory.records if record.fields["kind"] in ("hook", "event"))
-    assert (hook.fields["event"], hook.fields["decision"]) == (event, "block")
-    assert (summary.fields["event"], summary.fields["stopReason"]) == (event, "enough")
+    hook, summary = (record for record in memory.records if record.to_dict()["kind"] in ("hook", "event"))
+    assert (hook.to_dict()["event"], hook.to_dict()["decision"]) == (event, "block")
+    assert (summary.to_dict()["event"], summary.to_dict()["stopReason"]) == (event, "enough")
 
 
 @pytest.mark.req("HOOK-010", "HOOK-013")
@@ -104,7 +104,7 @@ def test_a_failing_hook_is_a_warning(project: Path, event: str, trigger: Trigger
     memory = MemorySink()
     asyncio.run(trigger(config_of(project, event, "exit 1", memory)))
     (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
-    assert (warning.fields["kind"], warning.fields["event"], warning.fields["exitCode"]) == ("hook", event, 1)
+    assert (warning.to_dict()["kind"], warning.to_dict()["event"], warning.to_dict()["exitCode"]) == ("hook", event, 1)
 
 
 @pytest.fixture

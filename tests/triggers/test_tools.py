@@ -13,7 +13,7 @@ import pytest
 from hookline.config import Config
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.records import LogLevel
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.system import HookSystem
 from hookline.triggers.tools import (
     ToolResult,
@@ -278,8 +278,8 @@ def test_an_invalid_rewrite_fails_the_call(project: Path) -> None:
     )
     assert result == ToolResult(llm_content=said, return_display=said, error=said)
     assert (tool.ran_with, list(project.iterdir())) == ([], [])
-    (record,) = [record for record in memory.records if record.fields["kind"] == "advice"]
-    assert (record.level, record.message, record.fields["hook"]) == (
+    (record,) = [record for record in memory.records if record.to_dict()["kind"] == "advice"]
+    assert (record.level, record.message, record.to_dict()["hook"]) == (
         LogLevel.WARN,
         f"BeforeTool: {said}",
         "BeforeTool hook",
@@ -452,8 +452,8 @@ def test_a_failing_hook_changes_nothing_but_warns(project: Path, event: str, com
         assert "no-such-script" in note
     assert result == replace(DONE, llm_content=f"done{note}")
     (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
-    assert warning.fields["kind"] == "hook"
-    assert {"exitCode", "stderr"} <= warning.fields.keys()
+    assert warning.to_dict()["kind"] == "hook"
+    assert {"exitCode", "stderr"} <= warning.to_dict().keys()
 
 
 def test_what_the_tool_raises_is_the_callers(project: Path) -> None:

@@ -108,7 +108,7 @@ def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
 def _is_held(config: "Config") -> bool:
     """True when the answer is shown only after AfterModel hooks have answered."""
     system = config.get_hook_system()
-    if system is None or not system.get_status().initialized or system.get_options().stream_during_after_model:
+    if system is None or not system.get_status().initialized or system.get_settings().options.stream_during_after_model:
         return False
     return bool(system.explain(HookEventName.AFTER_MODEL).hooks)
 

@@ -1,7 +1,8 @@
-"""What a hook said. All foreign JSON of hooks is read here, once, into an `Answer`; nothing here ever raises."""
+"""What a hook answered. All JSON that hooks print is read here, once, into an `Answer`; nothing here raises."""
 
 import re
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,7 +49,6 @@ PATHS: Mapping[str, str] = {
     **{field: name for name, (field, _, _) in _TOP.items()},
     **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name != "updatedInput"},
 }
-_TYPE_NAMES = {str: "a string", bool: "true or false", dict: "an object"}
 
 EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
@@ -69,9 +69,9 @@ class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one hook said, or several together. UNSET means that nothing was said, None is an explicit null.
+    """The answer of one hook, or of several merged. UNSET means that a field is absent; None is an explicit null.
 
-    A value of a wrong type and a blank text count as not said.
+    A value of the wrong type and a blank text count as absent.
     """
 
     decision: Text = UNSET
@@ -92,7 +92,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
     others: Mapping[str, Any] = {}
-    """Top-level fields that nobody reads."""
+    """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}
     """Fields of `hookSpecificOutput` that this event does not read."""
     is_explicit: bool = True
@@ -104,9 +104,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     given: Mapping[str, Any] | None = None
     """The JSON object that the hook printed; None for a merged answer."""
     complaints: tuple[str, ...] = ()
-    """What the hook's author should know about the answer."""
+    """What the hook's author should know about the answer, one sentence each."""
     doubt: str | None = None
-    """Why nobody can be sure what the hook decided, or None."""
+    """Why it is unclear what the hook decided, or None."""
 
     @property
     def blocks(self) -> bool:
@@ -137,6 +137,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def is_specific(self) -> bool:
         """True when the answer has fields in `hookSpecificOutput` that ask for something."""
         return bool(self._given_of(_SPECIFIC) or self.other_specific.keys() - {"hookEventName"})
+
+    @property
+    def specific(self) -> Mapping[str, Any]:
+        """The object `hookSpecificOutput` as JSON, empty when there is none."""
+        given = self.to_dict().get("hookSpecificOutput")
+        return given if isinstance(given, dict) else {}
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON: as it was given (unknown fields and nulls included), or as it was merged."""
@@ -252,21 +258,18 @@ def text_of(value: Any) -> str | None:
 
 def kind_of(value: Any) -> str:
     """What a JSON value is called in a message to a person."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case list() | tuple():
-            return "an array"
-        case Mapping():
-            return "an object"
-        case _:
-            return type(value).__name__
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), type(value).__name__)
+
+
+# A bool is an int, so it comes first.
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (NoneType, "null"),
+    (bool, "true or false"),
+    (str, "a string"),
+    (int | float, "a number"),
+    (list | tuple, "an array"),
+    (Mapping, "an object"),
+)
 
 
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:
@@ -298,7 +301,7 @@ def _read_fields(
     fields: dict[str, Any],
     complaints: list[_Complaint],
 ) -> dict[str, Any]:
-    """Reads the fields of one object, and returns those that are not in the table or do not count."""
+    """Reads the fields of one object into `fields`, and returns those that are not in the table or do not count."""
     others: dict[str, Any] = {}
     for name, given in value.items():
         known = table.get(name)
@@ -338,7 +341,7 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
-        complaint = f"{prefix}{name} is {kind_of(given)}, expected {_TYPE_NAMES[expected]}; {consequence}"
+        complaint = f"{prefix}{name} is {kind_of(given)}, expected {kind_of(expected())}; {consequence}"
         complaints.append((complaint, kind == "decision"))
         return text or UNSET
     if kind == "decision" and given not in _DECISIONS:

@@ -37,7 +37,7 @@ EVENT_DESCRIPTIONS: Mapping[HookEventName, str] = {
 
 
 class SessionStartSource(StrEnum):
-    """How a session came to be."""
+    """How a session began."""
 
     STARTUP = "startup"
     RESUME = "resume"
@@ -95,7 +95,7 @@ _FOREIGN_EVENTS: Mapping[str, HookEventName] = {
 
 
 def likely_event(name: str) -> HookEventName | None:
-    """The event that somebody meant who wrote the name of one that does not exist, or None."""
+    """The event that was probably meant by a name that is not one, or None."""
     spelled = {event.value.lower(): event for event in HookEventName}
     import difflib  # noqa: PLC0415 - only where something is wrong
 
@@ -104,6 +104,6 @@ def likely_event(name: str) -> HookEventName | None:
 
 
 def suggest_event(name: str) -> str:
-    """What to say to that person."""
+    """A hint for the person who wrote the name of an event that does not exist."""
     meant = likely_event(name)
     return f"did you mean {meant}?" if meant else f"the events are {', '.join(HookEventName)}"

@@ -46,7 +46,7 @@ class Lifecycle(StrEnum):
 
 
 class TrustLevel(StrEnum):
-    """Whether a command can be trusted whose files can't all be found."""
+    """Whether a command can be trusted if some of its files can't be found."""
 
     STANDARD = "standard"
     STRICT = "strict"
@@ -70,7 +70,7 @@ class HookEntry:
     matcher: str | None = None
     sequential: bool = False
     disabled_by: str | None = None
-    """Who switched it off (a settings file, a call), or None for a hook that runs."""
+    """What switched it off (a settings file, a call), or None for a hook that runs."""
     env: Mapping[str, str] = field(default_factory=dict)
     on_error: OnError = OnError.ALLOW
     budget_ms: float | None = None
@@ -83,7 +83,7 @@ class HookEntry:
 
     @property
     def enabled(self) -> bool:
-        """True unless somebody switched this hook off."""
+        """True unless this hook is switched off."""
         return self.disabled_by is None
 
     @property

@@ -1,4 +1,4 @@
-"""What hooks are told: one JSON object with the session's facts first and then the event's own fields."""
+"""What hooks read on stdin: one JSON object, first the session's facts, then the event's own fields."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""What hooks see of a model call: a stable form that does not follow the SDK's versions."""
+"""What hooks see of a model call: a form that stays the same when the SDK changes."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypedDict
@@ -66,7 +66,7 @@ class LLMCandidate(TypedDict, total=False):
 
 
 class LLMUsage(TypedDict, total=False):
-    """What the call cost, in tokens."""
+    """How many tokens the call used."""
 
     promptTokenCount: int
     candidatesTokenCount: int

@@ -1,4 +1,4 @@
-"""Which matchers may be compiled: a hostile pattern must not crash the regex engine, or keep it busy for ever."""
+"""Which matchers are safe to compile: a hostile pattern must not crash the regex engine or keep it busy forever."""
 
 import re
 

@@ -47,10 +47,10 @@ Unsubscribe = Callable[[], None]
 
 
 class MessageBus(Protocol):
-    """What hookline needs of a bus; `hookline.bus.InProcessBus` is one, another transport may stand in."""
+    """What hookline needs of a bus; `hookline.bus.InProcessBus` is one, and another transport can take its place."""
 
     async def publish(self, message: Message) -> None:
-        """Delivers a flat message to every subscriber of its `type`; a failing subscriber hurts nobody else."""
+        """Delivers a flat message to every subscriber of its `type`; one that fails does not affect the others."""
 
     def subscribe(self, message_type: str, subscriber: Subscriber) -> Unsubscribe:
         """Delivers messages of this type to the subscriber until the returned function is called."""

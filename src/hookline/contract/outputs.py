@@ -59,8 +59,7 @@ class DefaultHookOutput:
     @property
     def hook_specific_output(self) -> Mapping[str, Any]:
         """The event's own part of the answer, empty when there is none."""
-        specific = self.to_dict().get("hookSpecificOutput")
-        return specific if isinstance(specific, dict) else {}
+        return self.answer.specific
 
     def is_blocking_decision(self) -> bool:
         """True when this answer blocks the operation."""

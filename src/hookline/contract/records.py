@@ -9,8 +9,6 @@ import msgspec
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import utc_timestamp
 
-_HEAD = frozenset({"time", "level", "message"})
-
 
 class LogLevel(StrEnum):
     """How much a record matters."""
@@ -57,11 +55,6 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
         """The record as its line in the log has it."""
         plain: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         return plain
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """All but time, level and message."""
-        return {name: value for name, value in self.to_dict().items() if name not in _HEAD}
 
 
 class _HookPlace(LogRecord, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import DefaultHookOutput
-from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict
+from hookline.contract.verdict import HookError, HookExecutionResult, Verdict
 
 
 class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +37,6 @@ class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):
             total_duration=verdict.duration_ms,
             verdict=verdict,
         )
-
-    @property
-    def plan(self) -> HookExecutionPlan | None:
-        """The plan that was followed, or None when no hook had to run."""
-        return None if self.verdict is None else self.verdict.plan
 
     @property
     def results(self) -> tuple[HookExecutionResult, ...]:

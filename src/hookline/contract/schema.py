@@ -1,4 +1,4 @@
-"""What hooks are told and may answer, as JSON Schemas; the files in docs/schema/ are made from these types."""
+"""What hooks read and may answer, as JSON Schemas; the files in docs/schema/ are made from these types."""
 
 from typing import Annotated, Any, Literal, TypedDict
 

@@ -1,4 +1,4 @@
-"""Strangers' text as a terminal may be shown it, and the way to tell a person something."""
+"""Makes foreign text safe to show in a terminal, and writes messages of ours to stderr."""
 
 import contextlib
 import re
@@ -20,7 +20,7 @@ def printable(text: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Writes a line of ours to stderr; a program that has none, or one that is broken, goes on without."""
+    """Writes a line of ours to stderr; if stderr is missing or broken, the line is lost."""
     with contextlib.suppress(Exception):
         sys.stderr.write(f"hookline: {text}\n")
         sys.stderr.flush()

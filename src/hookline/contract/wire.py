@@ -50,8 +50,7 @@ def trim(text: str) -> str:
 
 def parse_json(text: str) -> Any:
     """The value that `JSON.parse` gives for this text, or ValueError; values deeper than MAX_DEPTH become null."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        text = cut_depth(text)
+    text = cut_depth(text)
     try:
         return _decode(text)
     except ValueError:
@@ -94,9 +93,15 @@ def stringify_json(value: Any) -> bytes:
         return _stringify_slowly(value)
 
 
-def to_plain(value: Any) -> Any:
-    """The value as plain JSON types only: floats without a fraction as integers, NaN as null, the unknown as text."""
-    return _plain(value, frozenset())
+def to_plain(value: Any, above: frozenset[int] = frozenset()) -> Any:
+    """The value as plain JSON types only: floats without a fraction as integers, NaN as null, the unknown as text.
+
+    `above` has the identities of its containers: a value that is one of them, or nested too deep, becomes null.
+    """
+    try:
+        return _taken_apart(value, above)
+    except Exception:  # noqa: BLE001 - foreign code: a value that can't be taken apart is written as text
+        return _text(value)
 
 
 def utc_timestamp(seconds: float | None = None) -> str:
@@ -152,14 +157,6 @@ def _stringify_slowly(value: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _plain(value: Any, above: frozenset[int]) -> Any:
-    """The value in plain types, given the identities of its containers: null if it is one of them, or too deep."""
-    try:
-        return _taken_apart(value, above)
-    except Exception:  # noqa: BLE001 - foreign code, again: a value that can't be taken apart is written as text
-        return _text(value)
-
-
 def _taken_apart(value: Any, above: frozenset[int]) -> Any:
     if value is None or isinstance(value, bool):
         return value
@@ -170,11 +167,11 @@ def _taken_apart(value: Any, above: frozenset[int]) -> Any:
     inner = above | {id(value)}
     match value:
         case Mapping():
-            return {_key(key): _plain(item, inner) for key, item in value.items()}
+            return {_key(key): to_plain(item, inner) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item, inner) for item in value]
+            return [to_plain(item, inner) for item in value]
         case _:
-            return _plain(msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_stand_in), inner)
+            return to_plain(msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_stand_in), inner)
 
 
 def _plain_scalar(value: Any) -> Any:
@@ -192,7 +189,7 @@ def _plain_float(value: float) -> float | int | None:
 
 def _key(key: Any) -> str:
     """A key as JavaScript writes it: null, true and 1 for None, True and 1.0."""
-    plain = _plain(key, frozenset())
+    plain = to_plain(key)
     if isinstance(plain, str):
         return plain
     return _text(key) if isinstance(plain, list | dict) else json.dumps(plain)

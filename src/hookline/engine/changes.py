@@ -7,7 +7,7 @@ from hookline.contract.answers import Answer, said
 from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
 
 Told = Mapping[str, Any]
-# What the first hook was told, the merged answer and the answers it was made of → the fields that changed.
+# The input of the first hook, the merged answer and the answers it was made of → the fields that changed.
 Change = Callable[[Told, Answer, Sequence[Answer]], dict[str, Any]]
 
 
@@ -46,7 +46,7 @@ def _changed(name: str, told: Told, after: Mapping[str, Any] | None) -> dict[str
         return {}
     try:
         is_same = bool(after == told.get(name))
-    except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared must not cost a hook's answer
+    except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared counts as changed
         is_same = False
     return {} if is_same else {name: after}
 

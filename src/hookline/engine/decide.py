@@ -25,7 +25,7 @@ def decide(
     skipped: tuple[Skip, ...] = (),
     started: float | None = None,
 ) -> Verdict:
-    """The verdict on an event, from what its hooks were told and what became of them.
+    """The verdict on an event, from the input of its hooks and their runs.
 
     `started` is when the event began, on the clock of `time.perf_counter`.
     """

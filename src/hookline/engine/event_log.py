@@ -1,4 +1,4 @@
-"""What the log says about events: a record per run and per event, and one for every hook that did not run."""
+"""Logs events: a record per run and per event, and one for every hook that did not run."""
 
 import time
 import traceback
@@ -23,12 +23,12 @@ from hookline.contract.records import (
     SkipRecord,
     hook_place,
 )
+from hookline.contract.text import printable, tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.log.logger import HookLogger
-from hookline.log.quiet import QuietEvents
-from hookline.log.sentences import about, event_message, fault_message, hook_message, undecided_message
+from hookline.log.quiet import QuietEvents, about
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
@@ -41,9 +41,13 @@ class EventLog:
         self._log = log
         self._session = session
         self._quiet = QuietEvents()
+        self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
-        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long."""
+        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long.
+
+        Each hook that waits for trust is also reported to the person, once.
+        """
         common: dict[str, Any] = {"session": self._session(), "event": plan.event.value, "subject": plan.subject}
         unmatched = [skip.hook.label for skip in plan.skipped if skip.kind is SkipKind.UNMATCHED]
         is_short = len(unmatched) <= _LISTED_ONE_BY_ONE
@@ -51,6 +55,10 @@ class EventLog:
             if is_short or skip.kind is not SkipKind.UNMATCHED:
                 level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
                 self._log.write(_skip(level, skip, **common))
+            if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
+                self._reported.add(skip.detail + skip.hook.location)
+                # An untrusted name must not clear the screen, or look like a message of ours.
+                tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
         if not is_short:
             self._log.write(
                 SkipRecord(
@@ -62,7 +70,11 @@ class EventLog:
                 )
             )
         for hook in plan.undecided:
-            message = undecided_message(hook, plan.subject)
+            message = (
+                f"{plan.event}: {hook.label} runs, although there was not enough time to compare its matcher"
+                f" {hook.matcher!r} with {plan.subject!r}; in {hook.origin}: {hook.location} write a pattern without"
+                " nested repetition"
+            )
             self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
 
     def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
@@ -88,18 +100,9 @@ class EventLog:
             )
         )
 
-    def failed(self, message: str, event: HookEventName, stage: str, error: Exception) -> None:
+    def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
         """Logs that the engine itself failed, which never stops the agent."""
-        self._log.write(
-            FaultRecord(
-                level=LogLevel.WARN,
-                message=message,
-                session=self._session_if_known(),
-                event=event.value,
-                stage=stage,
-                traceback="".join(traceback.format_exception(error)),
-            )
-        )
+        self._log.write(_fault(stage, error, consequence, session=self._session_if_known(), event=event.value))
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
@@ -122,7 +125,7 @@ class _Fired(msgspec.Struct, frozen=True):
     session: str
 
     def records(self) -> list[LogRecord]:
-        """One per run, one for the event, and what there is to say about skipped hooks and overridden answers."""
+        """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
         common: dict[str, Any] = {
             "time": utc_timestamp(self.seconds),
             "fire": self.fire_id,
@@ -133,8 +136,7 @@ class _Fired(msgspec.Struct, frozen=True):
         try:
             return list(self._records(common))
         except Exception as error:  # noqa: BLE001 - a fault of ours is logged like every other
-            message, trace = fault_message(self.verdict.event, error), "".join(traceback.format_exception(error))
-            return [FaultRecord(level=LogLevel.WARN, message=message, stage="logging", traceback=trace, **common)]
+            return [_fault("logging", error, "so the log lacks what its hooks did", **common)]
 
     def _records(self, common: dict[str, Any]) -> Iterator[LogRecord]:
         verdict = self.verdict
@@ -156,9 +158,11 @@ class _Fired(msgspec.Struct, frozen=True):
         succeeded = sum(run.success for run in verdict.runs)
         failed = sum(run.failed for run in verdict.runs)
         counts = {"succeeded": succeeded, "denied": len(verdict.runs) - succeeded - failed, "failed": failed}
+        shown = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        outcome = f"{about(verdict.event, verdict.subject)}: {self._outcome()}"
         return EventRecord(
             level=LogLevel.DEBUG,
-            message=event_message(verdict.event, verdict.subject, self._outcome(), counts, verdict.duration_ms),
+            message=f"{outcome} ({shown}, {verdict.duration_ms:.1f} ms)",
             **common,
             hooks=len(verdict.runs),
             succeeded=succeeded,
@@ -186,10 +190,15 @@ class _Fired(msgspec.Struct, frozen=True):
 
 
 def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
-    level = LogLevel.DEBUG if run.success else LogLevel.WARN if run.failed else LogLevel.INFO
+    hook, level, more = run.hook, LogLevel.DEBUG, ""
+    if run.failed:
+        meaning = "its onError is block" if run.blocks else "the operation goes on without it"
+        level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
+    elif not run.success:
+        level, more = LogLevel.INFO, ": deny"
     return HookRecord(
         level=level,
-        message=hook_message(run.hook, show_ending(run), level, blocks=run.blocks),
+        message=f"{hook.event}: {hook.label} {show_ending(run)}{more}",
         **facts,
         duration=round(run.duration_ms, 3),
         success=run.success,
@@ -198,12 +207,18 @@ def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
         timed_out=run.timed_out,
         truncated=run.truncated,
         decision=run.decision,
-        env=dict(run.hook.env),
+        env=dict(hook.env),
         stdin=run.stdin.decode("utf-8", "replace"),
         stdout=run.stdout,
         stderr=run.stderr,
         error=run.error,
     )
+
+
+def _fault(stage: str, error: Exception, consequence: str, *, event: str, **common: Any) -> FaultRecord:
+    message = f"{event}: hookline failed while {stage} ({error!r}), {consequence}; please report this"
+    trace = "".join(traceback.format_exception(error))
+    return FaultRecord(level=LogLevel.WARN, message=message, stage=stage, traceback=trace, event=event, **common)
 
 
 def _skip(level: LogLevel, skip: Skip, **common: Any) -> SkipRecord:

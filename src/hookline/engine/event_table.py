@@ -46,7 +46,7 @@ class EventRow:
     """What is particular to one event."""
 
     input: type
-    """The TypedDict of everything that its hooks are told."""
+    """The TypedDict of what its hooks read on stdin."""
     accepts: Callable[[object], bool]
     """The predicate of the event's own part of it."""
     output: type[DefaultHookOutput] = DefaultHookOutput
@@ -59,7 +59,7 @@ class EventRow:
     change: Change = no_change
     """What answers change of the thing that the event is about."""
     chains: bool = True
-    """Whether the next hook of a sequence is told of such changes."""
+    """Whether the next hook of a sequence gets these changes in its input."""
     triggers: tuple[str, ...] = ()
     """Everything that the subject can be, where that is known."""
     can_block: bool = False

@@ -149,11 +149,11 @@ class HookEventHandler:
         try:
             verdict = await self._fire(event, fields, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
-            self._log_fault(event, progress.stage, error, "so its hooks had no effect")
+            self._event_log.failed(event, progress.stage, error, "so its hooks had no effect")
             verdict = self._failure(event, progress, error)
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
-        except BaseException as error:  # cancelled or interrupted: nobody waits for the verdict any more
+        except BaseException as error:  # cancelled or interrupted: the caller no longer waits
             if progress.stage == "execution" and progress.plan is not None:
                 ended = failure_verdict(event, progress.plan.subject, error, progress.stage)
                 self._observe(event, lambda observer: observer.hooks_finished(ended))
@@ -163,7 +163,7 @@ class HookEventHandler:
             try:
                 self._event_log.fired(verdict, os.urandom(5).hex(), progress.session)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
-                self._log_fault(event, "logging", error, "so the log lacks what its hooks did")
+                self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did")
             if self._observer is not None:
                 self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
@@ -228,11 +228,7 @@ class HookEventHandler:
         try:
             call(self._observer)
         except Exception as error:  # noqa: BLE001 - an observer must not keep the guards from their work
-            self._log_fault(event, "observing", error, "so an observer has not seen all of it")
-
-    def _log_fault(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
-        message = f"{event}: hookline failed while {stage} ({error!r}), {consequence}; please report this"
-        self._event_log.failed(message, event, stage, error)
+            self._event_log.failed(event, "observing", error, "so an observer has not seen all of it")
 
     def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         given = self._facts
@@ -250,7 +246,7 @@ class HookEventHandler:
         return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields with a model's request and response as hooks are told them."""
+        """The fields with the model's request and response in the form that hooks read."""
         if "llm_request" not in fields and "llm_response" not in fields:
             return fields
         # Loaded on use: most events are about tools.

@@ -23,7 +23,7 @@ class Merged(msgspec.Struct, frozen=True):
     holders: dict[str, tuple[int, ...]]
     """For each field, by its path in the JSON, the positions of the answers whose value stands there."""
     overridden: tuple[tuple[str, int, int], ...] = ()
-    """A block or a stop that was undone: the field, who undid it, and whose it was."""
+    """Each block or stop that was undone: the field, the answer that undid it, and the answer that had it."""
 
 
 Rule = Callable[[Answers], Merged]
@@ -181,7 +181,7 @@ def _merge_stops(draft: _Draft, answers: Answers) -> None:
 
 
 def _reason(answer: Answer) -> str | None:
-    """Why; a hook that blocks and explains itself in another field is heard as well."""
+    """The reason of an answer; for a block also if it is given as the stop reason."""
     if said(answer.reason) or not answer.blocks or said(answer.permission_reason) or answer.stops:
         return said(answer.reason)
     return said(answer.stop_reason)

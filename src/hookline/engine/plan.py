@@ -40,7 +40,7 @@ def plan(
         if hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
         elif hook.needs_trust and (why_not := _ask(why_untrusted, hook)) is not None:
-            # The matcher of a hook that nobody trusts is not even compiled: a stranger could make that take long.
+            # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             draft.skip(hook, SkipKind.UNTRUSTED, why_not)
         else:
             draft.add(hook, match(hook, subject, may_wait=may_wait))
@@ -79,7 +79,7 @@ class HookPlanner:
         # The same tuple of hooks means that the settings have not changed. Trust is asked for at every event: a script
         # may have changed since it was trusted, even by the agent itself.
         if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
-            cached = self._make(hooks, (event, subject))
+            cached = self._make(hooks, event, subject)
         if not cached.is_reported and not cached.plan.slow:
             cached.is_reported = True
             self._on_plan(cached.plan)
@@ -97,8 +97,7 @@ class HookPlanner:
     def _is_trust_changed(self, cached: "_Cached") -> bool:
         return cached.why_untrusted != [_ask(self._why_untrusted, hook) for hook in cached.guests]
 
-    def _make(self, hooks: tuple[HookEntry, ...], key: tuple[HookEventName, str | None]) -> "_Cached":
-        event, subject = key
+    def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
         made = plan(hooks, event, subject, why_untrusted=lambda hook: distrust[id(hook)], may_wait=False)
@@ -106,7 +105,7 @@ class HookPlanner:
         if not made.slow:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            self._cache[key] = cached
+            self._cache[event, subject] = cached
         return cached
 
 
@@ -173,5 +172,5 @@ def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
 def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
     try:
         return why_untrusted(hook)
-    except Exception as error:  # noqa: BLE001 - a stranger's command must not keep others' guards from running
+    except Exception as error:  # noqa: BLE001 - an untrusted command must not keep other guards from running
         return f"whether it is trusted can't be determined ({error})"

@@ -12,7 +12,6 @@ from hookline.engine.matcher import is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
 from hookline.settings.decode import Settings
-from hookline.settings.read import Problem
 
 
 class HookRegistry:
@@ -23,7 +22,6 @@ class HookRegistry:
         self._log = log
         self.by_event: dict[HookEventName, tuple[HookEntry, ...]] = {}
         """The hooks of each event; changed in one step, and empty before the first `initialize()`."""
-        self._problems: tuple[Problem, ...] = ()
         self._switched: dict[str, bool] = {}
         # Loops in other threads may change the hooks at the same time.
         self._lock = threading.RLock()
@@ -32,7 +30,6 @@ class HookRegistry:
         """Takes over the hooks of the settings as they are now, and logs what is wrong with them."""
         with self._lock:
             settings = self._read()
-            self._problems = settings.problems
             for problem in settings.problems:
                 self._warn(str(problem), problem.origin, problem.path)
             hooks = settings.hooks if settings.enabled else ()
@@ -51,10 +48,6 @@ class HookRegistry:
     def get_all_hooks(self) -> tuple[HookEntry, ...]:
         """The hooks of all events."""
         return tuple(hook for event in HookEventName for hook in self.get_hooks_for_event(event))
-
-    def get_problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the settings."""
-        return self._problems
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
         """Switches every hook of this name on or off until the end of the program; False when there is none."""
@@ -78,7 +71,7 @@ class HookRegistry:
 
     def _warn_of_literal_matchers(self, hooks: Sequence[HookEntry]) -> None:
         for hook in hooks:
-            # A stranger's pattern is not compiled before somebody trusts the hook.
+            # The pattern of an untrusted hook is not compiled.
             if hook.needs_trust or EVENT_TABLE[hook.event].matching is not Matching.REGEX:
                 continue
             if hook.matcher and not matches_everything(hook.matcher) and is_literal(hook.matcher):

@@ -48,7 +48,7 @@ class HookRunner:
         self._on_end = on_end
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
-        """Runs the hooks of a plan; final guards come last, and are told the event as it will go on."""
+        """Runs the hooks of a plan; final guards come last, and their input is the event as it will go on."""
         execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
         if not plan.hooks[-1].final:
             return await execute(plan.hooks, event_input)
@@ -57,7 +57,7 @@ class HookRunner:
         return [*runs, *await self.execute_hooks_parallel(guards, _told_next(event_input, runs))]
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
-        """Starts all hooks at once, each told the same, and returns their results in the given order."""
+        """Starts all hooks at once with the same input, and returns their results in the given order."""
         cwd = str(event_input["cwd"])
         inherited = self._inherited.in_directory(cwd)
         stdin = stringify_json(event_input)
@@ -74,15 +74,13 @@ class HookRunner:
         ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
-        if len(runnable) == len(hooks):
-            return [_read(hook, outcome, stdin) for hook, outcome in zip(hooks, outcomes, strict=True)]
         ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
         return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
 
     async def execute_hooks_sequential(
         self, hooks: _Hooks, event_input: Mapping[str, Any]
     ) -> list[HookExecutionResult]:
-        """Runs the hooks one after another, each told what the ones before it changed.
+        """Runs the hooks one after another; the input of each has the changes of those before it.
 
         On events that can block, a block ends the chain for hooks of the same or a less trusted layer.
         """
@@ -117,7 +115,7 @@ def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExec
 
 
 def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
-    """What the next hook is told: the event as it would go on if the chain ended now."""
+    """The input of the next hook: the event as it would go on if the chain ended now."""
     answers = [run.answer for run in runs if run.success and run.answer is not None]
     if not answers or not EVENT_TABLE[runs[0].event].chains:
         return first
@@ -234,7 +232,7 @@ class Inherited:
         known, last_cwd, made = self._last
         try:
             has_changed = known is None or now != known
-        except Exception:  # noqa: BLE001 - foreign code: an odd entry that can't be compared must not cost every guard
+        except Exception:  # noqa: BLE001 - foreign code: an entry that can't be compared must not stop every guard
             has_changed = True
         if has_changed or cwd != last_cwd:
             passed_on = {name: value for name, value in _possible(now) if self._passes is None or self._passes(name)}
@@ -244,7 +242,7 @@ class Inherited:
 
 
 def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """The entries that an environment can hold, as text: one odd entry must not cost every guard."""
+    """The entries that an environment can hold, as text: one invalid entry must not stop every guard."""
     for entry in environ.items():
         name, value = (os.fsdecode(part) if isinstance(part, bytes) else part for part in entry)
         is_text = isinstance(name, str) and isinstance(value, str)

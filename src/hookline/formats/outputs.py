@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.answers import said
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
@@ -21,8 +22,8 @@ class BeforeModelHookOutput(DefaultHookOutput):
 
     def get_synthetic_response(self) -> "GenerateContentResponse | None":
         """The response to use instead of calling the model, or None when the hook gave none."""
-        given = self.hook_specific_output.get("llm_response")
-        if not isinstance(given, Mapping):
+        given = said(self.answer.llm_response)
+        if given is None:
             return None
         from hookline.formats.genai.response import from_hook_llm_response  # noqa: PLC0415
 
@@ -31,8 +32,8 @@ class BeforeModelHookOutput(DefaultHookOutput):
 
     def apply_llm_request_modifications(self, target: GenerateContentParameters) -> GenerateContentParameters:
         """The request to send: the hook's changes laid over the target, or the target itself."""
-        given = self.hook_specific_output.get("llm_request")
-        if not isinstance(given, Mapping):
+        given = said(self.answer.llm_request)
+        if given is None:
             return target
         from hookline.formats.genai.request import from_hook_llm_request  # noqa: PLC0415
 
@@ -49,12 +50,12 @@ class AfterModelHookOutput(DefaultHookOutput):
 
         With `told`, the response that the hook was sent, the hook's `text` counts as well (see `settle_llm_response`).
         """
-        given = self.hook_specific_output.get("llm_response")
+        given = said(self.answer.llm_response)
         if told is not None:
             given = settle_llm_response(given, told)
         from hookline.formats.genai.response import from_hook_llm_response, stop_response  # noqa: PLC0415
 
-        if isinstance(given, Mapping) and hook_candidates(given):
+        if given is not None and hook_candidates(given):
             return from_hook_llm_response(given)
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
 

@@ -30,7 +30,7 @@ class Encoder:
         try:
             # Before cutting: JSON text that was cut can no longer be searched by key.
             return self._encode(self._redactor.redact(record) if self._redactor else record) + b"\n"
-        except Exception as error:  # noqa: BLE001 - a record that can't be written must not cost the ones after it
+        except Exception as error:  # noqa: BLE001 - a record that can't be written must not stop the ones after it
             return fault_line("a record could not be written", time=record.time, error=type(error).__name__)
 
     def _encode(self, record: LogRecord) -> bytes:

@@ -44,8 +44,7 @@ class FileSink:
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
-        writer = self._writers.get(os.getpid())
-        (writer if writer is not None else self._writer()).put(entry)
+        self._writer().put(entry)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""
@@ -55,10 +54,9 @@ class FileSink:
 
     def _writer(self) -> "_Writer":
         pid = os.getpid()
-        writer = self._writers.get(pid)
-        if writer is None:
-            writer = self._writers.setdefault(pid, _Writer(Appender(*self._appender_options), self._encoder))
-        return writer
+        if pid not in self._writers:
+            self._writers.setdefault(pid, _Writer(Appender(*self._appender_options), self._encoder))
+        return self._writers[pid]
 
     def __del__(self) -> None:
         # This may run during garbage collection, where of all queues only SimpleQueue is safe.

@@ -6,11 +6,10 @@ from hookline.contract.records import LogRecord
 
 
 class Loggable(Protocol):
-    """A record, or an event whose records are made when somebody asks for them."""
+    """A record, or an event whose records are made when they are asked for."""
 
     def records(self) -> Iterable[LogRecord]:
         """The records, in order; safe to call in any thread, and more than once."""
-        ...
 
 
 class LogSink(Protocol):
@@ -18,11 +17,23 @@ class LogSink(Protocol):
 
     def write(self, entry: Loggable) -> None:
         """Take one entry, without making the caller wait."""
-        ...
 
     def close(self) -> None:
         """Finish what was taken, within bounded time."""
-        ...
+
+
+class MemorySink:
+    """Keeps the records in memory, readable even after it is closed."""
+
+    def __init__(self) -> None:
+        self.records = list[LogRecord]()
+
+    def write(self, entry: Loggable) -> None:
+        """Keep the entry's records."""
+        self.records += entry.records()
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class HookLogger:
@@ -36,7 +47,7 @@ class HookLogger:
         self._sinks = tuple(sinks)
 
     def write(self, entry: Loggable) -> None:
-        """Pass the entry to every sink; a sink that fails costs neither the caller nor the other sinks anything."""
+        """Pass the entry to every sink; a sink that fails affects neither the caller nor the other sinks."""
         for sink in self._sinks:
             try:  # noqa: SIM105 - every event comes through here, and a context manager takes measurable time
                 sink.write(entry)

@@ -17,7 +17,6 @@ from hookline.errors import HooklineError
 
 _BLOCK = 1024 * 1024
 _POLL_S = 0.2
-_EXIT_DENY = 2
 _PLAIN = re.compile(r"[ !#-\[\]-~]+")
 
 
@@ -42,8 +41,8 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_failure(self) -> bool:
-        """True for a hook that could not do its work; a deny by exit code is work well done."""
-        return self.is_run and self.success is False and not (self.exit_code == _EXIT_DENY and self.error is None)
+        """True for a hook that could not do its work, which is written as a warning; a deny by exit code is not."""
+        return self.is_run and self.level == "warn"
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.
@@ -116,18 +115,16 @@ class LogReader:
 
     def entries(self, query: LogQuery) -> Iterator[LogEntry]:
         """The wanted records, oldest first."""
-        clue = query.clue()
         for file in self._files:
             for block in _blocks(file):
-                yield from filter(query.wants, self._decode(block, clue))
+                yield from self._wanted(block, query)
 
     def newest(self, query: LogQuery, count: int) -> list[LogEntry]:
         """The latest wanted records, oldest first; reads only as much of the log as needed."""
-        clue = query.clue()
         found: list[LogEntry] = []
         for file in reversed(self._files):
             for block in _blocks_from_the_end(file):
-                found += reversed([entry for entry in self._decode(block, clue) if query.wants(entry)])
+                found += reversed(self._wanted(block, query))
                 if len(found) >= count:
                     return found[:count][::-1]
         return found[::-1]
@@ -145,10 +142,9 @@ class LogReader:
 
     def follow(self, query: LogQuery, *, wait: Callable[[], None] = lambda: time.sleep(_POLL_S)) -> Iterator[LogEntry]:
         """The wanted records that are written from now on, forever; calls `wait` when there is no new one."""
-        clue = query.clue()
         while True:
             for block in self._grown():
-                yield from filter(query.wants, self._decode(block, clue))
+                yield from self._wanted(block, query)
             wait()
 
     def _grown(self) -> Iterator[bytes]:
@@ -166,6 +162,9 @@ class LogReader:
             return
         self._files.append(current)
         yield from _blocks(current)
+
+    def _wanted(self, block: bytes, query: LogQuery) -> list[LogEntry]:
+        return [entry for entry in self._decode(block, query.clue()) if query.wants(entry)]
 
     def _decode(self, block: bytes, clue: bytes | None) -> Sequence[LogEntry]:
         if clue is None:

@@ -1,22 +1,18 @@
 """The verdicts on the tool events → the tool's result."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.records import AdviceRecord, LogLevel
-from hookline.triggers.results import ToolResult
+from hookline.triggers.results import Normalize, ToolResult, Validate
 
 if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
     from hookline.system import HookSystem
 
-Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Validate = Callable[[Mapping[str, Any]], str | None]
-
 
 def no_arguments(tool_name: str, arguments: object) -> ToolResult:
-    """The result of a call whose arguments are no mapping, so that nobody could judge them."""
+    """The result of a call whose arguments are not a mapping, so that no hook could check them."""
     text = f"{tool_name} was not run: its arguments are a {type(arguments).__name__} that can't be read as a mapping"
     return ToolResult(llm_content=text, return_display=text, error=text)
 
@@ -28,7 +24,7 @@ def refusal(before: "Verdict") -> ToolResult:
 
 
 def log_unasked(before: "Verdict", system: "HookSystem") -> None:
-    """Logs that a hook wanted a person to be asked, and that this program has nobody to ask."""
+    """Logs that a hook wanted a person to be asked, and that this program can't ask one."""
     message = f"BeforeTool: a hook asks ({before.reason}), but this program gives no on_ask, so the call goes on"
     system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool"))
 

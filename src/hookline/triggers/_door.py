@@ -55,7 +55,7 @@ async def fire_and_apply(
 
 
 def attempt(make: Callable[[], Applied], otherwise: Applied, consequence: str = "hooks had no effect") -> Applied:
-    """What `make` makes; a fault is reported and costs that alone, never a block or a stop."""
+    """What `make` returns, or `otherwise` if it fails; the fault is reported, and no block or stop is lost."""
     try:
         return make()
     except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing, or refuse what a hook wrote
@@ -64,6 +64,6 @@ def attempt(make: Callable[[], Applied], otherwise: Applied, consequence: str = 
 
 
 def report(error: Exception, consequence: str = "hooks had no effect") -> None:
-    """Reports a fault that has no log to go to."""
+    """Reports on stderr a fault that can't be logged."""
     where = traceback.format_exception(error)[-2].strip().splitlines()[0] if error.__traceback__ else ""
     tell(f"{consequence}, because of a fault in hookline: {error!r} {where}")

@@ -1,10 +1,16 @@
-"""Hooks around model calls. Callers deal in SDK types; what hooks see of them is translated on the way."""
+"""Hooks around model calls. Callers pass and get SDK types; hooks read and change a translated form of them.
 
-from typing import TYPE_CHECKING
+The formats are loaded by the functions that need them, so that nothing of them is loaded while hooks are disabled.
+"""
+
+# ruff: noqa: PLC0415 - the imports inside functions, for this reason
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
-from hookline.triggers._door import fire_and_apply
+from hookline.triggers._door import attempt, fire_and_apply
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
@@ -24,12 +30,7 @@ __all__ = [
 
 async def fire_before_model_hook(config: "Config", llm_request: GenerateContentParameters) -> BeforeModelHookResult:
     """Fires BeforeModel on the assembled request; without an answer the call is made as it is."""
-
-    def apply(verdict: "Verdict") -> BeforeModelHookResult:
-        from hookline.triggers import _apply_model  # noqa: PLC0415 - the formats are not loaded while hooks are disabled
-
-        return _apply_model.before_model(verdict, llm_request)
-
+    apply = partial(_before_model, request=llm_request)
     fields = {"llm_request": llm_request}
     return await fire_and_apply(config, HookEventName.BEFORE_MODEL, fields, apply, BeforeModelHookResult())
 
@@ -38,12 +39,7 @@ async def fire_after_model_hook(
     config: "Config", llm_request: GenerateContentParameters, llm_response: "GenerateContentResponse"
 ) -> AfterModelHookResult:
     """Fires AfterModel on the complete response; without an answer the response stays as it is."""
-
-    def apply(verdict: "Verdict") -> AfterModelHookResult:
-        from hookline.triggers import _apply_model  # noqa: PLC0415 - the formats are not loaded while hooks are disabled
-
-        return _apply_model.after_model(verdict, llm_response)
-
+    apply = partial(_after_model, response=llm_response)
     fields = {"llm_request": llm_request, "llm_response": llm_response}
     otherwise = AfterModelHookResult(response=llm_response)
     return await fire_and_apply(config, HookEventName.AFTER_MODEL, fields, apply, otherwise)
@@ -53,13 +49,95 @@ async def fire_before_tool_selection_hook(
     config: "Config", llm_request: GenerateContentParameters
 ) -> BeforeToolSelectionHookResult:
     """Fires BeforeToolSelection; without an answer the request's own tool configuration stays."""
+    apply = partial(_tool_selection, request=llm_request)
+    fields, otherwise = {"llm_request": llm_request}, BeforeToolSelectionHookResult()
+    return await fire_and_apply(config, HookEventName.BEFORE_TOOL_SELECTION, fields, apply, otherwise)
 
-    def apply(verdict: "Verdict") -> BeforeToolSelectionHookResult:
-        from hookline.triggers import _apply_model  # noqa: PLC0415 - the formats are not loaded while hooks are disabled
 
-        return _apply_model.tool_selection(verdict, llm_request)
+def _before_model(verdict: "Verdict", request: GenerateContentParameters) -> BeforeModelHookResult:
+    """Whether the call is made, with which request, or what is used in its place."""
+    if verdict.blocked:
+        response = attempt(lambda: _synthetic_response(verdict), None, "a hook's response is not used")
+        shared = _shared(verdict, verdict.note)
+        return BeforeModelHookResult(blocked=True, reason=verdict.reason, synthetic_response=response, **shared)
+    modified = attempt(lambda: _modified_request(verdict, request), request, "a hook's changes are not used")
+    if note := verdict.note:
+        modified = attempt(lambda: _with_note(modified, note), modified, "a note is not sent")
+    return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(verdict, None))
 
-    fields = {"llm_request": llm_request}
-    return await fire_and_apply(
-        config, HookEventName.BEFORE_TOOL_SELECTION, fields, apply, BeforeToolSelectionHookResult()
+
+def _after_model(verdict: "Verdict", response: "GenerateContentResponse") -> AfterModelHookResult:
+    """The response to go on with: a hook's text in place of the model's, or a stop in place of everything."""
+    modified = attempt(lambda: _modified_response(verdict, response), response, "a hook's response is not used")
+    return AfterModelHookResult(response=modified, **_shared(verdict, verdict.note))
+
+
+def _tool_selection(verdict: "Verdict", request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
+    """The tool configuration to use, if hooks changed it."""
+    config = _option(request, "config", "config")
+    given = _option(config, "tool_config", "toolConfig")
+    changed = attempt(lambda: _selected(verdict, given), given, "a hook's restriction of tools is not used")
+    return BeforeToolSelectionHookResult(
+        tool_config=None if changed is given else changed,
+        tools=_option(config, "tools", "tools"),
+        **_shared(verdict, verdict.note),
     )
+
+
+def _synthetic_response(verdict: "Verdict") -> "GenerateContentResponse | None":
+    from hookline.formats.genai.response import from_hook_llm_response
+
+    response = None if verdict.response is None else from_hook_llm_response(verdict.response)
+    return response if response is not None and response.candidates else None
+
+
+def _modified_request(verdict: "Verdict", request: GenerateContentParameters) -> GenerateContentParameters:
+    from hookline.contract.answers import said
+    from hookline.formats.genai.request import from_hook_llm_request
+
+    changes = None if verdict.answer is None else said(verdict.answer.llm_request)
+    return request if changes is None else from_hook_llm_request(changes, request)
+
+
+def _with_note(request: GenerateContentParameters, note: str) -> GenerateContentParameters:
+    from hookline.formats.genai.request import append_system_note
+
+    return append_system_note(request, note)
+
+
+def _modified_response(verdict: "Verdict", response: "GenerateContentResponse") -> "GenerateContentResponse":
+    from hookline.formats.genai.response import from_hook_llm_response, replace_response_text, stop_response
+
+    if verdict.response is not None:
+        modified = from_hook_llm_response(verdict.response)
+        # A hook never saw the model's function calls, so it can't mean to drop them.
+        return modified if verdict.stop else replace_response_text(response, modified)
+    return stop_response(verdict.reason or "") if verdict.stop else response
+
+
+def _selected(verdict: "Verdict", given: Any) -> Any:
+    from hookline.formats.genai.tool_config import overlay_tool_config, to_hook_tool_config
+
+    if verdict.tools is None:
+        return given
+    selected = verdict.tools.to_dict()
+    if verdict.tools.mode is None and "mode" in to_hook_tool_config(given):
+        # No hook gave a mode, so the request's own stays.
+        del selected["mode"]
+    return overlay_tool_config(given, selected)
+
+
+def _shared(verdict: "Verdict", note: str | None) -> dict[str, Any]:
+    return {
+        "system_message": note,
+        "should_stop": verdict.stop,
+        "stop_reason": verdict.stop_reason,
+        "suppress_output": verdict.suppress,
+        "decided_by": verdict.deciders,
+    }
+
+
+def _option(config: Any, name: str, wire_name: str) -> Any:
+    if isinstance(config, dict):
+        return config.get(name, config.get(wire_name))
+    return getattr(config, name, None)

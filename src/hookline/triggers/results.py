@@ -1,6 +1,6 @@
-"""What the triggers give back to their callers."""
+"""What the triggers return."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,10 @@ from hookline.contract.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse, ToolConfig
+
+
+Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Validate = Callable[[Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,7 @@ class ToolResult:
     """The hooks that blocked the call or stopped the agent."""
 
     def to_tool_response(self) -> dict[str, Any]:
-        """The result as AfterTool hooks are told it."""
+        """The result as AfterTool hooks read it."""
         given = {
             "llmContent": self.llm_content,
             "returnDisplay": self.return_display,
@@ -55,8 +59,22 @@ def to_tool_result(output: Any) -> ToolResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeforeModelHookResult:
-    """What to do about a model call that is about to be made."""
+class _ModelHookResult:
+    system_message: str | None = None
+    """A note for the model; each kind of result says where it belongs."""
+    should_stop: bool = False
+    stop_reason: str | None = None
+    suppress_output: bool = False
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked or stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeModelHookResult(_ModelHookResult):
+    """What to do about a model call that is about to be made.
+
+    When blocked, `system_message` goes with the next message to the model; else it is part of `modified_request`.
+    """
 
     blocked: bool = False
     """True when the call must not be made: a hook blocks it, or stops the agent."""
@@ -65,42 +83,21 @@ class BeforeModelHookResult:
     """What to use in place of the model's response, when blocked."""
     modified_request: GenerateContentParameters | None = None
     """The request to send in place of the original, or None to send that."""
-    system_message: str | None = None
-    """When blocked: to be passed on with the next message to the model. Else it is part of `modified_request`."""
-    should_stop: bool = False
-    stop_reason: str | None = None
-    suppress_output: bool = False
-    decided_by: tuple[str, ...] = ()
-    """The hooks that blocked or stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AfterModelHookResult:
-    """What to go on with after a model call."""
+class AfterModelHookResult(_ModelHookResult):
+    """What to go on with after a model call; `system_message` goes with the next message to the model."""
 
     response: "GenerateContentResponse"
     """The modified response, or the original one."""
-    system_message: str | None = None
-    """To be passed on with the next message to the model."""
-    should_stop: bool = False
-    stop_reason: str | None = None
-    suppress_output: bool = False
-    decided_by: tuple[str, ...] = ()
-    """The hooks that blocked or stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeforeToolSelectionHookResult:
-    """Which tools the model may call in the request that is about to be made."""
+class BeforeToolSelectionHookResult(_ModelHookResult):
+    """Which tools the model may call in the next request, to which `system_message` is added for this call only."""
 
     tool_config: "ToolConfig | None" = None
     """The tool configuration to use in place of the request's own, or None to keep that."""
     tools: Any = None
     """The tool definitions, which hooks never change."""
-    system_message: str | None = None
-    """To be added to the request, for this call only."""
-    should_stop: bool = False
-    stop_reason: str | None = None
-    suppress_output: bool = False
-    decided_by: tuple[str, ...] = ()
-    """The hooks that blocked or stopped."""

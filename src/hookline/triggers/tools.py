@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.triggers._door import fire, system_of
-from hookline.triggers.results import ToolResult, to_tool_result
+from hookline.triggers.results import Normalize, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -19,8 +19,6 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
-Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Validate = Callable[[Mapping[str, Any]], str | None]
 OnAsk = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
 
 
@@ -90,7 +88,7 @@ async def execute_tool_with_hooks(
             _apply_tool.log_unasked(before, system)
         elif not await on_ask(before.reason or "", arguments):
             return _apply_tool.refusal(before)
-    # The tool gets a copy: AfterTool hooks are told what it was called with, not what it made of that.
+    # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
     result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))
     fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
     after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)

@@ -27,8 +27,11 @@ def measured(workbench: "Workbench") -> "Workbench":
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
     write_log(workbench, *({"duration": 3.0} for _ in range(90)), *({"duration": 30} for _ in range(4)))
     write_log(workbench, {"duration": 70, "success": False, "exitCode": 2, "decision": "deny"})
-    write_log(workbench, *({"duration": 80, "success": False, "exitCode": 1} for _ in range(4)))
-    write_log(workbench, {"duration": 5000, "success": False, "timedOut": True, "error": "timed out after 5000ms"})
+    write_log(workbench, *({"duration": 80, "level": "warn", "success": False, "exitCode": 1} for _ in range(4)))
+    write_log(
+        workbench,
+        {"duration": 5000, "level": "warn", "success": False, "timedOut": True, "error": "timed out after 5000ms"},
+    )
     return workbench
 
 

@@ -26,7 +26,7 @@ from hookline.contract.verdict import Verdict
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
-from hookline.log.memory import MemorySink
+from hookline.log.logger import MemorySink
 from hookline.log.redact import Redactor
 
 EXIT_BLOCKED = 2
