@@ -1,3 +1,4 @@
+import asyncio
 import json
 import subprocess
 import sys
@@ -5,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hookline import Config, fire_before_tool_hook
 
 # In a program of its own, because other tests leave threads and processes behind that would be seen here.
 PROBE = """\
@@ -114,3 +117,23 @@ def test_where_no_hook_runs_nothing_is_started_opened_or_awaited(project: Path, 
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert json.loads(done.stdout) == []
     assert list(project.iterdir()) == []
+
+
+class AskedConfig(Config):
+    """A config that notes when it is asked for the transcript, which only a hook's input holds."""
+
+    asked = 0
+
+    def get_transcript_path(self) -> str:
+        """Counts the call."""
+        self.asked += 1
+        return ""
+
+
+@pytest.mark.req("HOOK-011")
+@pytest.mark.parametrize(("event", "asked"), [("AfterTool", 0), ("BeforeTool", 1)])
+def test_where_no_hook_is_configured_no_input_is_built(project: Path, event: str, asked: int) -> None:
+    """What a hook would be told is put together only where there is a hook to tell."""
+    config = AskedConfig(project, settings={"enableHooks": True, "hooks": {event: [group("true")]}})
+    asyncio.run(fire_before_tool_hook(config, "ls", {}))
+    assert config.asked == asked

@@ -40,6 +40,19 @@ def request_with(calling: types.FunctionCallingConfig | None) -> GenerateContent
     )
 
 
+@pytest.mark.req("HOOK-015", "HOOK-062")
+def test_hooks_are_told_what_the_tool_is_called_with(scene: Any) -> None:
+    """A hook before a tool gets the tool's name and all its arguments."""
+    config = scene.config({"BeforeTool": ["cat > told"]})
+
+    async def tool(_: dict[str, Any]) -> str:
+        return "done"
+
+    asyncio.run(execute_tool_with_hooks(config, "ls", {"path": ".", "all": True}, tool))
+    told = json.loads((scene.project / "told").read_text())
+    assert (told["tool_name"], told["tool_input"]) == ("ls", {"path": ".", "all": True})
+
+
 @pytest.mark.req("HOOK-062", "HOOK-144", "HOOK-215")
 def test_nobody_can_change_the_facts_of_the_session(scene: Any) -> None:
     """What a request on the bus says about session, directory, time or event does not reach a hook."""
