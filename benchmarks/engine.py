@@ -23,7 +23,6 @@ from hookline.engine.decide import HookAggregator
 
 HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])
-MIB = 1024 * 1024
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
 
 
@@ -45,28 +44,22 @@ async def handler_of(project: str, config: dict[str, Any]) -> Any:
     return system.get_event_handler()
 
 
-async def event_beside_runner(project: str, tool_input: dict[str, Any], rounds: int) -> tuple[float, float]:
-    """A whole event beside its bare hook: microseconds above it, and the ratio; medians within a round."""
+async def event_above_runner(project: str) -> float:
+    """Microseconds that a whole event takes longer than its bare hook, as a median of differences within a round."""
     handler = await handler_of(project, settings(group(HOOK)))
-    result = await handler.fire_before_tool_event("write_file", tool_input)
+    result = await handler.fire_before_tool_event("write_file", INPUT)
     stdin = result.results[0].stdin
     env = {**os.environ, **dict.fromkeys(("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), project)}
     job = ChildJob(command=HOOK, stdin=stdin, cwd=project, env=env, timeout_ms=60_000)
-    spans = []
-    for number in range(rounds):
+    differences = []
+    for number in range(ROUNDS * 4):
         took = [0, 0]
         for which in (0, 1) if number % 2 else (1, 0):
             begin = time.perf_counter_ns()
-            await (handler.fire_before_tool_event("write_file", tool_input) if which else run_children([job]))
+            await (handler.fire_before_tool_event("write_file", INPUT) if which else run_children([job]))
             took[which] = time.perf_counter_ns() - begin
-        spans.append(took)
-    return median(event - bare for bare, event in spans) / 1000, median(event / bare for bare, event in spans)
-
-
-def source_code() -> str:
-    """A megabyte of Python, with numbers in it."""
-    text = Path(json.__file__).with_name("decoder.py").read_text() + "\nx = [1.0, 2.0]\n" * 50
-    return (text * (MIB // len(text) + 1))[:MIB]
+        differences.append(took[1] - took[0])
+    return median(differences) / 1000
 
 
 async def without_match(project: str) -> float:
@@ -145,15 +138,11 @@ async def main() -> None:
     """Prints every figure."""
     with tempfile.TemporaryDirectory() as project:
         os.environ["HOOKLINE_STATE_DIR"] = project
-        event_us, _ = await event_beside_runner(project, INPUT, ROUNDS * 4)
-        _, text_ratio = await event_beside_runner(project, {"content": "some words, " * (MIB // 12)}, ROUNDS)
-        _, code_ratio = await event_beside_runner(project, {"content": source_code()}, ROUNDS)
+        event_us = await event_above_runner(project)
         first, again = await planning(project)
         help_ms, pass_ms = start_up()
         figures = {
             "event_us": event_us,
-            "text_ratio": text_ratio,
-            "code_ratio": code_ratio,
             "without_match_us": await without_match(project),
             "disabled_ns": disabled(project),
             "planning_first_us": first,
