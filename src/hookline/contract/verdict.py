@@ -46,11 +46,21 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the event is about, and what matchers were compared with: a tool's name, a trigger."""
     hooks: tuple[HookEntry, ...]
     sequential: bool
-    skipped: tuple[Skip, ...] = ()
+    kept_back: tuple[Skip, ...] = ()
+    """Hooks that are disabled, not trusted, or duplicates."""
+    unmatched: tuple[HookEntry, ...] = ()
+    """Hooks whose matcher does not match: with many hooks most of them, so no sentence is made before it is needed."""
     undecided: tuple[HookEntry, ...] = ()
     """Hooks that run because it can't be decided in time whether their matcher matches."""
     slow: tuple[tuple[str, str], ...] = ()
     """Patterns and names that have to be compared in a process of their own before this plan can be used."""
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        """Every hook that does not run, and why."""
+        details = ((hook, f"{hook.matcher!r} does not match {self.subject!r}") for hook in self.unmatched)
+        unmatched = (Skip(hook=hook, kind=SkipKind.UNMATCHED, detail=detail) for hook, detail in details)
+        return (*self.kept_back, *unmatched)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as `hookline fire --json` shows it."""

@@ -49,12 +49,10 @@ class EventLog:
         Each hook that waits for trust is also reported to the person, once.
         """
         common: dict[str, Any] = {"session": self._session(), "event": plan.event.value, "subject": plan.subject}
-        unmatched = [skip.hook.label for skip in plan.skipped if skip.kind is SkipKind.UNMATCHED]
-        is_short = len(unmatched) <= _LISTED_ONE_BY_ONE
-        for skip in plan.skipped:
-            if is_short or skip.kind is not SkipKind.UNMATCHED:
-                level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
-                self._log.write(_skip(level, skip, **common))
+        is_short = len(plan.unmatched) <= _LISTED_ONE_BY_ONE
+        for skip in plan.skipped if is_short else plan.kept_back:
+            level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
+            self._log.write(_skip(level, skip, **common))
             if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
                 self._reported.add(skip.detail + skip.hook.location)
                 # An untrusted name must not clear the screen, or look like a message of ours.
@@ -63,9 +61,9 @@ class EventLog:
             self._log.write(
                 SkipRecord(
                     level=LogLevel.DEBUG,
-                    message=f"{plan.event}: {len(unmatched)} hooks do not match {plan.subject!r}",
+                    message=f"{plan.event}: {len(plan.unmatched)} hooks do not match {plan.subject!r}",
                     reason=f"{SkipKind.UNMATCHED}: does not match {plan.subject!r}",
-                    hooks=unmatched,
+                    hooks=[hook.label for hook in plan.unmatched],
                     **common,
                 )
             )

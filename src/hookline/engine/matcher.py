@@ -26,12 +26,25 @@ class Match(Enum):
 def match(hook: HookEntry, subject: str | None, *, may_wait: bool = False) -> Match:
     """Whether the hook may run for an event about this subject; only with `may_wait` is a slow search made here."""
     matching = EVENT_TABLE[hook.event].matching
-    if subject is None or matching is Matching.NEVER_ASKED or matches_everything(hook.matcher):
+    if hook.matcher is None or subject is None or matching is Matching.NEVER_ASKED:
         return Match.YES
-    pattern = trim(hook.matcher or "")
     if matching is Matching.EQUALITY:
+        is_match = matches_everything(hook.matcher) or trim(hook.matcher) == subject
+        return Match.YES if is_match else Match.NO
+    compiled = _compile(hook.matcher)
+    if compiled is None:
+        return Match.YES
+    pattern, regex, quick_length = compiled
+    if regex is None:
         return Match.YES if pattern == subject else Match.NO
-    return _match_regex(pattern, subject, may_wait=may_wait)
+    if len(subject) <= quick_length:
+        try:
+            return Match.NO if regex.find(subject) is None else Match.YES
+        except UnicodeError:
+            return Match.YES  # a name that can't be searched is guarded rather than let through
+    if not may_wait and not is_known(pattern, subject):
+        return Match.SLOW
+    return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, subject)]
 
 
 def matches_everything(matcher: str | None) -> bool:
@@ -41,36 +54,20 @@ def matches_everything(matcher: str | None) -> bool:
 
 def is_literal(matcher: str) -> bool:
     """True when a matcher is not a regular expression and is therefore compared as plain text."""
-    return not _is_refused(trim(matcher)) and _regex(trim(matcher)) is None
-
-
-def _match_regex(pattern: str, name: str, *, may_wait: bool) -> Match:
-    if _is_refused(pattern):
-        return Match.YES  # the pattern could crash the regular expression engine, so the hook always runs
-    regex = _regex(pattern)
-    if regex is None:
-        return Match.YES if pattern == name else Match.NO
-    if len(name) <= _quick_length(pattern):
-        try:
-            return Match.NO if regex.find(name) is None else Match.YES
-        except UnicodeError:
-            return Match.YES  # a name that can't be searched is guarded rather than let through
-    if not may_wait and not is_known(pattern, name):
-        return Match.SLOW
-    return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, name)]
+    compiled = _compile(matcher)
+    return compiled is not None and compiled[1] is None
 
 
 @lru_cache(maxsize=4096)
-def _is_refused(pattern: str) -> bool:
-    return pattern_fault(pattern) is not None
+def _compile(matcher: str) -> tuple[str, regress.Regex | None, int] | None:
+    """The pattern, its regular expression if it is one, and how long a name can be to be searched in no time.
 
-
-@lru_cache(maxsize=4096)
-def _regex(pattern: str) -> regress.Regex | None:
-    try:
-        return regress.Regex(pattern)
-    except (regress.RegressError, UnicodeError):
+    None for a matcher that matches everything; one that could crash the regular expression engine counts as such.
+    """
+    pattern = trim(matcher)
+    if matches_everything(matcher) or pattern_fault(pattern) is not None:
         return None
-
-
-_quick_length = lru_cache(maxsize=4096)(quick_length)
+    try:
+        return pattern, regress.Regex(pattern), quick_length(pattern)
+    except (regress.RegressError, UnicodeError):
+        return pattern, None, 0

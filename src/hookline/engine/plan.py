@@ -34,6 +34,7 @@ def plan(
     With `may_wait` a matcher that needs a long search is searched for here; else the plan lists it under `slow`.
     """
     draft = _Draft(subject)
+    unmatched: list[HookEntry] = []
     for hook in hooks:
         if hook.event is not event:
             continue
@@ -42,8 +43,10 @@ def plan(
         elif hook.needs_trust and (why_not := _ask(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             draft.skip(hook, SkipKind.UNTRUSTED, why_not)
+        elif (matched := match(hook, subject, may_wait=may_wait)) is Match.NO:
+            unmatched.append(hook)
         else:
-            draft.add(hook, match(hook, subject, may_wait=may_wait))
+            draft.add(hook, matched)
     # Stable: final guards run after all others.
     chosen = tuple(sorted(draft.chosen.values(), key=lambda hook: hook.final))
     return HookExecutionPlan(
@@ -51,7 +54,8 @@ def plan(
         subject=subject,
         hooks=chosen,
         sequential=any(hook.sequential for hook in chosen),
-        skipped=tuple(draft.skipped),
+        kept_back=tuple(draft.kept_back),
+        unmatched=tuple(unmatched),
         undecided=tuple(draft.undecided),
         slow=tuple(draft.slow),
     )
@@ -101,7 +105,7 @@ class HookPlanner:
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
         made = plan(hooks, event, subject, why_untrusted=lambda hook: distrust[id(hook)], may_wait=False)
-        cached = _Cached(hooks, guests, list(distrust.values()), made, _why_nothing(made))
+        cached = _Cached(hooks, guests, list(distrust.values()), made, "" if made.hooks else _why_nothing(made))
         if not made.slow:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -126,17 +130,14 @@ class _Draft:
     def __init__(self, subject: str | None) -> None:
         self._subject = subject
         self.chosen: dict[object, HookEntry] = {}
-        self.skipped: list[Skip] = []
+        self.kept_back: list[Skip] = []
         self.undecided: list[HookEntry] = []
         self.slow: list[tuple[str, str]] = []
 
     def skip(self, hook: HookEntry, kind: SkipKind, detail: str) -> None:
-        self.skipped.append(Skip(hook=hook, kind=kind, detail=detail))
+        self.kept_back.append(Skip(hook=hook, kind=kind, detail=detail))
 
     def add(self, hook: HookEntry, matched: Match) -> None:
-        if matched is Match.NO:
-            self.skip(hook, SkipKind.UNMATCHED, f"{hook.matcher!r} does not match {self._subject!r}")
-            return
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
         # With another environment the same command is another guard, and a plugin has no command to compare.
@@ -152,7 +153,7 @@ class _Draft:
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:
-    kinds = Counter("not matching" if skip.kind is SkipKind.UNMATCHED else skip.kind.value for skip in made.skipped)
+    kinds = Counter(skip.kind.value for skip in made.kept_back) + Counter({"not matching": len(made.unmatched)})
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f"hooks: {counted}" if counted else "no hook is configured"
 
