@@ -133,3 +133,12 @@ def test_untrusted_hooks_are_not_run(project: Path) -> None:
     assert (rule, path) == ("run-skipped", "hooks.BeforeTool[0].hooks[0]")
     assert said.startswith("was not tried (untrusted: ")
     assert not (project / "ran").exists()
+
+
+def test_a_failing_guard_that_blocks_is_told_as_such(project: Path) -> None:
+    """With `onError: block` a hook that can't run does have an effect: it blocks."""
+    hook = {"type": "command", "command": "exec no-such-program 2>/dev/null", "onError": "block"}
+    given = {"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": "^glob$", "hooks": [hook]}]}}
+    assert [text for _, _, text in findings(Config(project, settings=given))] == [
+        "exited with code 127; its onError is block, so it blocks every time (tried on glob)"
+    ]

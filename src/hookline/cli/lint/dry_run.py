@@ -64,7 +64,8 @@ def _readings(verdict: Verdict) -> Iterator[tuple[str, HookExecutionResult, str]
 def _findings(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
     row = EVENT_TABLE[run.event]
     if run.error is not None or run.signal is not None or run.exit_code in _COULD_NOT_RUN:
-        yield "run-failed", f"{show_ending(run)}{_first_line(run.stderr)}; such a hook has no effect"
+        meaning = "its onError is block, so it blocks every time" if run.blocks else "such a hook has no effect"
+        yield "run-failed", f"{show_ending(run)}{_first_line(run.stderr)}; {meaning}"
     elif not run.failed:
         yield from (("run-answer", f"answered, but {text}") for text in run.advice)
     elif (answer := read_stdout(run.stdout, row.reads)) is not None and answer.blocks:
