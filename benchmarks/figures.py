@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks import report
+from benchmarks import report, startup
 from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
@@ -38,8 +38,13 @@ WITH_SH = tuple(
     for what, count in (("one hook", 1), ("32 hooks", 32))
 )
 STALL = Scenario("loop stall", 32, KIB, workers=(FLOOR, OURS), wishes="stall")
+EVENTS = {
+    what: Scenario(f"whole event, 1 MB of {what}", 1, MIB, workers=(FLOOR, OURS), wishes=wish)
+    for what, wish in (("text", "text"), ("source code", "code"))
+}
 # For one hook and for 32.
 NODE_GOALS = (0.58, 0.50)
+SCENARIOS = (*RACES, STALL, RESIDENT, *WITH_SH, *EVENTS.values())
 GROWTH = tuple(Scenario(str(count), count, KIB, workers=(FLOOR, OURS)) for count in (1, 2, 4, 8, 16, 32, 64, 128, 256))
 
 
@@ -72,11 +77,13 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     hook = folder / "hook"
     # In the beginning, in the middle and at the end, because these, too, depend on the minute.
     engine = measure_engine(hook, rounds)
-    times = workers.run({scenario: rounds * repeats(scenario) for scenario in (*RACES, STALL, RESIDENT, *WITH_SH)})
+    times = workers.run({scenario: rounds * repeats(scenario) for scenario in SCENARIOS})
     engine += measure_engine(hook, rounds)
     growth = workers.run(dict.fromkeys(GROWTH, max(3, rounds // 4)))
     engine += measure_engine(hook, rounds)
-    return times, growth, {name: median(run[name] for run in engine) for name in engine[0]}, workers.missing
+    print("start-up …", file=sys.stderr)
+    figures = {name: median(run[name] for run in engine) for name in engine[0]} | startup.measure(max(3, rounds // 2))
+    return times, growth, figures, workers.missing
 
 
 def repeats(scenario: Scenario) -> int:
@@ -106,6 +113,8 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("p95 of the same against the floor's p95", p95, 1.3)
     yield Figure("one hook, simple command, against the C floor with sh", times[DIRECT.name].ratio(OURS), 0.62)
     yield Figure("one hook, 1 MB stdin", times[LARGE.name].ratio(OURS), 1.15)
+    for what, event in EVENTS.items():
+        yield Figure(f"whole event with 1 MB of {what}, against the C floor", times[event.name].ratio(OURS), 1.30)
     for count, goal in ((8, 1.15), (32, 1.10), (128, 1.15)):
         yield Figure(f"{count} at once", times[MANY[count].name].ratio(OURS), goal)
     yield Figure("32 hooks with 1 MB each", times[MANY_LARGE.name].ratio(OURS), 0.90)
@@ -121,6 +130,8 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("planning among 1,000 hooks, first time", engine["planning_first_us"], 1000, "µs")
     yield Figure("planning among 1,000 hooks, again", engine["planning_again_us"], 5, "µs")
     yield Figure("start-up of `hookline --help`, against `python -c pass`", engine["help_ms"] / engine["pass_ms"], 3)
+    for name, goal in startup.LIMITS.items():
+        yield Figure(f"processor time of `hookline {name}`, against `python -c pass`", engine[name], goal)
 
 
 def with_sh(times: dict[str, Times]) -> list[Figure]:

@@ -16,7 +16,7 @@ _SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "
 
 def cpu_ms(words: list[str], env: dict[str, str]) -> float:
     """The processor time, user and system, of one process and the children that it has waited for."""
-    process = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -25,22 +25,22 @@ def cpu_ms(words: list[str], env: dict[str, str]) -> float:
 
 
 def measure(rounds: int = ROUNDS) -> dict[str, float]:
-    """The median processor time of each command divided by that of `python -c pass`, from interleaved runs."""
+    """The processor time of each command divided by that of `python -c pass` in the same round; medians."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "settings.json")
         settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
         env = {**os.environ, "HOOKLINE_STATE_DIR": folder}
         env.pop("PYTHONDONTWRITEBYTECODE", None)
-        commands = {"pass": ["-c", "pass"]}
+        commands = {"pass": [sys.executable, "-c", "pass"]}
+        hookline = str(Path(sys.executable).with_name("hookline"))
         for name in LIMITS:
-            commands[name] = ["-m", "hookline", *name.split(), "--settings", str(settings), "--project", folder]
+            commands[name] = [hookline, *name.split(), "--settings", str(settings), "--project", folder]
             cpu_ms(commands[name], env)  # compiles the modules
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):
             for name, words in commands.items():
                 times[name].append(cpu_ms(words, env))
-    floor = median(times["pass"])
-    return {name: median(times[name]) / floor for name in LIMITS}
+    return {name: median(one / floor for one, floor in zip(times[name], times["pass"], strict=True)) for name in LIMITS}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""Our runner. Same protocol as floor.c; the further word `stall` asks for the loop's longest pause."""
+"""Our runner. Same protocol as floor.c; further words ask for more.
+
+`stall` asks for the loop's longest pause, `text` and `code` for a whole event about that much text or source code.
+"""
 
 import asyncio
+import json
 import os
 import sys
+import tempfile
 import time
 from functools import cache
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+from hookline import Config
 from hookline.child.batch import ChildJob, ChildLimits, run_children
 from hookline.child.features import FEATURES
 
@@ -19,6 +27,26 @@ BALLAST_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 def payload(size: int) -> bytes:
     """The same input in every round, as in the floor."""
     return b"x" * size
+
+
+@cache
+def content(kind: str, size: int) -> str:
+    """Words, or Python with numbers in it."""
+    piece = "some words, "
+    if kind == "code":
+        piece = Path(json.__file__).with_name("decoder.py").read_text() + "\nx = [1.0, 2.0]\n" * 50
+    return (piece * (size // len(piece) + 1))[:size]
+
+
+async def make_handler(folder: str) -> Any:
+    """Where events are fired: one hook for every tool, and the log on."""
+    group = {"hooks": [{"type": "command", "command": HOOK}]}
+    log = {"path": f"{folder}/hooks.jsonl"}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [group]}, "hooksConfig": {"log": log}}
+    system = Config(working_dir=folder, session_id="bench", settings=settings).get_hook_system()
+    assert system is not None
+    await system.initialize()
+    return system.get_event_handler()
 
 
 class Ticker:
@@ -41,9 +69,10 @@ class Ticker:
         return self.longest
 
 
-async def main() -> None:
+async def main(folder: str) -> None:
     """Answers one line per round."""
     env = dict(os.environ)
+    handler = await make_handler(folder)
     for line in sys.stdin:
         count, size, shell, *wishes = line.split()
         job = ChildJob(command=HOOK, stdin=payload(int(size)), cwd="/", env=env, timeout_ms=60_000)
@@ -52,8 +81,13 @@ async def main() -> None:
             os.environ["PATH"] = ""  # so that no bash is found, and plain sh is used
         with patch.object(FEATURES, "direct", shell == "-"):
             ticker = Ticker() if "stall" in wishes else None
+            kind = next((wish for wish in wishes if wish != "stall"), None)
+            arguments = {"content": content(kind, int(size))} if kind else {}
             begin = time.perf_counter_ns()
-            outcomes = await run_children(jobs, limits=LIMITS)
+            if kind:
+                outcomes = (await handler.fire_before_tool_event("write_file", arguments)).results
+            else:
+                outcomes = await run_children(jobs, limits=LIMITS)
             took = time.perf_counter_ns() - begin
         if any(outcome.exit_code != 0 for outcome in outcomes):
             raise RuntimeError(f"the hook failed: {outcomes}")
@@ -61,4 +95,5 @@ async def main() -> None:
 
 
 ballast = bytearray(os.urandom(1 << 20) * (BALLAST_BYTES >> 20))
-asyncio.run(main())
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(main(folder))

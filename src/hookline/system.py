@@ -5,7 +5,9 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -28,7 +30,9 @@ from hookline.log.redact import Redactor
 from hookline.settings.decode import Settings, decode_settings
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
 from hookline.settings.source import SettingsSource
-from hookline.settings.trust import TrustStore, default_trust_path
+
+if TYPE_CHECKING:
+    from hookline.settings.trust import TrustStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,11 +173,10 @@ class HookSystem:
         settings = decode_settings(self._source.layers)
         log = HookLogger(self._make_sinks(settings.options))
         event_log = EventLog(log, self._facts.get_session_id)
-        trust = TrustStore(self._trust_path or default_trust_path())
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
-            why_untrusted=lambda hook: trust.why_untrusted(
+            why_untrusted=lambda hook: self._trust.why_untrusted(
                 hook, self._facts.get_working_dir(), parts.settings.options.trust
             ),
             on_plan=event_log.planned,
@@ -198,6 +201,13 @@ class HookSystem:
             handler.dispose()  # or it would serve the bus without any hook
             raise
         return parts
+
+    @cached_property
+    def _trust(self) -> "TrustStore":
+        # Loaded on use: only a project's hooks need trust.
+        from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415
+
+        return TrustStore(self._trust_path or default_trust_path())
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         if not options.log.enabled:
