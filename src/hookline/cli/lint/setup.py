@@ -1,9 +1,9 @@
 """What the checks look at: the configured hooks, where they are, and the project that they would run in."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -11,9 +11,6 @@ from hookline.contract.hooks import HookEntry
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
-
-if TYPE_CHECKING:
-    from hookline.contract.verdict import HookExecutionPlan
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -50,20 +47,9 @@ class Setup:
         """The hooks of these events (of all events, if none is named) that are not disabled."""
         return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
 
-    def plan(
-        self,
-        event: HookEventName,
-        subject: str | None,
-        why_untrusted: Callable[[HookEntry], str | None] = lambda _: None,
-    ) -> "HookExecutionPlan":
-        """What would run for an event about a subject."""
-        from hookline.engine.plan import plan  # noqa: PLC0415 - most of the engine, which not every command needs
-
-        return plan(self.hooks, event, subject, why_untrusted=why_untrusted)
-
     def describe(self, hook: HookEntry) -> dict[str, Any]:
         """A hook as JSON, with the file that configures it and the line in that file."""
-        from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - as above
+        from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - not every command needs it
 
         file, line = self.file_and_line(hook)
         return {"hook": hook.label, **describe_hook(hook), "file": file, "line": line}
