@@ -39,15 +39,11 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that was looked at."""
+    """One thing that was looked at; its fields are what `hookline doctor --json` shows."""
 
     about: str
     health: Health
     message: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The sign as `hookline doctor --json` shows it."""
-        return {"about": self.about, "health": self.health.value, "message": self.message}
 
 
 def examine(config: Config) -> list[Sign]:

@@ -18,7 +18,7 @@ from hookline.cli.lint.matchers import (
     plans_of,
 )
 from hookline.cli.lint.programs import program_fault
-from hookline.cli.lint.setup import Path, Setup, has_value, value_at
+from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.engine.event_table import EVENT_TABLE
@@ -100,7 +100,7 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
         for place, struct in _OPTIONS.items():
-            if has_value(layer, place) and value_at(layer, place) is not None:
+            if value_at(layer, place) is not None:
                 yield layer, place, struct, show_path(place)
 
 

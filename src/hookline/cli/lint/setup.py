@@ -62,7 +62,8 @@ class Setup:
     def at(self, hook: HookEntry, message: str, *below: PathStep) -> Problem:
         """A problem of a hook: at one of its keys if that exists, else at the hook."""
         layer, path = self.place(hook)
-        return layer.problem((*path, *below) if has_value(layer, (*path, *below)) else path, message)
+        place = (*path, *below)
+        return layer.problem(path if value_at(layer, place) is None else place, message)
 
     def at_matcher(self, hook: HookEntry, message: str) -> Problem:
         """A problem of the matcher that a hook shares with its group."""
@@ -96,20 +97,14 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
 
 
 def value_at(layer: Layer, path: Path) -> Any:
-    """The raw value at a path of a layer; KeyError, IndexError or TypeError when there is none."""
+    """The raw value at a path of a layer, or None."""
     value: Any = layer.values
-    for step in path:
-        value = value[step]
-    return value
-
-
-def has_value(layer: Layer, path: Path) -> bool:
-    """Whether a layer has something at a path."""
     try:
-        value_at(layer, path)
+        for step in path:
+            value = value[step]
     except (KeyError, IndexError, TypeError):
-        return False
-    return True
+        return None
+    return value
 
 
 def _extension_of(hook: HookEntry, layer: Layer) -> str | None:
