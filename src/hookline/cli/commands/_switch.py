@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.lint.setup import Setup, read_setup
+from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, print_report, show_place, unknown_hook
@@ -72,8 +72,7 @@ def _settings(given: argparse.Namespace) -> tuple[Setup, Layer]:
 
 
 def _names(layer: Layer) -> Sequence[object]:
-    options = layer.values.get("hooksConfig")
-    disabled = options.get("disabled") if isinstance(options, dict) else None
+    disabled = value_at(layer, _LIST)
     return disabled if isinstance(disabled, list) else ()
 
 
