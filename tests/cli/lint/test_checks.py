@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from hookline.cli.lint.checks import CHECKS, run_checks
+from hookline.cli.lint.matchers import plans_of
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
+from hookline.contract.events import HookEventName
 
 MakeSetup = Callable[..., Setup]
 
@@ -419,6 +421,18 @@ def test_a_duplicate_names_the_hook_that_runs(make_setup: MakeSetup) -> None:
         f"never runs (duplicate: the same command already runs from {first}: hooks.BeforeTool[0].hooks[0]); "
         "remove one of the two"
     )
+
+
+def test_a_duplicate_is_found_for_tools_that_nobody_knows(make_setup: MakeSetup) -> None:
+    """`check` and `list` agree, because both look at the same plans."""
+    setup = make_setup(on("BeforeTool", matcher="^mcp__a_[a-z]+"), on("BeforeTool", matcher="^mcp__a_[a-z]+"))
+    assert [finding.rule for finding in run_checks(setup)] == ["duplicate"]
+
+
+def test_hooks_without_duplicates_need_one_plan(make_setup: MakeSetup) -> None:
+    """A plan for each of a thousand matchers would take seconds."""
+    groups = [{"matcher": f"^tool_{index}$", "hooks": [hook(f"true {index}")]} for index in range(3)]
+    assert len(plans_of(HookEventName.BEFORE_TOOL, make_setup({"hooks": {"BeforeTool": groups}}))) == 1
 
 
 def test_a_user_may_disable_hooks_of_other_projects(own_home: Path, project: Path) -> None:

@@ -1,7 +1,7 @@
 """The words that complete a command line, taken from the commands' own parsers."""
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from hookline.cli.main import COMMANDS, load_command
@@ -47,18 +47,14 @@ def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: st
 def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
-    kind = _KINDS.get(action.dest) or _KINDS.get(str(action.metavar).lower())
-    return kind(before) if kind else ()
+    called = (action.dest, str(action.metavar).lower())
+    if "event" in called:
+        return [event.value for event in HookEventName]
+    if "tool" in called:
+        from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - completion has to be quick
 
-
-def _events(_: Sequence[str]) -> Iterable[str]:
-    return [event.value for event in HookEventName]
-
-
-def _tools(_: Sequence[str]) -> Iterable[str]:
-    from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - completion has to be quick
-
-    return KNOWN_TOOLS
+        return KNOWN_TOOLS
+    return _hooks(before) if "hook" in called or "name" in called else ()
 
 
 def _hooks(before: Sequence[str]) -> Iterable[str]:
@@ -69,12 +65,3 @@ def _hooks(before: Sequence[str]) -> Iterable[str]:
     files = [given["--settings"]] if "--settings" in given else None
     setup = read_setup(Config(given.get("--project", "."), settings_files=files))
     return dict.fromkeys(hook.label for hook in setup.hooks)
-
-
-# By the argument's `dest` or its metavar, in lower case.
-_KINDS: Mapping[str, Callable[[Sequence[str]], Iterable[str]]] = {
-    "event": _events,
-    "tool": _tools,
-    "hook": _hooks,
-    "name": _hooks,
-}

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from hookline.child.command import shell_invocation
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.lint.programs import program_fault
-from hookline.cli.lint.setup import Setup, read_setup
+from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
@@ -39,15 +39,11 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that was looked at."""
+    """One thing that was looked at; its fields are what `hookline doctor --json` shows."""
 
     about: str
     health: Health
     message: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The sign as `hookline doctor --json` shows it."""
-        return {"about": self.about, "health": self.health.value, "message": self.message}
 
 
 def examine(config: Config) -> list[Sign]:
@@ -104,9 +100,8 @@ def _enables(layer: Layer) -> bool | None:
     """Whether one layer alone enables hooks; None when it does not set that."""
     if hooks_enabled((layer,))[0]:
         return True
-    tools = layer.values.get("tools")
-    given = (layer.values.get("enableHooks"), tools.get("enableHooks") if isinstance(tools, dict) else None)
-    return None if given == (None, None) else False
+    given = [value_at(layer, path) for path in (("enableHooks",), ("tools", "enableHooks"))]
+    return None if given == [None, None] else False
 
 
 def _enabled(setup: Setup) -> Sign:

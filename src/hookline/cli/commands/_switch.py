@@ -2,31 +2,21 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.lint.setup import Setup, read_setup
+from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, print_report, show_place, unknown_hook
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
 from hookline.settings.merge import authority
 from hookline.settings.read import Layer
 
 _LIST = ("hooksConfig", "disabled")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    name: str
-    setup: Setup
-    target: Layer
-    hooks: tuple[HookEntry, ...]
-    """The configured hooks of this name."""
 
 
 def configure_switch(parser: argparse.ArgumentParser) -> None:
@@ -44,49 +34,45 @@ def configure_switch(parser: argparse.ArgumentParser) -> None:
 
 def disable(given: argparse.Namespace) -> int:
     """Disables the hooks of a name, and prints their state."""
-    case = _case(given)
-    if not case.hooks:
-        raise UsageError(_unknown(case))
-    layers = [case.setup.place(hook)[0] for hook in case.hooks]
-    if all(authority(case.target) < authority(layer) for layer in layers):
-        where = f"{case.name} is configured in {layers[0].origin}"
-        raise UsageError(f"{where}, and {case.target.origin} cannot disable it; {_instead(layers[0])}")
-    is_new = case.name not in _names(case.target)
-    edit_file(Path(case.target.origin), lambda text: add_to_list(text, _LIST, case.name))
-    return _print_result(given, case, changed=is_new)
+    name = given.name
+    setup, target = _settings(given)
+    layers = [setup.place(hook)[0] for hook in setup.hooks if hook.label == name]
+    if not layers:
+        raise UsageError(unknown_hook(name, setup.hooks))
+    if all(authority(target) < authority(layer) for layer in layers):
+        where = f"{name} is configured in {layers[0].origin}"
+        raise UsageError(f"{where}, and {target.origin} cannot disable it; {_instead(layers[0])}")
+    edit_file(Path(target.origin), lambda text: add_to_list(text, _LIST, name))
+    return _print_result(given, target, changed=name not in _names(target))
 
 
 def enable(given: argparse.Namespace) -> int:
     """Enables the hooks of a name again, and prints what still disables them."""
-    case = _case(given)
-    if case.name in _names(case.target):
-        edit_file(Path(case.target.origin), lambda text: remove_from_list(text, _LIST, case.name))
-        return _print_result(given, case, changed=True)
-    if not case.hooks:
-        raise UsageError(_unknown(case))
-    off = next((hook.disabled_by for hook in case.hooks if hook.disabled_by), None)
+    name = given.name
+    setup, target = _settings(given)
+    if name in _names(target):
+        edit_file(Path(target.origin), lambda text: remove_from_list(text, _LIST, name))
+        return _print_result(given, target, changed=True)
+    hooks = [hook for hook in setup.hooks if hook.label == name]
+    if not hooks:
+        raise UsageError(unknown_hook(name, setup.hooks))
+    off = next((hook.disabled_by for hook in hooks if hook.disabled_by), None)
     if off is not None:
-        raise UsageError(f"{case.target.origin} does not disable {case.name}; {_still_off(case.setup, off)}")
-    return _print_result(given, case, changed=False)
+        raise UsageError(f"{target.origin} does not disable {name}; {_still_off(setup, off)}")
+    return _print_result(given, target, changed=False)
 
 
-def _case(given: argparse.Namespace) -> _Case:
-    config = make_config(given)
-    setup = read_setup(config)
-    target = next(layer for layer in config.get_layers() if layer.source is ConfigSource(given.scope))
+def _settings(given: argparse.Namespace) -> tuple[Setup, Layer]:
+    """The settings, and the layer that is to be changed."""
+    setup = read_setup(make_config(given))
+    target = next(layer for layer in setup.layers if layer.source is ConfigSource(given.scope))
     for problem in target.problems:
         raise HooklineError(str(problem))
-    hooks = tuple(hook for hook in setup.hooks if hook.label == given.name)
-    return _Case(name=given.name, setup=setup, target=target, hooks=hooks)
-
-
-def _unknown(case: _Case) -> str:
-    return unknown_hook(case.name, (hook.label for hook in case.setup.hooks))
+    return setup, target
 
 
 def _names(layer: Layer) -> Sequence[object]:
-    options = layer.values.get("hooksConfig")
-    disabled = options.get("disabled") if isinstance(options, dict) else None
+    disabled = value_at(layer, _LIST)
     return disabled if isinstance(disabled, list) else ()
 
 
@@ -105,15 +91,15 @@ def _still_off(setup: Setup, disabled_by: str) -> str:
     return f"{layer.origin} does; add --in {layer.source}"
 
 
-def _print_result(given: argparse.Namespace, case: _Case, *, changed: bool) -> int:
+def _print_result(given: argparse.Namespace, target: Layer, *, changed: bool) -> int:
     """Prints the state of the hooks, from the settings as they are now."""
     setup = read_setup(Config(given.project))
     states = [
         {"event": hook.event.value, "origin": hook.origin, "enabled": hook.enabled, "disabledBy": hook.disabled_by}
         for hook in setup.hooks
-        if hook.label == case.name
+        if hook.label == given.name
     ]
-    report = {"hook": case.name, "file": case.target.origin, "changed": changed, "hooks": states}
+    report = {"hook": given.name, "file": target.origin, "changed": changed, "hooks": states}
     print_report(given, report, _lines(report, setup))
     return 0
 

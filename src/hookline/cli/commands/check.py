@@ -15,8 +15,9 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from typing import Any
 
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
@@ -63,7 +64,8 @@ def run(given: argparse.Namespace) -> int:
         report = sarif(findings, rules, project_dir=setup.project_dir, version=version("hookline"))
         print(json.dumps(report, indent=2))
     else:
-        print_report(given, _report(findings, setup), _lines(findings, setup))
+        summary = _report(findings, setup)
+        print_report(given, summary, _lines(findings, summary, setup))
     return 1 if any(given.strict or finding.problem.is_error for finding in findings) else 0
 
 
@@ -72,35 +74,27 @@ def _place(finding: Finding) -> tuple[str, int, int]:
     return problem.origin, problem.line or 0, problem.column or 0
 
 
-def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, object]:
+def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
+    trust = trust_states(setup)
     return {
-        "files": _files(setup),
+        "files": [layer.origin for layer in setup.layers if layer.text is not None or layer.problems],
         "hooks": len(setup.hooks),
-        "untrusted": _untrusted(setup),
+        # Enabled hooks that do not run because they are not trusted.
+        "untrusted": sum(trust[id(hook)] != "trusted" for hook in setup.active()),
         "findings": [finding.to_dict() for finding in findings],
     }
 
 
-def _files(setup: Setup) -> list[str]:
-    return [layer.origin for layer in setup.layers if layer.text is not None or layer.problems]
-
-
-def _untrusted(setup: Setup) -> int:
-    """How many enabled hooks do not run because they are not trusted."""
-    states = trust_states(setup)
-    return sum(states[id(hook)] != "trusted" for hook in setup.active())
-
-
-def _lines(findings: Sequence[Finding], setup: Setup) -> Iterator[str]:
+def _lines(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> Iterator[str]:
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
         yield f"{style.bold(visible(_shown(finding)))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
         yield wrap(finding.text, "    ")
     if findings:
         yield ""
-    yield _summary(findings, setup)
-    if waiting := _untrusted(setup):
-        yield style.warn(trust_advice(waiting))
+    yield _summary(findings, report, setup)
+    if report["untrusted"]:
+        yield style.warn(trust_advice(report["untrusted"]))
 
 
 def _shown(finding: Finding) -> str:
@@ -110,13 +104,12 @@ def _shown(finding: Finding) -> str:
     return f"{file}:{problem.column}" if problem.line else file
 
 
-def _summary(findings: Sequence[Finding], setup: Setup) -> str:
+def _summary(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> str:
     counts = Counter(finding.level for finding in findings)
-    files = _files(setup)
-    if not files:
+    if not report["files"]:
         looked = ", ".join(layer.origin for layer in setup.layers)
         return f"There is no settings file (looked for {looked}); hookline init writes one."
-    where = f"{plural(len(setup.hooks), 'hook')} in {plural(len(files), 'file')}"
+    where = f"{plural(report['hooks'], 'hook')} in {plural(len(report['files']), 'file')}"
     if not counts:
         return style.good("Nothing wrong") + f" with {where}."
     count = ", ".join(plural(counts[level], level) for level in ("error", "warning") if counts[level])

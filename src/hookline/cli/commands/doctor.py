@@ -10,6 +10,7 @@ Exit codes:
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from hookline.cli.commands._examine import Health, Sign, examine
 from hookline.cli.options import add_common_options, read_config
@@ -28,7 +29,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when something keeps hooks from running."""
     signs = examine(read_config(given, session_id="hookline-doctor"))
     bad = sum(sign.health is Health.BAD for sign in signs)
-    print_report(given, {"healthy": not bad, "signs": [sign.to_dict() for sign in signs]}, _lines(signs, bad))
+    print_report(given, {"healthy": not bad, "signs": [asdict(sign) for sign in signs]}, _lines(signs, bad))
     return 1 if bad else 0
 
 

@@ -19,6 +19,7 @@ from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, print_rep
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError
 from hookline.settings.read import Problem
 from hookline.settings.trust import TrustStore, default_trust_path
@@ -42,9 +43,8 @@ def run(given: argparse.Namespace) -> int:
     config = make_config(given)
     setup = read_setup(config)
     store = TrustStore(default_trust_path())
-    plan = HookExecutionPlan(event=event, subject=subject, hooks=(), sequential=False)
-    if setup.is_enabled:
-        plan = setup.plan(event, subject, lambda hook: store.why_untrusted(hook, setup.project_dir))
+    hooks = setup.hooks if setup.is_enabled else ()
+    plan = make_plan(hooks, event, subject, why_untrusted=lambda hook: store.why_untrusted(hook, setup.project_dir))
     report = _report(plan, setup)
     print_report(given, report, _lines(report))
     return 0

@@ -15,7 +15,6 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -82,13 +81,9 @@ def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False)
     count = 0
     for entry in entries:
         count += 1
-        print(json.dumps(_plain(entry)) if as_json else show_entry(entry), flush=at_once)
+        print(json.dumps(msgspec.to_builtins(entry)) if as_json else show_entry(entry), flush=at_once)
     sys.stdout.flush()
     return count
-
-
-def _plain(entry: LogEntry) -> dict[str, Any]:
-    return {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
 
 
 def _show(reader: LogReader, run: str, *, as_json: bool) -> int:

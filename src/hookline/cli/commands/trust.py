@@ -94,7 +94,7 @@ def _wanted(name: str | None, setup: Setup) -> list[HookEntry]:
         return guests
     named = [hook for hook in setup.hooks if hook.label == name]
     if not named:
-        raise UsageError(unknown_hook(name, (hook.label for hook in guests)))
+        raise UsageError(unknown_hook(name, guests))
     wanted = [hook for hook in named if hook.needs_trust]
     if not wanted:
         raise UsageError(f"{name} comes from {named[0].origin} and needs no trust; only a project's own hooks do")

@@ -9,18 +9,18 @@ import msgspec
 
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.matchers import (
+    duplicates,
     matcher_no_regex,
     matcher_no_tool,
     matcher_no_trigger,
     matcher_not_asked,
     matcher_wildcard,
-    subjects_of,
+    plans_of,
 )
 from hookline.cli.lint.programs import program_fault
-from hookline.cli.lint.setup import Path, Setup, has_value, value_at
+from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.contract.verdict import SkipKind
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
@@ -100,7 +100,7 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
         for place, struct in _OPTIONS.items():
-            if has_value(layer, place) and value_at(layer, place) is not None:
+            if value_at(layer, place) is not None:
                 yield layer, place, struct, show_path(place)
 
 
@@ -156,11 +156,8 @@ def _program(setup: Setup) -> Iterator[Problem]:
 
 def _duplicate(setup: Setup) -> Iterator[Problem]:
     for event in HookEventName:
-        plans = [setup.plan(event, subject) for subject in subjects_of(event, setup)]
-        running = {id(hook) for plan in plans for hook in plan.hooks}
-        for skip in (skip for plan in plans for skip in plan.skipped):
-            if skip.kind is SkipKind.DUPLICATE and id(skip.hook) not in running:
-                yield setup.at(skip.hook, f"never runs ({skip.reason}); remove one of the two")
+        for skip in duplicates(plans_of(event, setup)):
+            yield setup.at(skip.hook, f"never runs ({skip.reason}); remove one of the two")
 
 
 def _erased_block(setup: Setup) -> Iterator[Problem]:

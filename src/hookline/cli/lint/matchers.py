@@ -1,14 +1,16 @@
-"""The checks of matchers, and the subjects that an event may have."""
+"""The checks of matchers, the subjects that an event may have, and the plans for them."""
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import Match, is_literal, match
+from hookline.engine.plan import plan
 from hookline.settings.read import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
@@ -38,6 +40,7 @@ _SPACED_BAR = re.compile(r"(?<!\s)\s++\|(?:\s++(?![*+?{]))?|\|\s++(?![*+?{])")
 # A permission as other systems write it: a tool and its arguments, such as `Bash(git commit:*)`.
 _PERMISSION = re.compile(r"(\w+)\(.*\)", re.DOTALL)
 _NAME = re.compile(r"[\w.-]+")
+_WORD = re.compile(r"\w+")
 _PLAIN_TEXT = "which is not a regular expression and is compared as plain text"
 _NO_WILDCARD = (
     "but a matcher is a regular expression and not a wildcard: the star repeats the character before it, found "
@@ -56,6 +59,31 @@ def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
             return EVENT_TABLE[event].triggers
         case Matching.NEVER_ASKED:
             return (None,)
+
+
+def plans_of(event: HookEventName, setup: Setup) -> list[HookExecutionPlan]:
+    """The plans for everything that an event may be about."""
+    hooks = setup.active(event)
+    everything = plan(hooks, event)
+    if not everything.kept_back and not everything.sequential:
+        return [everything]  # it stands for all: no subject makes a duplicate or a sequence of fewer hooks
+    subjects = dict.fromkeys(subjects_of(event, setup))
+    if event in _TOOL_EVENTS:
+        # The words of a matcher, joined, make a tool name that the matcher is likely to match.
+        subjects |= dict.fromkeys("".join(_WORD.findall(hook.matcher or "")) for hook in hooks)
+    return [plan(hooks, event, subject) for subject in subjects]
+
+
+def duplicates(plans: Sequence[HookExecutionPlan]) -> list[Skip]:
+    """The hooks that run in none of the plans, because another hook with the same command runs instead."""
+    running = {place_of(hook) for plan in plans for hook in plan.hooks}
+    kept_back = [skip for plan in plans for skip in plan.kept_back]
+    return [skip for skip in kept_back if skip.kind is SkipKind.DUPLICATE and place_of(skip.hook) not in running]
+
+
+def place_of(hook: HookEntry) -> tuple[str, str]:
+    """What identifies a hook. Not `id`: a plan may hold a copy of the hook with the stricter options of a duplicate."""
+    return hook.origin, hook.location
 
 
 def matcher_wildcard(setup: Setup) -> Iterator[Problem]:

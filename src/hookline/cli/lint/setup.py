@@ -1,9 +1,9 @@
 """What the checks look at: the configured hooks, where they are, and the project that they would run in."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -11,9 +11,6 @@ from hookline.contract.hooks import HookEntry
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
-
-if TYPE_CHECKING:
-    from hookline.contract.verdict import HookExecutionPlan
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -50,20 +47,9 @@ class Setup:
         """The hooks of these events (of all events, if none is named) that are not disabled."""
         return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
 
-    def plan(
-        self,
-        event: HookEventName,
-        subject: str | None,
-        why_untrusted: Callable[[HookEntry], str | None] = lambda _: None,
-    ) -> "HookExecutionPlan":
-        """What would run for an event about a subject."""
-        from hookline.engine.plan import plan  # noqa: PLC0415 - most of the engine, which not every command needs
-
-        return plan(self.hooks, event, subject, why_untrusted=why_untrusted)
-
     def describe(self, hook: HookEntry) -> dict[str, Any]:
         """A hook as JSON, with the file that configures it and the line in that file."""
-        from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - as above
+        from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - not every command needs it
 
         file, line = self.file_and_line(hook)
         return {"hook": hook.label, **describe_hook(hook), "file": file, "line": line}
@@ -76,7 +62,8 @@ class Setup:
     def at(self, hook: HookEntry, message: str, *below: PathStep) -> Problem:
         """A problem of a hook: at one of its keys if that exists, else at the hook."""
         layer, path = self.place(hook)
-        return layer.problem((*path, *below) if has_value(layer, (*path, *below)) else path, message)
+        place = (*path, *below)
+        return layer.problem(path if value_at(layer, place) is None else place, message)
 
     def at_matcher(self, hook: HookEntry, message: str) -> Problem:
         """A problem of the matcher that a hook shares with its group."""
@@ -110,20 +97,14 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
 
 
 def value_at(layer: Layer, path: Path) -> Any:
-    """The raw value at a path of a layer; KeyError, IndexError or TypeError when there is none."""
+    """The raw value at a path of a layer, or None."""
     value: Any = layer.values
-    for step in path:
-        value = value[step]
-    return value
-
-
-def has_value(layer: Layer, path: Path) -> bool:
-    """Whether a layer has something at a path."""
     try:
-        value_at(layer, path)
+        for step in path:
+            value = value[step]
     except (KeyError, IndexError, TypeError):
-        return False
-    return True
+        return None
+    return value
 
 
 def _extension_of(hook: HookEntry, layer: Layer) -> str | None:

@@ -1,16 +1,15 @@
 """The configured hooks and what is known about them: their place, state and order, and their runs in the log."""
 
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
-from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
@@ -18,7 +17,6 @@ from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
 
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed"}
-_WORD = re.compile(r"\w+")
 
 
 def known_hooks(config: Config) -> list[dict[str, Any]]:
@@ -92,36 +90,21 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
 
 def _states(setup: Setup, trust: Mapping[int, str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The state and the order of each hook, from the plans for everything that its event may be about."""
-    from hookline.contract.verdict import SkipKind  # noqa: PLC0415 - not loaded when no hook is configured
+    from hookline.cli.lint.matchers import duplicates, place_of, plans_of  # noqa: PLC0415 - not loaded without hooks
 
     # As in the engine, matchers of untrusted hooks are not even looked at.
     trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
-    for event in dict.fromkeys(hook.event for hook in setup.hooks):
-        plans = [trusted.plan(event, subject) for subject in _subjects(event, trusted)]
-        orders: defaultdict[str, set[bool]] = defaultdict(set)
+    for event, hooks in groupby(setup.hooks, key=lambda hook: hook.event):
+        plans = plans_of(event, trusted)
+        never_run = {place_of(skip.hook) for skip in duplicates(plans)}
+        orders: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
         for plan in plans:
             for planned in plan.hooks:
-                orders[_place(planned)].add(plan.sequential)
-        skipped = {_place(skip.hook) for plan in plans for skip in plan.skipped if skip.kind is SkipKind.DUPLICATE}
-        for hook in (hook for hook in setup.hooks if hook.event is event):
+                orders[place_of(planned)].add(plan.sequential)
+        for hook in hooks:
             # A hook that is in no plan has the order that all plans have in common.
-            found = orders.get(_place(hook)) or {all(plan.sequential for plan in plans)}
+            found = orders.get(place_of(hook)) or {all(plan.sequential for plan in plans)}
             order = "sequential" if hook.sequential or found == {True} else "either" if True in found else "parallel"
-            is_duplicate = _place(hook) in skipped and _place(hook) not in orders
+            is_duplicate = place_of(hook) in never_run
             state = "disabled" if not hook.enabled else "duplicate" if is_duplicate else _STATES[trust[id(hook)]]
             yield id(hook), {"state": state, "order": order}
-
-
-def _subjects(event: HookEventName, setup: Setup) -> Iterator[str | None]:
-    from hookline.cli.lint.matchers import subjects_of  # noqa: PLC0415 - not loaded when no hook is configured
-    from hookline.engine.event_table import EVENT_TABLE, Matching  # noqa: PLC0415 - the same
-
-    yield from subjects_of(event, setup)
-    if EVENT_TABLE[event].matching is Matching.REGEX:
-        # The words of a matcher, joined, make a tool name that the matcher is likely to match.
-        yield from dict.fromkeys("".join(_WORD.findall(hook.matcher or "")) for hook in setup.active(event))
-
-
-def _place(hook: HookEntry) -> str:
-    # Not id(): a plan may hold a copy of the hook with the stricter options of a duplicate.
-    return f"{hook.origin}: {hook.location}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.main import terminal_columns
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
 
 HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
@@ -102,11 +103,11 @@ def trust_advice(count: int) -> str:
     return f"{plural(count, 'hook')} {they} not run; look at {it} and run: hookline trust"
 
 
-def unknown_hook(name: str, labels: Iterable[str]) -> str:
-    """That no hook has this name, and which one may be meant."""
+def unknown_hook(name: str, hooks: Iterable[HookEntry]) -> str:
+    """That none of the hooks has this name, and which one may be meant."""
     import difflib  # noqa: PLC0415 - needed for this message only
 
-    close = difflib.get_close_matches(name, dict.fromkeys(labels), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, {hook.label: None for hook in hooks}, n=1, cutoff=0.5)
     return f"there is no hook {name}; {f'did you mean {close[0]}?' if close else 'hookline list shows all hooks'}"
 
 
