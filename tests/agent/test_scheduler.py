@@ -35,8 +35,8 @@ async def _agrees(arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(llm_content=f"did {arguments.get('what')}", return_display="shown")
 
 
-@dataclass(kw_only=True)
-class Spy:
+@dataclass(frozen=True, kw_only=True)
+class Spy(Tool):
     """A tool that remembers what it was run with."""
 
     name: str = "spy"
@@ -45,7 +45,6 @@ class Spy:
         default_factory=lambda: {"type": "object", "properties": {"what": {"type": "string"}}}
     )
     is_read_only: bool = True
-    mcp_context: Mapping[str, Any] | None = None
     question: str | None = None
     behaviour: Behaviour = _agrees
     ran_with: list[dict[str, Any]] = field(default_factory=list)

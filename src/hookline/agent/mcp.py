@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.agent._mcp_stderr import StderrTail
 from hookline.agent.events import Listener, Note
 from hookline.agent.mcp_settings import McpServer, configured_servers
-from hookline.agent.tool import ToolContext, failure, success
+from hookline.agent.tool import Tool, ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
@@ -71,28 +71,21 @@ def _load_mcp() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool:
-    """A tool of an MCP server."""
+class McpTool(Tool):
+    """A tool of an MCP server; its arguments stay as they are, because only the server knows their names."""
 
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    is_read_only: bool
-    mcp_context: Mapping[str, Any]
+    own_name: str
+    """Its name on the server."""
     connection: "_Connection"
-
-    def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments unchanged: only the server knows their names."""
-        return dict(arguments)
 
     def needs_approval(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
         """Needs approval unless the settings trust the server: a tool's own `readOnlyHint` proves nothing."""
         server = self.connection.server
-        return None if server.is_trusted else f"call {self.mcp_context['tool_name']} of the MCP server {server.name}"
+        return None if server.is_trusted else f"call {self.own_name} of the MCP server {server.name}"
 
     async def execute(self, arguments: Mapping[str, Any], _context: ToolContext) -> ToolResult:
         """Calls the tool on the server, within the server's time limit."""
-        return await self.connection.call(self.mcp_context["tool_name"], arguments)
+        return await self.connection.call(self.own_name, arguments)
 
 
 class _Connection:
@@ -131,6 +124,7 @@ class _Connection:
                 parameters=found.input_schema,
                 is_read_only=bool(found.annotations and found.annotations.read_only_hint),
                 mcp_context={**self.server.described(), "tool_name": found.name},
+                own_name=found.name,
                 connection=self,
             )
             try:
