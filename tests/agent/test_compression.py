@@ -7,11 +7,11 @@ from hookline.agent.compression import compressed, cut, estimate_tokens, summary
 from hookline.agent.contents import (
     answer_calls,
     content_from_json,
+    has_responses,
     to_json,
     user_content,
 )
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.formats.genai.parts import has_response
 from hookline.triggers.results import ToolResult
 
 CALL = content_from_json({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]})
@@ -42,7 +42,7 @@ def test_a_cut_never_parts_a_call_from_its_response(history: list[Any]) -> None:
         assert len(history) == 1
         return
     assert 0 < end < len(history)
-    assert not has_response(history[end])
+    assert not has_responses(history[end])
     after = compressed("summary", history[end:])
     assert after[0].role == "user"
     assert after[len(after) - len(history) + end :] == history[end:]
@@ -52,7 +52,7 @@ def test_a_cut_never_parts_a_call_from_its_response(history: list[Any]) -> None:
 def test_most_of_a_history_is_summarized(history: list[Any]) -> None:
     """What is kept is a third at most, unless the last exchange alone is more."""
     end = cut(history)
-    if end is not None and end < max(i for i in range(1, len(history)) if not has_response(history[i])):
+    if end is not None and end < max(i for i in range(1, len(history)) if not has_responses(history[i])):
         assert estimate_tokens(history[end:]) <= 0.3 * estimate_tokens(history) + 1
 
 

@@ -6,6 +6,7 @@ from hookline.agent.contents import (
     answer_calls,
     content_from_json,
     function_calls,
+    has_responses,
     model_content,
     response_from_json,
     spoken_text,
@@ -14,7 +15,6 @@ from hookline.agent.contents import (
     why_empty,
 )
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.formats.genai.parts import has_response
 from hookline.testing import calls, says
 from hookline.triggers.results import ToolResult
 
@@ -59,8 +59,8 @@ def test_answers_stand_in_the_order_of_the_calls() -> None:
             {"text": "[System] note"},
         ],
     }
-    assert has_response(answered)
-    assert not has_response(content)
+    assert has_responses(answered)
+    assert not has_responses(content)
 
 
 @pytest.mark.parametrize(

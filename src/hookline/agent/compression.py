@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hookline.agent.contents import user_content
+from hookline.agent.contents import has_responses, user_content
 from hookline.contract.llm import GenerateContentParameters
 from hookline.formats.genai import sdk
-from hookline.formats.genai.parts import has_response
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content
@@ -31,7 +30,7 @@ def cut(history: "Sequence[Content]") -> int | None:
 
     The last exchange is kept, and a function call is never separated from its responses.
     """
-    cuts = [index for index in range(1, len(history)) if not has_response(history[index])]
+    cuts = [index for index in range(1, len(history)) if not has_responses(history[index])]
     sizes = [_size(content) for content in history]
     small_enough = (index for index in cuts if sum(sizes[index:]) <= _KEPT * sum(sizes))
     return next(small_enough, cuts[-1] if cuts else None)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.tool import CallStatus, ToolCall
+from hookline.contract.text import whole_text
 from hookline.formats.genai import sdk
-from hookline.formats.hook_format import whole_text
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content, GenerateContentResponse, Part
@@ -48,6 +48,11 @@ def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
         own_id = f"{new_id}-{number}" if not call.id or call.id in calls else call.id
         calls[own_id] = ToolCall(id=own_id, name=call.name or "", arguments=call.args or {})
     return list(calls.values())
+
+
+def has_responses(content: "Content") -> bool:
+    """True when a content has the results of function calls, so that it can't be separated from the one before it."""
+    return any(part.function_response for part in content.parts or ())
 
 
 def answer_calls(content: "Content", calls: Sequence[ToolCall], texts: Iterable[str] = ()) -> "Content":
