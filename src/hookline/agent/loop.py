@@ -196,7 +196,8 @@ class Agent:
 
     def _request(self) -> GenerateContentParameters:
         types = sdk.types()
-        tools = [types.Tool(function_declarations=self._toolbox.declarations())] if len(self._toolbox) else None
+        declarations = self._toolbox.declarations()
+        tools = [types.Tool(function_declarations=declarations)] if declarations else None
         instruction = _INSTRUCTION.format(project=self._config.get_working_dir())
         config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
         return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)

@@ -53,7 +53,7 @@ async def connected_mcp_servers(
         _load_mcp()
     connections = [_Connection(server, ToolContext.of(config), toolbox, listener) for server in servers]
     try:
-        await asyncio.gather(*(connection.open(connect_s) for connection in connections))
+        await asyncio.gather(*(connection.wait(connect_s) for connection in connections))
         for connection in connections:
             connection.offer_tools()
         yield
@@ -89,24 +89,23 @@ class McpTool(Tool):
 
 
 class _Connection:
-    """One server: a task that holds the connection open, and the tools that came with it."""
+    """One server: a task that connects and holds the connection open, and the tools that came with it."""
 
     def __init__(self, server: McpServer, context: ToolContext, toolbox: ToolBox, listener: Listener) -> None:
         self.server = server
         self._context = context
         self._toolbox = toolbox
         self._listener = listener
-        self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._found: list[ServerTool] = []
         self._offered: list[str] = []
         self._settled = asyncio.Event()
         """Set when the server is connected, or can't be."""
         self._closing = asyncio.Event()
-
-    async def open(self, connect_s: float) -> None:
-        """Connects and asks for the tools; a note when that fails or takes too long."""
         self._task = asyncio.create_task(self._hold())
+
+    async def wait(self, connect_s: float) -> None:
+        """Waits until the server is connected and has named its tools; a note when that takes too long."""
         try:
             async with asyncio.timeout(connect_s):
                 await self._settled.wait()
@@ -156,15 +155,12 @@ class _Connection:
     async def aclose(self) -> None:
         """Ends the connection and the program behind it."""
         self._closing.set()
-        if self._task is None:
-            return
         if not self._settled.is_set():
             # It is waiting for the server, and would not notice `_closing`.
             self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
-        for task in pending:
-            task.cancel()
         if pending:
+            self._task.cancel()
             await asyncio.wait(pending, timeout=CLOSE_S)
 
     async def _hold(self) -> None:
