@@ -15,7 +15,7 @@ import mcp  # noqa: F401 - its loading takes long, and is no part of any test's 
 import pytest
 
 from hookline import Config
-from hookline.agent.approval import Approval
+from hookline.agent.approval import Approval, Permissions
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.events import Event, Note
 from hookline.agent.mcp import connected_mcp_servers
@@ -110,9 +110,8 @@ class Session:
         scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            approve=self._approve,
+            permissions=Permissions(config=self.config, approve=self._approve, background=background),
             on_change=lambda _call: None,
-            background=background,
         )
         async with connected_mcp_servers(self.config, self.toolbox, self.events.append, connect_s=self.connect_s):
             try:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 import hookline
 from hookline import Config
-from hookline.agent.approval import Approval
+from hookline.agent.approval import Approval, Permissions
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.scheduler import ToolScheduler
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext
@@ -35,8 +35,8 @@ async def _agrees(arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(llm_content=f"did {arguments.get('what')}", return_display="shown")
 
 
-@dataclass(kw_only=True)
-class Spy:
+@dataclass(frozen=True, kw_only=True)
+class Spy(Tool):
     """A tool that remembers what it was run with."""
 
     name: str = "spy"
@@ -45,7 +45,6 @@ class Spy:
         default_factory=lambda: {"type": "object", "properties": {"what": {"type": "string"}}}
     )
     is_read_only: bool = True
-    mcp_context: Mapping[str, Any] | None = None
     question: str | None = None
     behaviour: Behaviour = _agrees
     ran_with: list[dict[str, Any]] = field(default_factory=list)
@@ -96,9 +95,8 @@ class Bench:
         self.scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            approve=self.person,
+            permissions=Permissions(config=self.config, approve=self.person, background=self.background),
             on_change=self.told.append,
-            background=self.background,
         )
 
     def run(self, *calls: ToolCall, allowed: list[str] | None = None) -> list[ToolCall]:
@@ -575,14 +573,16 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
         "import asyncio, json, os, sys\n"
         "from pathlib import Path\n"
         "from hookline import Config\n"
+        "from hookline.agent.approval import Permissions\n"
         "from hookline.agent.background import BackgroundHooks\n"
         "from hookline.agent.scheduler import ToolScheduler\n"
         "from hookline.agent.tool import ToolCall\n"
         "from hookline.agent.toolbox import default_toolbox\n"
         "project, out, hooks = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])\n"
         "config = Config(project, session_id='s', settings={'enableHooks': True, 'hooks': hooks})\n"
-        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), approve=None,\n"
-        "                          on_change=lambda call: None, background=BackgroundHooks())\n"
+        "permissions = Permissions(config=config, approve=None, background=BackgroundHooks())\n"
+        "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), permissions=permissions,\n"
+        "                          on_change=lambda call: None)\n"
         "call = ToolCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
         "(done,) = asyncio.run(scheduler.run([call]))\n"
         "out.write_text(json.dumps([done.status, done.result.llm_content, sys.stdin.isatty()]))\n"
@@ -774,14 +774,8 @@ def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None
 
     spy = Spy()
     bench = Bench(project, ToolBox([spy]), on("BeforeTool", answering({"decision": "ask", "reason": "sure?"})))
-    bench.scheduler = ToolScheduler(
-        config=bench.config,
-        toolbox=bench.toolbox,
-        approve=None,
-        person=person,
-        on_change=bench.told.append,
-        background=bench.background,
-    )
+    permissions = Permissions(config=bench.config, approve=None, person=person, background=bench.background)
+    bench.scheduler = replace(bench.scheduler, permissions=permissions)
     (finished,) = bench.run(call("spy", what="it"))
     assert questions == ["go on; a hook asks you: sure?"]
     assert "awaiting_approval" in bench.statuses()

@@ -67,7 +67,7 @@ def test_tools_come_and_go() -> None:
     toolbox.remove("probe")
     toolbox.remove("probe")
     assert toolbox.get("probe") is None
-    assert len(toolbox) == len(NAMES)
+    assert len(toolbox.names()) == len(NAMES)
 
 
 def test_a_name_is_used_once() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -33,19 +34,19 @@ class RefusedError(HooklineError):
     """A call must not run; the message is for the model."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
     """What the user has allowed in this session; asks for more, one question at a time."""
 
-    def __init__(
-        self, *, config: "Config", approve: Approver | None, person: Approver | None, background: BackgroundHooks
-    ) -> None:
-        self._config = config
-        self._context = ToolContext.of(config)
-        self._approve = approve
-        self._person = person
-        self._background = background
-        self._always_allowed: set[Scope] = set()
-        self._asking = asyncio.Lock()
+    config: "Config"
+    approve: Approver | None
+    """Asks the user; None approves everything without a Notification event."""
+    person: Approver | None = None
+    """Asks when a hook wants that, also where `approve` is None; if both are None, such calls are refused."""
+    background: BackgroundHooks
+    """Runs Notification hooks."""
+    _always_allowed: set[Scope] = field(default_factory=set, init=False)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def obtain(
         self, tool: Tool, call: ToolCall, given: Scope | None, waiting: Callable[[], None]
@@ -54,30 +55,32 @@ class Permissions:
 
         Calls `waiting` before it asks the user. Raises RefusedError when the answer is no.
         """
-        question = tool.needs_approval(call.arguments, self._context)
-        if question is None or self._approve is None:
+        context = ToolContext.of(self.config)
+        question = tool.needs_approval(call.arguments, context)
+        if question is None or self.approve is None:
             return given
-        scope = (tool.name, leaves_project(call.arguments, self._context))
+        scope = (tool.name, leaves_project(call.arguments, context))
         if scope in (given, *self._always_allowed):
             return scope
         async with self._asking:
             if scope not in self._always_allowed:
                 waiting()
-                await self._ask(self._approve, call, question, scope)
+                await self._ask(self.approve, call, question, scope)
         return scope
 
     async def ask_for_hook(self, call: ToolCall, reason: str, waiting: Callable[[], None]) -> bool:
         """Asks the user because a hook wants that, whatever was allowed before; False where there is no user to ask."""
-        if self._person is None:
+        ask = self.person or self.approve
+        if ask is None:
             return False
         async with self._asking:
             waiting()
-            return await self._person(call, f"go on; a hook asks you: {reason}") is not Approval.REFUSE
+            return await ask(call, f"go on; a hook asks you: {reason}") is not Approval.REFUSE
 
     async def _ask(self, approve: Approver, call: ToolCall, question: str, scope: Scope) -> None:
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
         message = f"{call.name} needs permission to {question}"
-        self._background.spawn(fire_notification_hook(self._config, "ToolPermission", message, details))
+        self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
         answer = await approve(call, question)
         if answer is Approval.REFUSE:
             raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.tool import CallStatus, ToolCall
+from hookline.contract.text import whole_text
 from hookline.formats.genai import sdk
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 def user_content(texts: Iterable[str]) -> "Content":
     """A message of the user, one part for each text."""
     types = sdk.types()
-    content: Content = types.Content(role="user", parts=[types.Part(text=_valid(text)) for text in texts])
+    content: Content = types.Content(role="user", parts=[types.Part(text=whole_text(text)) for text in texts])
     return content
 
 
@@ -63,9 +64,13 @@ def answer_calls(content: "Content", calls: Sequence[ToolCall], texts: Iterable[
         key = "output" if call.status is CallStatus.SUCCESS else "error"
         text, media = _text_and_media("It was not run." if call.result is None else call.result.llm_content)
         # Only an id that the model gave goes back to it; ids that we made do not.
-        response = types.FunctionResponse(id=function_call.id, name=function_call.name, response={key: _valid(text)})
+        response = types.FunctionResponse(
+            id=function_call.id, name=function_call.name, response={key: whole_text(text)}
+        )
         parts += [types.Part(function_response=response), *map(types.Part.model_validate, media)]
-    message: Content = types.Content(role="user", parts=[*parts, *(types.Part(text=_valid(text)) for text in texts)])
+    message: Content = types.Content(
+        role="user", parts=[*parts, *(types.Part(text=whole_text(text)) for text in texts)]
+    )
     return message
 
 
@@ -95,8 +100,3 @@ def _text_and_media(given: Any) -> tuple[str, list[dict[str, Any]]]:
     texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
     media = [part for part in parts if isinstance(part, dict) and "text" not in part]
     return "".join(text for text in texts if isinstance(text, str)), media
-
-
-def _valid(text: str) -> str:
-    """The text with lone surrogates replaced: hooks and tools can produce them, and the SDK rejects them."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hookline.agent.approval import Approver
+from hookline.agent.approval import Approver, Permissions
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
 from hookline.agent.contents import answer_calls, function_calls, model_content, spoken_text, user_content, why_empty
@@ -109,10 +109,8 @@ class Agent:
         self._scheduler = ToolScheduler(
             config=config,
             toolbox=toolbox,
-            approve=approve,
-            person=person,
+            permissions=Permissions(config=config, approve=approve, person=person, background=self._background),
             on_change=self._call_changed,
-            background=self._background,
         )
 
     @property
@@ -198,7 +196,8 @@ class Agent:
 
     def _request(self) -> GenerateContentParameters:
         types = sdk.types()
-        tools = [types.Tool(function_declarations=self._toolbox.declarations())] if len(self._toolbox) else None
+        declarations = self._toolbox.declarations()
+        tools = [types.Tool(function_declarations=declarations)] if declarations else None
         instruction = _INSTRUCTION.format(project=self._config.get_working_dir())
         config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
         return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.agent._mcp_stderr import StderrTail
 from hookline.agent.events import Listener, Note
 from hookline.agent.mcp_settings import McpServer, configured_servers
-from hookline.agent.tool import ToolContext, failure, success
+from hookline.agent.tool import Tool, ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
@@ -53,7 +53,7 @@ async def connected_mcp_servers(
         _load_mcp()
     connections = [_Connection(server, ToolContext.of(config), toolbox, listener) for server in servers]
     try:
-        await asyncio.gather(*(connection.open(connect_s) for connection in connections))
+        await asyncio.gather(*(connection.wait(connect_s) for connection in connections))
         for connection in connections:
             connection.offer_tools()
         yield
@@ -71,49 +71,41 @@ def _load_mcp() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool:
-    """A tool of an MCP server."""
+class McpTool(Tool):
+    """A tool of an MCP server; its arguments stay as they are, because only the server knows their names."""
 
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    is_read_only: bool
-    mcp_context: Mapping[str, Any]
+    own_name: str
+    """Its name on the server."""
     connection: "_Connection"
-
-    def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments unchanged: only the server knows their names."""
-        return dict(arguments)
 
     def needs_approval(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
         """Needs approval unless the settings trust the server: a tool's own `readOnlyHint` proves nothing."""
         server = self.connection.server
-        return None if server.is_trusted else f"call {self.mcp_context['tool_name']} of the MCP server {server.name}"
+        return None if server.is_trusted else f"call {self.own_name} of the MCP server {server.name}"
 
     async def execute(self, arguments: Mapping[str, Any], _context: ToolContext) -> ToolResult:
         """Calls the tool on the server, within the server's time limit."""
-        return await self.connection.call(self.mcp_context["tool_name"], arguments)
+        return await self.connection.call(self.own_name, arguments)
 
 
 class _Connection:
-    """One server: a task that holds the connection open, and the tools that came with it."""
+    """One server: a task that connects and holds the connection open, and the tools that came with it."""
 
     def __init__(self, server: McpServer, context: ToolContext, toolbox: ToolBox, listener: Listener) -> None:
         self.server = server
         self._context = context
         self._toolbox = toolbox
         self._listener = listener
-        self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._found: list[ServerTool] = []
         self._offered: list[str] = []
         self._settled = asyncio.Event()
         """Set when the server is connected, or can't be."""
         self._closing = asyncio.Event()
-
-    async def open(self, connect_s: float) -> None:
-        """Connects and asks for the tools; a note when that fails or takes too long."""
         self._task = asyncio.create_task(self._hold())
+
+    async def wait(self, connect_s: float) -> None:
+        """Waits until the server is connected and has named its tools; a note when that takes too long."""
         try:
             async with asyncio.timeout(connect_s):
                 await self._settled.wait()
@@ -131,6 +123,7 @@ class _Connection:
                 parameters=found.input_schema,
                 is_read_only=bool(found.annotations and found.annotations.read_only_hint),
                 mcp_context={**self.server.described(), "tool_name": found.name},
+                own_name=found.name,
                 connection=self,
             )
             try:
@@ -162,15 +155,12 @@ class _Connection:
     async def aclose(self) -> None:
         """Ends the connection and the program behind it."""
         self._closing.set()
-        if self._task is None:
-            return
         if not self._settled.is_set():
             # It is waiting for the server, and would not notice `_closing`.
             self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
-        for task in pending:
-            task.cancel()
         if pending:
+            self._task.cancel()
             await asyncio.wait(pending, timeout=CLOSE_S)
 
     async def _hold(self) -> None:

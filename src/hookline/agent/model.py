@@ -69,8 +69,7 @@ class GeminiModel:
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
         """The answer in chunks. Only a request that fails before its first chunk is retried."""
-        attempt = 1
-        while True:
+        for attempt in range(1, self._attempts + 1):
             has_begun = False
             try:
                 async with aclosing(self._chunks(request)) as chunks:
@@ -79,11 +78,10 @@ class GeminiModel:
                         yield chunk
             except Exception as error:
                 # The SDK uses one of several HTTP libraries, each with exceptions of its own.
-                if has_begun or attempt >= self._attempts or not _is_transient(error):
+                if has_begun or attempt == self._attempts or not _is_transient(error):
                     what = _CUT_OFF if has_begun else "{} gave no answer: {}"
                     raise ModelError(what.format(self.name, _summary(error))) from error
                 await self._pause(attempt, error)
-                attempt += 1
             else:
                 return
 

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.approval import Approver, Permissions, RefusedError, Scope
-from hookline.agent.background import BackgroundHooks
+from hookline.agent.approval import Permissions, RefusedError, Scope
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
 from hookline.agent.toolbox import ToolBox
 from hookline.triggers.results import ToolResult
@@ -19,30 +18,15 @@ if TYPE_CHECKING:
 _INTERRUPTED = "It was cancelled before it finished; its effects may be incomplete."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolScheduler:
-    """Runs the tool calls of each response, and remembers what the user has allowed for the session."""
+    """Runs the tool calls of each response."""
 
-    def __init__(
-        self,
-        *,
-        config: "Config",
-        toolbox: ToolBox,
-        approve: Approver | None,
-        person: Approver | None = None,
-        on_change: Callable[[ToolCall], None],
-        background: BackgroundHooks,
-    ) -> None:
-        """Sets up a scheduler.
-
-        `approve` asks the user, and None approves everything without a Notification event. `person` asks when a hook
-        wants that, also where `approve` is None; without it such calls are refused. `on_change` is called with each
-        new status; finished calls come in the order of the calls. `background` runs Notification hooks.
-        """
-        self.config = config
-        self.toolbox = toolbox
-        self.context = ToolContext.of(config)
-        self.permissions = Permissions(config=config, approve=approve, person=person or approve, background=background)
-        self._on_change = on_change
+    config: "Config"
+    toolbox: ToolBox
+    permissions: Permissions
+    on_change: Callable[[ToolCall], None]
+    """Called with each new status; finished calls come in the order of the calls."""
 
     async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
         """Runs the calls and returns them with their results, in the same order; `allowed` limits the tools by name.
@@ -50,7 +34,7 @@ class ToolScheduler:
         Read-only calls run at the same time. A call that may write waits for all before it, and blocks all after it.
         Cancelling this ends the running calls, and reports calls without a result as cancelled.
         """
-        progress = _Progress(calls, self._on_change)
+        progress = _Progress(calls, self.on_change)
         try:
             checked = [self._check(progress, index, allowed) for index in range(len(calls))]
             for group in _groups([running for running in checked if running is not None]):
@@ -173,7 +157,7 @@ class _RunningCall:
             self._change(CallStatus.EXECUTING)
         self._has_run = True
         try:
-            return await self.tool.execute(self._call.arguments, self._scheduler.context)
+            return await self.tool.execute(self._call.arguments, ToolContext.of(self._scheduler.config))
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise

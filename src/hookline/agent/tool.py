@@ -1,10 +1,11 @@
 """Tools, and calls of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hookline.triggers.results import ToolResult
 
@@ -25,35 +26,30 @@ class ToolContext:
         return cls(project=Path(config.get_working_dir()), environ=config.get_environ())
 
 
-class Tool(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(ABC):
     """A tool that the model can call. Only `agent/scheduler.py` runs tools, between their hooks."""
 
-    @property
-    def name(self) -> str:
-        """Its name for the model and for matchers."""
-
-    @property
-    def description(self) -> str:
-        """What it does, for the model."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The JSON Schema of its arguments."""
-
-    @property
-    def is_read_only(self) -> bool:
-        """True when its calls may run at the same time as others."""
-
-    @property
-    def mcp_context(self) -> Mapping[str, Any] | None:
-        """The origin of an MCP server's tool, as hooks see it; None for our own tools."""
+    name: str
+    """Its name for the model and for matchers."""
+    description: str
+    """What it does, for the model."""
+    parameters: Mapping[str, Any]
+    """The JSON Schema of its arguments."""
+    is_read_only: bool
+    """True when its calls may run at the same time as others."""
+    mcp_context: Mapping[str, Any] | None = None
+    """The origin of an MCP server's tool, as hooks see it; None for our own tools."""
 
     def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments under their proper names (`path` where `file_path` is meant)."""
+        return dict(arguments)
 
+    @abstractmethod
     def needs_approval(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
         """What the user has to allow, as the end of a sentence; None when no approval is needed."""
 
+    @abstractmethod
     async def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Runs the tool; a failure is a result with `error`, not an exception."""
 

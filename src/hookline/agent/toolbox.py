@@ -59,9 +59,6 @@ class ToolBox:
     def __iter__(self) -> Iterator[Tool]:
         return iter(tuple(self._tools.values()))
 
-    def __len__(self) -> int:
-        return len(self._tools)
-
     def declarations(self) -> list[dict[str, Any]]:
         """The tools as they are described to the model."""
         return [

@@ -49,7 +49,6 @@ class PastSession:
     """A session that can be resumed."""
 
     session_id: str
-    path: Path
     history: "list[Content]"
     notes: list[str]
     """Hooks' messages to the model that have not been sent yet."""
@@ -92,7 +91,7 @@ def read_session(path: Path) -> PastSession:
     if history and function_calls(history[-1], "open"):
         # The program was killed while its tools ran; the API refuses calls without results.
         history.pop()
-    return PastSession(session_id=path.stem, path=path, history=history, notes=notes)
+    return PastSession(session_id=path.stem, history=history, notes=notes)
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

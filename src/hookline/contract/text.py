@@ -1,4 +1,4 @@
-"""Makes foreign text safe to show in a terminal, and writes messages of ours to stderr."""
+"""Makes foreign text safe to show or to send, and writes messages of ours to stderr."""
 
 import contextlib
 import re
@@ -17,6 +17,11 @@ def visible(text: str) -> str:
 def printable(text: str) -> str:
     r"""The same in one line: `\n` and `\t` are written out as well."""
     return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+def whole_text(text: str) -> str:
+    """The text without lone surrogates, which JSON can hold and SDKs refuse."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def tell(text: str) -> None:

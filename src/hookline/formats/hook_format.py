@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from hookline.contract.answers import read_tool_selection
 from hookline.contract.llm import HookToolConfig, LLMMessage
+from hookline.contract.text import whole_text
 
 Role = Literal["user", "model", "system"]
 
@@ -151,11 +152,6 @@ def message_text(content: Any) -> str | None:
         content = content.get("parts", [content])
     pieces = [_piece_text(piece) for piece in listed(content)]
     return "".join(piece for piece in pieces if piece is not None) or None
-
-
-def whole_text(text: str) -> str:
-    """The text without lone surrogates, which JSON can hold and SDKs refuse."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def listed(value: Any) -> list[Any]:

@@ -237,7 +237,7 @@ def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
     here.expect("hooks: 2 configured, 1 waiting for trust → hookline trust")
     here.say("/hooks")
     here.expect("new-one")
-    here.expect("not trusted yet; look at it and run: hookline trust")
+    here.expect("hooks of a project need trust; look at it and run: hookline trust")
     here.expect("off-one")
     here.expect("disabled by")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from hookline.agent.tool import ToolContext, failure
+from hookline.agent.tool import Tool, ToolContext, failure
 from hookline.agent.tools.paths import leaves_project
 from hookline.triggers.results import ToolResult
 
@@ -31,18 +31,12 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltInTool:
-    """One of our own tools."""
+class BuiltInTool(Tool):
+    """One of our own tools; one that is read-only needs approval only outside the project."""
 
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    is_read_only: bool
-    """True when it needs approval only outside the project."""
     question: Callable[[Arguments], str]
     """What a call does, as the end of a sentence."""
     run: Run
-    mcp_context: None = None
 
     def normalize(self, arguments: Arguments) -> dict[str, Any]:
         """The arguments under their proper names; if both names are given, the proper one wins."""

@@ -26,15 +26,12 @@ class Activity:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._runs: list[_Run] = []
-        self._tools: dict[str, tuple[str, float]] = {}
-        self._since = clock()
-        self._default = "thinking"
+        self.begin("thinking")
 
     def begin(self, default: str) -> None:
         """Starts over; `default` is said when neither hooks nor tools run."""
-        self._runs.clear()
-        self._tools.clear()
+        self._runs: list[_Run] = []
+        self._tools: dict[str, tuple[str, float]] = {}
         self._since = self._clock()
         self._default = default
 

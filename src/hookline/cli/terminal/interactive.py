@@ -198,5 +198,5 @@ class _Conversation:
     def _interrupt(self) -> None:
         if not self._keyboard.interrupt() and self._running is not None:
             self._interrupts += 1
-            self._terminal.wait_for("cancelling; press Ctrl-C again to leave at once")
+            self._terminal.activity.begin("cancelling; press Ctrl-C again to leave at once")
             self._running.cancel()

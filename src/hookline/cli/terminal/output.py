@@ -33,28 +33,26 @@ class TextOutput:
         """Prints the events that matter to a person."""
         match event:
             case ModelText():
-                _write(f"{event.text}\n" if event.is_final else event.text)
+                print(event.text, end="\n" if event.is_final else "", flush=True)
             case ToolCallChanged() if event.call.status in _ENDINGS:
                 self._show_call(event.call)
             case Note():
-                self._log(f"hookline: {event.text}")
+                print(f"hookline: {event.text}", file=sys.stderr)
             case HistoryCompressed():
-                self._log(f"hookline: the history was compressed to about {event.after_tokens} tokens")
+                tokens = event.after_tokens
+                print(f"hookline: the history was compressed to about {tokens} tokens", file=sys.stderr)
             case TurnEnded():
                 if (line := ending(event)) is not None:
-                    _write(f"{line}\n")
+                    print(line, flush=True)
             case _:
                 pass
 
     def _show_call(self, call: ToolCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
-        self._log(self._style.dim(f"[{call.name}: {visible(status)}]"))
+        print(self._style.dim(f"[{call.name}: {visible(status)}]"), file=sys.stderr)
         for line in display_lines(call):
-            self._log(f"  {line}")
-
-    def _log(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
+            print(f"  {line}", file=sys.stderr)
 
 
 class JsonOutput:
@@ -173,11 +171,6 @@ def _is_hidden(call: ToolCall) -> bool:
 
 def _display(call: ToolCall) -> str:
     return "" if call.result is None or call.result.return_display is None else str(call.result.return_display)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _print(value: Mapping[str, Any]) -> None:

@@ -36,8 +36,7 @@ async def refuse(call: ToolCall, what: str) -> Approval:  # noqa: ARG001 - the a
 
 async def ask(call: ToolCall, what: str) -> Approval:
     """Asks the user outside the interactive mode; anything but a clear yes refuses."""
-    sys.stderr.write(f"{call.name} wants to {what}. Allow it? {_CHOICE}")
-    sys.stderr.flush()
+    print(f"{call.name} wants to {what}. Allow it? {_CHOICE}", end="", file=sys.stderr, flush=True)
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
     # Not in a thread: reading in a thread can't be interrupted.

@@ -38,17 +38,17 @@ _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 class Terminal:
     """Prints the agent's events; while the agent works, a status line says what it is waiting for."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False, markup=False, emoji=False)
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
         self._is_unicode = self.console.encoding.lower().startswith("utf")
-        self._activity = Activity()
+        self.activity = Activity()
         self._live: Live | None = None
         self._is_paused = False
         self._streamed = ""
 
     def listen(self, event: Event) -> None:
         """Takes an event of the agent."""
-        self._activity.listen(event)
+        self.activity.listen(event)
         match event:
             case ModelText():
                 self._show_model(event)
@@ -81,9 +81,9 @@ class Terminal:
             self.indented(line, _COLOURS.get(line[:1], "dim"))
 
     @asynccontextmanager
-    async def busy(self, default: str = "thinking") -> AsyncIterator[None]:
+    async def busy(self, default: str) -> AsyncIterator[None]:
         """Shows the status line until the work inside is done."""
-        self._activity.begin(default)
+        self.activity.begin(default)
         ticker = asyncio.create_task(self._tick())
         try:
             yield
@@ -93,10 +93,6 @@ class Terminal:
             # If the stream was cut off, the text so far is still worth reading.
             self._print_streamed(self._streamed)
             self._streamed = ""
-
-    def wait_for(self, what: str) -> None:
-        """Shows this text in the status line from now on."""
-        self._activity.begin(what)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -110,7 +106,7 @@ class Terminal:
 
     async def _tick(self) -> None:
         while True:
-            text = None if self._is_paused else self._activity.text()
+            text = None if self._is_paused else self.activity.text()
             if text is None or self.console.is_dumb_terminal:
                 self._hide()
             else:

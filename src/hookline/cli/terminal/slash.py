@@ -12,7 +12,7 @@ from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+from hookline.settings.trust import TrustStore, default_trust_path
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -27,14 +27,9 @@ KEYS: Mapping[str, str] = {
 }
 
 _COMMAND = re.compile(r"/[A-Za-z]*")
-_DISTRUST: Mapping[TrustState, str] = {
-    TrustState.TRUSTED: "",
-    TrustState.NEW: "not trusted yet; look at it and run: hookline trust",
-    TrustState.CHANGED: "changed since it was trusted; look at it and run: hookline trust",
-}
 
-HookStates = Sequence[tuple[HookEntry, str]]
-"""The configured hooks, each with the reason why it does not run, or an empty string."""
+HookStates = Sequence[tuple[HookEntry, str | None]]
+"""The configured hooks, each with the reason why it does not run, or None."""
 
 
 def command_in(line: str) -> str | None:
@@ -65,12 +60,16 @@ async def hook_states(config: Config) -> HookStates | None:
         return None
     await system.initialize()
     store, project = TrustStore(default_trust_path()), config.get_working_dir()
-    return [(hook, _state(hook, store, project)) for hook in system.get_all_hooks()]
+    states: list[tuple[HookEntry, str | None]] = []
+    for hook in system.get_all_hooks():
+        why_idle = store.why_untrusted(hook, project) if hook.enabled else f"disabled by {hook.disabled_by}"
+        states.append((hook, why_idle))
+    return states
 
 
 def untrusted(hooks: HookStates) -> int:
     """How many hooks do not run because they are not trusted."""
-    return sum(hook.enabled and state != "" for hook, state in hooks)
+    return sum(hook.enabled and state is not None for hook, state in hooks)
 
 
 def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -> None:
@@ -85,12 +84,6 @@ def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -
         terminal.console.print(Text.assemble(name, f"  {visible(when)}", source))
         known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
         terminal.indented(visible(known or "has not run yet"), "yellow" if state else "dim")
-
-
-def _state(hook: HookEntry, store: TrustStore, project: str) -> str:
-    if not hook.enabled:
-        return f"disabled by {hook.disabled_by}"
-    return _DISTRUST[store.state_of(hook, project)] if hook.needs_trust else ""
 
 
 def _history(record: HookRecord) -> str:

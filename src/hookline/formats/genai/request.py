@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
+from hookline.contract.text import whole_text
 from hookline.formats.conversation import read_messages_of, rewrite_contents
 from hookline.formats.genai import contents, sdk
 from hookline.formats.genai.parts import field, has_call, is_content, parts_of, snake, texts_of, with_fields, with_parts
@@ -17,7 +18,6 @@ from hookline.formats.hook_format import (
     overlay_llm_request,
     read_messages,
     split_system,
-    whole_text,
 )
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
