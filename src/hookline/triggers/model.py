@@ -56,13 +56,19 @@ async def fire_before_tool_selection_hook(
 
 def _before_model(verdict: "Verdict", request: GenerateContentParameters) -> BeforeModelHookResult:
     """Whether the call is made, with which request, or what is used in its place."""
+    from hookline.contract.answers import Answer
+    from hookline.formats.genai.request import append_system_note
+    from hookline.formats.outputs import BeforeModelHookOutput
+
+    output = BeforeModelHookOutput.of(verdict.answer or Answer())
     if verdict.blocked:
-        response = attempt(lambda: _synthetic_response(verdict), None, "a hook's response is not used")
+        response = attempt(output.get_synthetic_response, None, "a hook's response is not used")
         shared = _shared(verdict, verdict.note)
         return BeforeModelHookResult(blocked=True, reason=verdict.reason, synthetic_response=response, **shared)
-    modified = attempt(lambda: _modified_request(verdict, request), request, "a hook's changes are not used")
+    modify = output.apply_llm_request_modifications
+    modified = attempt(lambda: modify(request), request, "a hook's changes are not used")
     if note := verdict.note:
-        modified = attempt(lambda: _with_note(modified, note), modified, "a note is not sent")
+        modified = attempt(lambda: append_system_note(modified, note), modified, "a note is not sent")
     return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(verdict, None))
 
 
@@ -82,27 +88,6 @@ def _tool_selection(verdict: "Verdict", request: GenerateContentParameters) -> B
         tools=_option(config, "tools", "tools"),
         **_shared(verdict, verdict.note),
     )
-
-
-def _synthetic_response(verdict: "Verdict") -> "GenerateContentResponse | None":
-    from hookline.formats.genai.response import from_hook_llm_response
-
-    response = None if verdict.response is None else from_hook_llm_response(verdict.response)
-    return response if response is not None and response.candidates else None
-
-
-def _modified_request(verdict: "Verdict", request: GenerateContentParameters) -> GenerateContentParameters:
-    from hookline.contract.answers import said
-    from hookline.formats.genai.request import from_hook_llm_request
-
-    changes = None if verdict.answer is None else said(verdict.answer.llm_request)
-    return request if changes is None else from_hook_llm_request(changes, request)
-
-
-def _with_note(request: GenerateContentParameters, note: str) -> GenerateContentParameters:
-    from hookline.formats.genai.request import append_system_note
-
-    return append_system_note(request, note)
 
 
 def _modified_response(verdict: "Verdict", response: "GenerateContentResponse") -> "GenerateContentResponse":
