@@ -17,6 +17,7 @@ TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
+_MOST_QUOTED = 200
 _NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
 
 Value = TypeVar("Value")
@@ -197,9 +198,7 @@ def warning_from_stderr(stderr: str, *, rank: int = 0) -> Answer | None:
     return _made(f"Warning: {text}", rank) if text else None
 
 
-def read_object(
-    value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0, is_explicit: bool = True
-) -> Answer:
+def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer:
     """The answer in a JSON object."""
     fields: dict[str, Any] = {}
     complaints: list[_Complaint] = []
@@ -215,7 +214,6 @@ def read_object(
         **fields,
         others=others,
         other_specific=other_specific,
-        is_explicit=is_explicit,
         rank=rank,
         given=value,
         complaints=tuple([text for text, _ in complaints]) if complaints else (),
@@ -276,18 +274,14 @@ def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: boo
     answer = _made(text, rank)
     if complaint is None:
         return answer
-    doubt = f"it printed {shorten(text)!r}, which can't be read as an answer" if is_doubtful else None
+    shown = text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…"
+    doubt = f"it printed {shown!r}, which can't be read as an answer" if is_doubtful else None
     return msgspec.structs.replace(answer, complaints=(complaint,), doubt=doubt)
 
 
 def _made(note: str, rank: int) -> Answer:
     given = {"decision": "allow", "systemMessage": note}
     return Answer(decision="allow", note=note, is_explicit=False, rank=rank, given=given)
-
-
-def shorten(text: str, most: int = 200) -> str:
-    """The beginning of a text that is too long to quote whole."""
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 # A sentence for the hook's author, and whether it leaves the decision in doubt.
