@@ -80,12 +80,14 @@ def _after_model(verdict: "Verdict", response: "GenerateContentResponse") -> Aft
 
 def _tool_selection(verdict: "Verdict", request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
     """The tool configuration to use, if hooks changed it."""
-    config = _option(request, "config", "config")
-    given = _option(config, "tool_config", "toolConfig")
+    from hookline.formats.genai.parts import field
+
+    config = field(request, "config")
+    given = field(config, "tool_config")
     changed = attempt(lambda: _selected(verdict, given), given, "a hook's restriction of tools is not used")
     return BeforeToolSelectionHookResult(
         tool_config=None if changed is given else changed,
-        tools=_option(config, "tools", "tools"),
+        tools=field(config, "tools"),
         **_shared(verdict, verdict.note),
     )
 
@@ -120,9 +122,3 @@ def _shared(verdict: "Verdict", note: str | None) -> dict[str, Any]:
         "suppress_output": verdict.suppress,
         "decided_by": verdict.deciders,
     }
-
-
-def _option(config: Any, name: str, wire_name: str) -> Any:
-    if isinstance(config, dict):
-        return config.get(name, config.get(wire_name))
-    return getattr(config, name, None)
