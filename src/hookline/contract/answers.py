@@ -330,23 +330,22 @@ def _read_specific(
 
 
 def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
-    """The value of a field as it counts, or UNSET for one that counts for nothing."""
-    value = given
+    """The value of a field that is neither null nor usable as it is, or UNSET for one that counts for nothing."""
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
         complaint = f"{prefix}{name} is {kind_of(given)}, expected {kind_of(expected())}; {consequence}"
         complaints.append((complaint, kind == "decision"))
         return text or UNSET
-    if kind == "decision" and given not in _DECISIONS:
+    if kind == "decision":
         complaint = f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided"
         complaints.append((complaint, True))
         return UNSET
     if kind == "tools":
-        selection, found = read_tool_selection(value)
+        selection, found = read_tool_selection(given)
         complaints += [(text, False) for text in found]
         return UNSET if selection == ToolSelection() else selection
-    return value if trim(value) else UNSET
+    return given if trim(given) else UNSET
 
 
 def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:
