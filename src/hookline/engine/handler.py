@@ -10,12 +10,7 @@ import msgspec
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.answers import deny
-from hookline.contract.events import (
-    HookEventName,
-    PreCompressTrigger,
-    SessionEndReason,
-    SessionStartSource,
-)
+from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.llm import GenerateContentParameters, Translator
