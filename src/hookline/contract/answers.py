@@ -17,6 +17,7 @@ TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
+_MOST_QUOTED = 200
 _NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
 
 Value = TypeVar("Value")
@@ -197,9 +198,7 @@ def warning_from_stderr(stderr: str, *, rank: int = 0) -> Answer | None:
     return _made(f"Warning: {text}", rank) if text else None
 
 
-def read_object(
-    value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0, is_explicit: bool = True
-) -> Answer:
+def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer:
     """The answer in a JSON object."""
     fields: dict[str, Any] = {}
     complaints: list[_Complaint] = []
@@ -215,7 +214,6 @@ def read_object(
         **fields,
         others=others,
         other_specific=other_specific,
-        is_explicit=is_explicit,
         rank=rank,
         given=value,
         complaints=tuple([text for text, _ in complaints]) if complaints else (),
@@ -276,18 +274,14 @@ def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: boo
     answer = _made(text, rank)
     if complaint is None:
         return answer
-    doubt = f"it printed {shorten(text)!r}, which can't be read as an answer" if is_doubtful else None
+    shown = text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…"
+    doubt = f"it printed {shown!r}, which can't be read as an answer" if is_doubtful else None
     return msgspec.structs.replace(answer, complaints=(complaint,), doubt=doubt)
 
 
 def _made(note: str, rank: int) -> Answer:
     given = {"decision": "allow", "systemMessage": note}
     return Answer(decision="allow", note=note, is_explicit=False, rank=rank, given=given)
-
-
-def shorten(text: str, most: int = 200) -> str:
-    """The beginning of a text that is too long to quote whole."""
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 # A sentence for the hook's author, and whether it leaves the decision in doubt.
@@ -336,23 +330,22 @@ def _read_specific(
 
 
 def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
-    """The value of a field as it counts, or UNSET for one that counts for nothing."""
-    value = given
+    """The value of a field that is neither null nor usable as it is, or UNSET for one that counts for nothing."""
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
         complaint = f"{prefix}{name} is {kind_of(given)}, expected {kind_of(expected())}; {consequence}"
         complaints.append((complaint, kind == "decision"))
         return text or UNSET
-    if kind == "decision" and given not in _DECISIONS:
+    if kind == "decision":
         complaint = f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided"
         complaints.append((complaint, True))
         return UNSET
     if kind == "tools":
-        selection, found = read_tool_selection(value)
+        selection, found = read_tool_selection(given)
         complaints += [(text, False) for text in found]
         return UNSET if selection == ToolSelection() else selection
-    return value if trim(value) else UNSET
+    return given if trim(given) else UNSET
 
 
 def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:

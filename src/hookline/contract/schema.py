@@ -75,8 +75,5 @@ def output_schema() -> dict[str, Any]:
 
 def json_schema(described: type, title: str) -> dict[str, Any]:
     """The JSON Schema of a type, under a title of its own."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        **msgspec.json.schema(described),
-    }
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": title, **msgspec.json.schema(described)}

@@ -15,13 +15,12 @@ from hookline.contract.wire import to_plain
 
 
 class SkipKind(StrEnum):
-    """Why a configured hook does not run."""
+    """Why a configured hook does not run. An invalid one is no hook, but a problem of the settings, which is logged."""
 
     DISABLED = "disabled"
     UNMATCHED = "matcher"
     DUPLICATE = "duplicate"
     UNTRUSTED = "untrusted"
-    INVALID = "invalid"
     CHAIN_STOPPED = "chain stopped"
 
 

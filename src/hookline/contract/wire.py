@@ -3,12 +3,11 @@
 import json
 import math
 import re
-import time
 from collections import UserString
 from collections.abc import Callable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
 from numbers import Integral, Real
 from types import NoneType, SimpleNamespace
 from typing import Any, NoReturn
@@ -106,14 +105,8 @@ def to_plain(value: Any, above: frozenset[int] = frozenset()) -> Any:
 
 def utc_timestamp(seconds: float | None = None) -> str:
     """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
-    now = time.time() if seconds is None else seconds
-    whole = int(now)
-    return f"{_utc_second(whole)}.{str(int((now - whole) * 1000)).zfill(3)}Z"
-
-
-@lru_cache(maxsize=2)
-def _utc_second(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _needs_respelling(value: Any, encoded: bytes) -> bool:

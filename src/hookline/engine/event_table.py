@@ -15,14 +15,7 @@ from hookline.contract.events import (
     SessionStartSource,
 )
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine.changes import (
-    Change,
-    change_arguments,
-    change_prompt,
-    change_request,
-    change_response,
-    no_change,
-)
+from hookline.engine.changes import Change, change_arguments, change_prompt, change_request, change_response, no_change
 from hookline.engine.merge import (
     Rule,
     merge_field_replacement,

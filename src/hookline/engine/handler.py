@@ -10,12 +10,7 @@ import msgspec
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.answers import deny
-from hookline.contract.events import (
-    HookEventName,
-    PreCompressTrigger,
-    SessionEndReason,
-    SessionStartSource,
-)
+from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.llm import GenerateContentParameters, Translator
@@ -178,7 +173,9 @@ class HookEventHandler:
         subject = str.__str__(given) if isinstance(given, str) else None
         plan = self._planner.create_execution_plan(event, subject)
         if plan is not None and plan.slow:
-            plan = await self._plan_slowly(plan)
+            for pattern, name in plan.slow:
+                await search_async(pattern, name)
+            plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
             self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
             return Verdict(event=event, subject=subject)
@@ -217,11 +214,6 @@ class HookEventHandler:
             return make_empty_success_result()
         return AggregatedHookResult.of(verdict, EVENT_TABLE[event].output)
 
-    async def _plan_slowly(self, plan: HookExecutionPlan) -> HookExecutionPlan | None:
-        for pattern, name in plan.slow:
-            await search_async(pattern, name)
-        return self._planner.create_execution_plan(plan.event, plan.subject)
-
     def _observe(self, event: HookEventName, call: Callable[[HookObserver], None]) -> None:
         if self._observer is None:
             return
@@ -231,6 +223,7 @@ class HookEventHandler:
             self._event_log.failed(event, "observing", error, "so an observer has not seen all of it")
 
     def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+        fields = self._in_hook_form(fields)
         given = self._facts
         session, cwd, transcript = given.get_session_id(), given.get_working_dir(), given.get_transcript_path()
         facts = {
@@ -241,8 +234,6 @@ class HookEventHandler:
             "transcript_path": transcript,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
-        if "llm_request" in fields or "llm_response" in fields:
-            fields = self._in_hook_form(fields)
         return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:

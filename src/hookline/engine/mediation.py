@@ -21,12 +21,8 @@ async def respond(message: Message, fire: Fire, translate: Translate) -> HookExe
     try:
         return await _serve(message, correlation_id, fire, translate)
     except Exception as error:  # noqa: BLE001 - the door: every request gets a response
-        return _failed(
-            correlation_id,
-            "internal_error",
-            f"the request could not be served: {error!r}",
-            {"error": type(error).__name__},
-        )
+        text = f"the request could not be served: {error!r}"
+        return _failed(correlation_id, "internal_error", text, {"error": type(error).__name__})
 
 
 async def _serve(message: Message, correlation_id: Any, fire: Fire, translate: Translate) -> HookExecutionResponse:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from hookline.contract.answers import read_tool_selection
-from hookline.contract.llm import HookToolConfig, LLMMessage
+from hookline.contract.llm import HookToolConfig, LLMConfig, LLMMessage
 from hookline.contract.text import whole_text
 
 Role = Literal["user", "model", "system"]
@@ -235,14 +235,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "config": _read_config,
     "toolConfig": read_tool_config,
 }
+_READER_OF: Mapping[object, Callable[[Any], Any]] = {float: _number, int: _integer, list[str]: _strings}
 # The generation parameters that hooks can change, each with a function that reads a usable value or returns None.
-GENERATION: Mapping[str, Callable[[Any], Any]] = {
-    "temperature": _number,
-    "maxOutputTokens": _integer,
-    "topP": _number,
-    "topK": _number,
-    "stopSequences": _strings,
-    "candidateCount": _integer,
-    "presencePenalty": _number,
-    "frequencyPenalty": _number,
-}
+GENERATION = {name: _READER_OF[kind] for name, kind in LLMConfig.__annotations__.items()}

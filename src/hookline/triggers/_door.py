@@ -49,7 +49,7 @@ async def fire_and_apply(
 ) -> Applied:
     """What `apply` makes of the verdict; `otherwise` where no hook answered or a fault of ours prevented it."""
     verdict = await fire(system_of(config), event, fields)
-    if verdict is None or (verdict.answer is None and not verdict.blocked):
+    if verdict is None or verdict.answer is None:
         return otherwise
     return attempt(lambda: apply(verdict), otherwise)
 

@@ -56,13 +56,19 @@ async def fire_before_tool_selection_hook(
 
 def _before_model(verdict: "Verdict", request: GenerateContentParameters) -> BeforeModelHookResult:
     """Whether the call is made, with which request, or what is used in its place."""
+    from hookline.contract.answers import Answer
+    from hookline.formats.genai.request import append_system_note
+    from hookline.formats.outputs import BeforeModelHookOutput
+
+    output = BeforeModelHookOutput.of(verdict.answer or Answer())
     if verdict.blocked:
-        response = attempt(lambda: _synthetic_response(verdict), None, "a hook's response is not used")
+        response = attempt(output.get_synthetic_response, None, "a hook's response is not used")
         shared = _shared(verdict, verdict.note)
         return BeforeModelHookResult(blocked=True, reason=verdict.reason, synthetic_response=response, **shared)
-    modified = attempt(lambda: _modified_request(verdict, request), request, "a hook's changes are not used")
+    modify = output.apply_llm_request_modifications
+    modified = attempt(lambda: modify(request), request, "a hook's changes are not used")
     if note := verdict.note:
-        modified = attempt(lambda: _with_note(modified, note), modified, "a note is not sent")
+        modified = attempt(lambda: append_system_note(modified, note), modified, "a note is not sent")
     return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(verdict, None))
 
 
@@ -74,35 +80,16 @@ def _after_model(verdict: "Verdict", response: "GenerateContentResponse") -> Aft
 
 def _tool_selection(verdict: "Verdict", request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
     """The tool configuration to use, if hooks changed it."""
-    config = _option(request, "config", "config")
-    given = _option(config, "tool_config", "toolConfig")
+    from hookline.formats.genai.parts import field
+
+    config = field(request, "config")
+    given = field(config, "tool_config")
     changed = attempt(lambda: _selected(verdict, given), given, "a hook's restriction of tools is not used")
     return BeforeToolSelectionHookResult(
         tool_config=None if changed is given else changed,
-        tools=_option(config, "tools", "tools"),
+        tools=field(config, "tools"),
         **_shared(verdict, verdict.note),
     )
-
-
-def _synthetic_response(verdict: "Verdict") -> "GenerateContentResponse | None":
-    from hookline.formats.genai.response import from_hook_llm_response
-
-    response = None if verdict.response is None else from_hook_llm_response(verdict.response)
-    return response if response is not None and response.candidates else None
-
-
-def _modified_request(verdict: "Verdict", request: GenerateContentParameters) -> GenerateContentParameters:
-    from hookline.contract.answers import said
-    from hookline.formats.genai.request import from_hook_llm_request
-
-    changes = None if verdict.answer is None else said(verdict.answer.llm_request)
-    return request if changes is None else from_hook_llm_request(changes, request)
-
-
-def _with_note(request: GenerateContentParameters, note: str) -> GenerateContentParameters:
-    from hookline.formats.genai.request import append_system_note
-
-    return append_system_note(request, note)
 
 
 def _modified_response(verdict: "Verdict", response: "GenerateContentResponse") -> "GenerateContentResponse":
@@ -135,9 +122,3 @@ def _shared(verdict: "Verdict", note: str | None) -> dict[str, Any]:
         "suppress_output": verdict.suppress,
         "decided_by": verdict.deciders,
     }
-
-
-def _option(config: Any, name: str, wire_name: str) -> Any:
-    if isinstance(config, dict):
-        return config.get(name, config.get(wire_name))
-    return getattr(config, name, None)

@@ -33,15 +33,9 @@ class ToolResult:
 
     def to_tool_response(self) -> dict[str, Any]:
         """The result as AfterTool hooks read it."""
-        given = {
-            "llmContent": self.llm_content,
-            "returnDisplay": self.return_display,
-            "metadata": self.metadata,
-            "error": self.error,
-        }
-        return {
-            key: value for key, value in given.items() if value is not None or key in ("llmContent", "returnDisplay")
-        }
+        optional = {"metadata": self.metadata, "error": self.error}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {"llmContent": self.llm_content, "returnDisplay": self.return_display, **given}
 
 
 def to_tool_result(output: Any) -> ToolResult:
