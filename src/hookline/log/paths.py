@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 from hookline.contract.text import printable, tell
+from hookline.files import state_path
 
 
 def log_path(given: str | None) -> Path:
@@ -19,9 +20,5 @@ def log_path(given: str | None) -> Path:
 
 
 def default_log_path() -> Path:
-    """The default log file: in HOOKLINE_STATE_DIR, or else in the user's state directory."""
-    if directory := os.environ.get("HOOKLINE_STATE_DIR"):
-        return Path(directory) / "hooks.jsonl"
-    from platformdirs import user_state_path  # noqa: PLC0415 - half of the cost of importing this module
-
-    return user_state_path("hookline") / "hooks.jsonl"
+    """The default log file."""
+    return state_path("hooks.jsonl")

@@ -18,7 +18,7 @@ import msgspec
 from hookline.contract.hooks import HookEntry, TrustLevel
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.files import locked, make_private_directory, write_atomically
+from hookline.files import locked, make_private_directory, state_path, write_atomically
 from hookline.settings.fingerprint import Fingerprint, Fingerprinter, Signature, is_settled, signature
 from hookline.settings.read import open_without_waiting
 
@@ -56,12 +56,8 @@ class TrustRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def default_trust_path() -> Path:
-    """The trust file: below HOOKLINE_STATE_DIR, or else in the user's state directory."""
-    if directory := os.environ.get("HOOKLINE_STATE_DIR"):
-        return Path(directory) / "trust.json"
-    from platformdirs import user_state_path  # noqa: PLC0415 - not needed where the path is given
-
-    return user_state_path("hookline") / "trust.json"
+    """The trust file."""
+    return state_path("trust.json")
 
 
 class TrustStore:
