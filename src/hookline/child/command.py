@@ -25,7 +25,7 @@ def start(job: ChildJob, stdio: Stdio) -> int:
 
 def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation | None:
     """The command as a program of its own, or None if that is for bash to decide."""
-    environment = _prepared(env, cwd)
+    environment = prepare(env, cwd)
     argv = _argv(command, environment)
     if argv is None:
         return None
@@ -36,20 +36,7 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocat
 
 def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
-    return _by_shell(command, _prepared(env, cwd))
-
-
-_last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
-
-
-def _prepared(env: Mapping[str, str], cwd: str) -> Environment:
-    """The encoded environment: events in a row, and their hooks, mostly have the very same one."""
-    global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
-    last_env, last_cwd, environment = _last
-    if environment is None or env is not last_env or cwd != last_cwd:
-        environment = prepare(env, cwd)
-        _last = env, cwd, environment
-    return environment
+    return _by_shell(command, prepare(env, cwd))
 
 
 @lru_cache(maxsize=256)
