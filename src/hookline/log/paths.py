@@ -1,4 +1,5 @@
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from hookline.contract.text import printable, tell
@@ -9,12 +10,10 @@ def log_path(given: str | None) -> Path:
     """The file that the settings name, or the default file if they name none or an impossible one."""
     if not given:
         return default_log_path()
-    try:
+    with suppress(RuntimeError, UnicodeError):  # the home of an unknown user, or a lone surrogate
         path = Path(given).expanduser()
         if b"\0" not in os.fsencode(path):
             return path
-    except (RuntimeError, UnicodeError):  # the home of an unknown user, or a lone surrogate
-        pass
     tell(f"hooksConfig.log.path {printable(given)} can't name a file; the default log is used")
     return default_log_path()
 

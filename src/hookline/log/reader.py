@@ -156,16 +156,13 @@ class LogReader:
         return [entry for line in block.split(b"\n") if line and (entry := self._decode_line(line)) is not None]
 
     def _decode_line(self, line: bytes) -> LogEntry | None:
-        try:
+        with suppress(ValueError):
             return _DECODER.decode(line)
-        except ValueError:
-            pass
-        try:
+        with suppress(ValueError):
             # parse_json accepts lone surrogates, for example, and msgspec does not.
             return msgspec.convert(parse_json(line.decode("utf-8", "replace")), LogEntry)
-        except ValueError:
-            self.unreadable += 1
-            return None
+        self.unreadable += 1
+        return None
 
 
 class _File(msgspec.Struct, frozen=True):
