@@ -65,6 +65,15 @@ def make_private_directory(directory: Path) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
 
 
+def state_path(name: str) -> Path:
+    """Where we keep a file of this name: in HOOKLINE_STATE_DIR, or else in the user's state directory."""
+    if directory := os.environ.get("HOOKLINE_STATE_DIR"):
+        return Path(directory) / name
+    from platformdirs import user_state_path  # noqa: PLC0415 - slow to load, and not needed where the path is given
+
+    return user_state_path("hookline") / name
+
+
 def _copy_access(source: Path, descriptor: int) -> None:
     try:
         status = source.stat()

@@ -245,9 +245,7 @@ def test_a_command_is_never_an_option_of_the_shell(
         path = shutil.which(shell[0])
         assert path
         monkeypatch.setattr(commands, "_shell", lambda path=path, name=shell[1]: (path, name))
-        commands._by_shell.cache_clear()
         (outcome,) = asyncio.run(run_children([job(f"{option}; exit 5")]))
         name = option.partition(" ")[0].rstrip(";")
         assert (outcome.stdout, f"{name}: " in outcome.stderr.decode()) == (b"", True)
         assert outcome.stderr.decode().startswith(f"{shell[1]}: ")
-    commands._by_shell.cache_clear()

@@ -153,6 +153,16 @@ def test_lines_that_are_not_records_are_counted(path: Path, write: Write) -> Non
         assert reader.unreadable == 3
 
 
+@pytest.mark.parametrize("query", [LogQuery(session="s"), LogQuery(failures=True), LogQuery(decision="deny")])
+def test_no_filter_hides_lines_that_are_not_records(path: Path, query: LogQuery) -> None:
+    """A torn line may have been a wanted record, so it is counted whatever is asked for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b'{"time": "2023\n')
+    with LogReader(path) as reader:
+        assert list(reader.entries(query)) == []
+        assert reader.unreadable == 1
+
+
 def test_lines_longer_than_a_block_are_whole(path: Path, write: Write) -> None:
     """A record of several megabytes is a record, read from either end."""
     write()

@@ -12,8 +12,7 @@ from hookline.agent.contents import content_from_json, function_calls
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
-from hookline.files import make_private_directory
-from hookline.log.paths import default_log_path
+from hookline.files import make_private_directory, state_path
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content
@@ -121,4 +120,4 @@ def _project_of(path: Path) -> str | None:
 
 
 def _folder() -> Path:
-    return default_log_path().with_name("sessions")
+    return state_path("sessions")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import os
 import resource
 import time
@@ -14,6 +13,7 @@ from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
+from hookline.child.spawn import SHORTAGES
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
@@ -22,8 +22,6 @@ _NOT_STARTED = ChildOutcome(error="the hook was not started")
 _NEVER = float("inf")
 _LONGEST_TIMER_S = 86400.0
 
-# These shortages may end when other processes exit.
-_SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
 _PAUSES_ALONE = 5
@@ -164,7 +162,7 @@ class _Batch:
             except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
                 self._running.discard(process)
                 LIMIT.release(slot)
-                if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in _SHORTAGES:
+                if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in SHORTAGES:
                     self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job))
                     return None
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))

@@ -25,51 +25,30 @@ def start(job: ChildJob, stdio: Stdio) -> int:
 
 def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation | None:
     """The command as a program of its own, or None if that is for bash to decide."""
-    environment = _prepared(env, cwd)
+    environment = prepare(env, cwd)
     argv = _argv(command, environment)
     if argv is None:
         return None
     # A name with a slash is for the kernel to judge. Where another is found may change with every installation.
     executable = argv[0] if "/" in argv[0] else find_program(argv[0], cwd, env)
-    return None if executable is None else _by_itself(executable, argv, environment)
+    if executable is None:
+        return None
+    path = os.fsencode(executable)
+    return Invocation(path, argv, (*environment.handed_on, b"_=" + path))
 
 
 def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
-    return _by_shell(command, _prepared(env, cwd))
-
-
-_last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
-
-
-def _prepared(env: Mapping[str, str], cwd: str) -> Environment:
-    """The encoded environment: events in a row, and their hooks, mostly have the very same one."""
-    global _last  # noqa: PLW0603 - a cache of one, replaced as a whole
-    last_env, last_cwd, environment = _last
-    if environment is None or env is not last_env or cwd != last_cwd:
-        environment = prepare(env, cwd)
-        _last = env, cwd, environment
-    return environment
+    path, name = _shell()
+    text = quote_project_variables(command)
+    if text.startswith(("-", "+")):
+        text = f" {text}"  # or the shell would take it for options
+    return Invocation(os.fsencode(path), (name, "-c", text), prepare(env, cwd).encoded)
 
 
 @lru_cache(maxsize=256)
 def _argv(command: str, environment: Environment) -> tuple[str, ...] | None:
     return None if environment.needs_bash else direct_argv(command, environment.variables)
-
-
-@lru_cache(maxsize=64)
-def _by_itself(executable: str, argv: tuple[str, ...], environment: Environment) -> Invocation:
-    path = os.fsencode(executable)
-    return Invocation(path, argv, (*environment.handed_on, b"_=" + path))
-
-
-@lru_cache(maxsize=64)
-def _by_shell(command: str, environment: Environment) -> Invocation:
-    path, name = _shell()
-    text = quote_project_variables(command)
-    if text.startswith(("-", "+")):
-        text = f" {text}"  # or the shell would take it for options
-    return Invocation(os.fsencode(path), (name, "-c", text), environment.encoded)
 
 
 @lru_cache(maxsize=1)

@@ -27,12 +27,20 @@ class Environment:
     """The variables that a program started by bash sees, without `_`, which is the program's own path."""
 
 
+_last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
+
+
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
     """Encode an environment, or return the cached result: the same object for equal ones.
 
     PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out.
     """
-    return _prepare(tuple(env.items()), cwd)
+    global _last  # noqa: PLW0603 - events in a row, and their hooks, mostly have the very same environment
+    last_env, last_cwd, environment = _last
+    if environment is None or env is not last_env or cwd != last_cwd:
+        environment = _prepare(tuple(env.items()), cwd)
+        _last = env, cwd, environment
+    return environment
 
 
 @lru_cache(maxsize=32)

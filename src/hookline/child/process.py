@@ -137,8 +137,7 @@ class Process:
             if not self._has_exited:
                 self._has_exited = True
                 if self._terminated_at is None:
-                    self._terminated_at = time.monotonic()
-                    _terminate_group(self._pid)
+                    self._send_sigterm()
                 REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=True)
             self._close_pidfd()
             self._close_pipes()
@@ -147,11 +146,16 @@ class Process:
             self._finish()
 
     def _terminate(self) -> None:
-        self._terminated_at = time.monotonic()
-        _terminate_group(self._pid)
+        self._send_sigterm()
         self._owner.schedule(self, self._kill_deadline())
         # Before it exits it may write more than its pipes hold.
         self._watch_pipes()
+
+    def _send_sigterm(self) -> None:
+        self._terminated_at = time.monotonic()
+        signal_group(self._pid, signal.SIGTERM)
+        # A stopped process gets its SIGTERM only when it is continued.
+        signal_group(self._pid, signal.SIGCONT)
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
@@ -249,9 +253,3 @@ def _is_zombie(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
-
-
-def _terminate_group(group: int) -> None:
-    signal_group(group, signal.SIGTERM)
-    # A stopped process gets its SIGTERM only when it is continued.
-    signal_group(group, signal.SIGCONT)

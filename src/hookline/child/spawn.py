@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from hookline.child.features import FEATURES
 
+# These may end when other processes exit.
+SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
+
 _HIGHEST_STDIO = 2
 _ERROR_BYTES = 256
 _ERROR_WAIT_MS = 1000
@@ -111,7 +114,7 @@ def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
             start_new_session=True,
         )
     except OSError as error:
-        if error.filename == cwd or error.errno in (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        if error.filename == cwd or error.errno in SHORTAGES:
             raise
         raise ExecError(error.errno, error.strerror, error.filename) from error
     # We reap the child ourselves, so Popen must neither warn about it nor wait for it.

@@ -124,11 +124,9 @@ class EpollWatcher(Watcher):
 
 
 def _wait(pid: int) -> int | None:
-    try:
+    with contextlib.suppress(ChildProcessError):  # the status is lost; the loop's thread will find out
         if not hasattr(os, "waitid"):
             return os.waitpid(pid, 0)[1]
         # Leave the zombie to the loop's thread: as long as it exists, nobody else gets its process group's number.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:
-        pass  # the status is lost; the loop's thread will find out
     return None

@@ -1,6 +1,7 @@
 """Entries of the log → lines of JSON."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -34,11 +35,8 @@ class Encoder:
             return fault_line("a record could not be written", time=record.time, error=type(error).__name__)
 
     def _encode(self, record: LogRecord) -> bytes:
-        try:
+        with suppress(UnicodeEncodeError):  # a lone surrogate, which stringify_json can write
             line = _json(record)
-        except UnicodeEncodeError:  # a lone surrogate, which stringify_json can write
-            pass
-        else:
             # A line that is no longer than the limit has no field that is.
             if len(line) <= self._field_limit:
                 return line

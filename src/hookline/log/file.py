@@ -13,8 +13,8 @@ from hookline.log.redact import Redactor
 
 MAX_BYTES = 10 * 1024 * 1024
 BACKUPS = 5
-FIELD_LIMIT = 64 * 1024
 
+_FIELD_LIMIT = 64 * 1024
 _MAX_WAITING = 10_000
 _BATCH = 256
 _CLOSE_WAIT_S = 3.0
@@ -29,16 +29,10 @@ class FileSink:
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        max_bytes: int = MAX_BYTES,
-        backups: int = BACKUPS,
-        field_limit: int = FIELD_LIMIT,
-        redactor: Redactor | None = None,
+        self, path: Path, *, max_bytes: int = MAX_BYTES, backups: int = BACKUPS, redactor: Redactor | None = None
     ) -> None:
         self._appender_options = (path, max_bytes, backups)
-        self._encoder = Encoder(field_limit, redactor)
+        self._encoder = Encoder(_FIELD_LIMIT, redactor)
         # By process: a forked child does not have the thread, and must not write what waits in its parent.
         self._writers: dict[int, _Writer] = {}
 

@@ -1,7 +1,6 @@
 """Reads and filters the log, one block at a time."""
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from hookline.errors import HooklineError
 
 _BLOCK = 1024 * 1024
 _POLL_S = 0.2
-_PLAIN = re.compile(r"[ !#-\[\]-~]+")
 
 
 class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
@@ -74,18 +72,6 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
             and (self.since is None or (entry.time or "") >= self.since)
         )
 
-    def clue(self) -> bytes | None:
-        """Bytes that the line of every wanted record contains, or None if there are none."""
-        asked = {"session": self.session, "hook": self.hook, "subject": self.tool}
-        for key, value in asked.items():
-            # Only characters that JSON never escapes.
-            if value is not None and _PLAIN.fullmatch(value):
-                return f'"{key}":"{value}"'.encode()
-        if self.failures:
-            # Hooks that failed, and faults of ours, are written as warnings.
-            return b'"level":"warn"'
-        return b'"decision":"' if self.decision is not None else None
-
 
 class LogReader:
     """The log with its rotated files, as it is now; a context manager that closes them.
@@ -132,12 +118,11 @@ class LogReader:
     def whole_records(self, run: str) -> list[dict[str, Any]]:
         """Everything about one run or one event, by the beginning of its id: the records with all their texts."""
         clue = f'"fire":"{run.partition("-")[0]}'.encode()
+        blocks = (block for file in self._files for block in _blocks(file))
         found = []
-        for file in self._files:
-            for block in _blocks(file):
-                for line in _lines_with(block, clue):
-                    with suppress(ValueError):
-                        found.append(parse_json(line.decode("utf-8", "replace")))
+        for line in (line for block in blocks for line in block.split(b"\n") if clue in line):
+            with suppress(ValueError):
+                found.append(parse_json(line.decode("utf-8", "replace")))
         return [record for record in found if isinstance(record, dict) and _is_called(record, run)]
 
     def follow(self, query: LogQuery, *, wait: Callable[[], None] = lambda: time.sleep(_POLL_S)) -> Iterator[LogEntry]:
@@ -150,40 +135,34 @@ class LogReader:
     def _grown(self) -> Iterator[bytes]:
         # Open the current file first, then read the rest of the previous one: it can't grow after its rotation.
         current = _open(self._path)
-        is_same = current is not None and bool(self._files) and current.identity == self._files[-1].identity
         if self._files:
-            file = self._files[-1]
-            grown = _File(file.descriptor, file.identity, _end_of_lines(file.descriptor), start=file.size)
-            yield from _blocks(grown)
-            self._files[-1] = _File(file.descriptor, file.identity, grown.size)
-        if current is None or is_same:
-            if current is not None:
+            last = self._files[-1]
+            grown = _File(last.descriptor, last.identity, _end_of_lines(last.descriptor))
+            yield from _blocks(grown, start=last.size)
+            self._files[-1] = grown
+            if current is not None and current.identity == last.identity:
                 os.close(current.descriptor)
-            return
-        self._files.append(current)
-        yield from _blocks(current)
+                return
+        if current is not None:
+            self._files.append(current)
+            yield from _blocks(current)
 
     def _wanted(self, block: bytes, query: LogQuery) -> list[LogEntry]:
-        return [entry for entry in self._decode(block, query.clue()) if query.wants(entry)]
+        return [entry for entry in self._decode(block) if query.wants(entry)]
 
-    def _decode(self, block: bytes, clue: bytes | None) -> Sequence[LogEntry]:
-        if clue is None:
-            with suppress(ValueError):
-                return _DECODER.decode_lines(block)
-        lines = block.split(b"\n") if clue is None else _lines_with(block, clue)
-        return [entry for line in lines if line and (entry := self._decode_line(line)) is not None]
+    def _decode(self, block: bytes) -> Sequence[LogEntry]:
+        with suppress(ValueError):
+            return _DECODER.decode_lines(block)
+        return [entry for line in block.split(b"\n") if line and (entry := self._decode_line(line)) is not None]
 
     def _decode_line(self, line: bytes) -> LogEntry | None:
-        try:
+        with suppress(ValueError):
             return _DECODER.decode(line)
-        except ValueError:
-            pass
-        try:
+        with suppress(ValueError):
             # parse_json accepts lone surrogates, for example, and msgspec does not.
             return msgspec.convert(parse_json(line.decode("utf-8", "replace")), LogEntry)
-        except ValueError:
-            self.unreadable += 1
-            return None
+        self.unreadable += 1
+        return None
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -191,7 +170,6 @@ class _File(msgspec.Struct, frozen=True):
     identity: tuple[int, int]
     size: int
     """The end of the last whole line."""
-    start: int = 0
 
 
 _DECODER = msgspec.json.Decoder(LogEntry)
@@ -241,9 +219,9 @@ def _end_of_lines(descriptor: int) -> int:
     return 0
 
 
-def _blocks(file: _File) -> Iterator[bytes]:
+def _blocks(file: _File, start: int = 0) -> Iterator[bytes]:
     """The file in pieces of whole lines."""
-    offset, rest = file.start, b""
+    offset, rest = start, b""
     while offset < file.size and (data := os.pread(file.descriptor, min(_BLOCK, file.size - offset), offset)):
         offset += len(data)
         end = data.rfind(b"\n") + 1
@@ -268,16 +246,6 @@ def _blocks_from_the_end(file: _File) -> Iterator[bytes]:
             rest = data[:begin]
         else:
             rest = data + rest
-
-
-def _lines_with(block: bytes, clue: bytes) -> Iterator[bytes]:
-    """The lines of a block that contain these bytes."""
-    at = block.find(clue)
-    while at >= 0:
-        start = block.rfind(b"\n", 0, at) + 1
-        end = block.find(b"\n", at)
-        yield block[start : end if end >= 0 else len(block)]
-        at = block.find(clue, end) if end >= 0 else -1
 
 
 def _has_decision(entry: LogEntry, decision: str) -> bool:

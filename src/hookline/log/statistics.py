@@ -1,7 +1,7 @@
 """Records → numbers: how often each hook ran, how it ended and how long it took."""
 
 import bisect
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -74,15 +74,10 @@ class HookStatistics(msgspec.Struct):
 
 def summarize(entries: Iterable[LogEntry]) -> dict[HookKey, HookStatistics]:
     """The numbers of every hook that ran, in the order in which they first did."""
-    summary: dict[HookKey, HookStatistics] = {}
+    summary: defaultdict[HookKey, HookStatistics] = defaultdict(HookStatistics)
     for entry in entries:
-        if not entry.is_run:
-            continue
-        key = (entry.event or "", entry.hook or "", entry.origin or "")
-        statistics = summary.get(key)
-        if statistics is None:
-            statistics = summary[key] = HookStatistics()
-        statistics.add(entry)
+        if entry.is_run:
+            summary[entry.event or "", entry.hook or "", entry.origin or ""].add(entry)
     return summary
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -144,19 +145,16 @@ def _take(definition: Mapping[str, Any], found: FoundFiles, project: str) -> Fin
 def _read(name: str, status: os.stat_result, project: str) -> tuple[str, str]:
     """The resolved path of a file and the hash of its content."""
     resolved = os.path.realpath(name)
-    try:
-        with Path(resolved).open("rb", buffering=0) as file:
-            head = file.read(_CHUNK)
-            # These change with every update of the system and are not the repository's to change.
-            if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
-                return resolved, _FOREIGN_BINARY
-            digest = hashlib.sha256(head)
-            for _ in range(_MOST_CHUNKS):
-                chunk = file.read(_CHUNK)
-                if not chunk:
-                    return resolved, digest.hexdigest()
-                digest.update(chunk)
-    except OSError:
-        pass
+    with suppress(OSError), Path(resolved).open("rb", buffering=0) as file:
+        head = file.read(_CHUNK)
+        # These change with every update of the system and are not the repository's to change.
+        if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
+            return resolved, _FOREIGN_BINARY
+        digest = hashlib.sha256(head)
+        for _ in range(_MOST_CHUNKS):
+            chunk = file.read(_CHUNK)
+            if not chunk:
+                return resolved, digest.hexdigest()
+            digest.update(chunk)
     # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
     return resolved, "unreadable:" + ":".join(map(str, signature(status)))

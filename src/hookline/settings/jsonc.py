@@ -4,7 +4,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NoReturn
@@ -30,7 +30,8 @@ class _Node:
     """An object or array: where it starts, and where its values do."""
 
     offset: int
-    children: "dict[PathStep, _Node | int]"
+    is_object: bool
+    children: "dict[PathStep, _Node | int]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +107,23 @@ def _offset_of(text: str, path: Sequence[PathStep], most: int | None = _MOST_PLA
 @lru_cache(maxsize=4)
 def _index(text: str, most: int | None = _MOST_PLACES) -> _Index:
     """The places of a valid text, found in one pass: a file can have a problem in each of its values."""
-    root = _Node(0, {})
-    is_object, open_nodes, key = False, [(root, False)], ""
+    root = _Node(0, is_object=False)
+    open_nodes, key = [root], ""
     repeated: dict[tuple[int, str], int] = {}
     for token in islice(_VALUE.finditer(plain_json(text)), most):
-        first = token[0][0]
+        node, first = open_nodes[-1], token[0][0]
         if first in "}]":
             open_nodes.pop()
-            is_object = open_nodes[-1][1]
         elif token[2] is not None:
             key = token[1][1:-1] if "\\" not in token[1] else json.loads(token[1], strict=False)
-            if key in open_nodes[-1][0].children:
-                repeated[open_nodes[-1][0].offset, key] = token.start()
+            if key in node.children:
+                repeated[node.offset, key] = token.start()
         else:
-            children = open_nodes[-1][0].children
-            value = _Node(token.start(), {}) if first in "{[" else token.start()
+            value = _Node(token.start(), is_object=first == "{") if first in "{[" else token.start()
             # Of two equal keys the last one is used, as in every JSON.
-            children[key if is_object else len(children)] = value
+            node.children[key if node.is_object else len(node.children)] = value
             if isinstance(value, _Node):
-                is_object = first == "{"
-                open_nodes.append((value, is_object))
+                open_nodes.append(value)
     newlines = [found.start() for found in _NEWLINE.finditer(text)]
     return _Index(root.children.get(0), newlines, [(key, offset) for (_, key), offset in repeated.items()])
 

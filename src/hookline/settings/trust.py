@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ import msgspec
 from hookline.contract.hooks import HookEntry, TrustLevel
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.files import locked, make_private_directory, write_atomically
+from hookline.files import locked, make_private_directory, state_path, write_atomically
 from hookline.settings.fingerprint import Fingerprint, Fingerprinter, Signature, is_settled, signature
 from hookline.settings.read import open_without_waiting
 
@@ -56,12 +56,8 @@ class TrustRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def default_trust_path() -> Path:
-    """The trust file: below HOOKLINE_STATE_DIR, or else in the user's state directory."""
-    if directory := os.environ.get("HOOKLINE_STATE_DIR"):
-        return Path(directory) / "trust.json"
-    from platformdirs import user_state_path  # noqa: PLC0415 - not needed where the path is given
-
-    return user_state_path("hookline") / "trust.json"
+    """The trust file."""
+    return state_path("trust.json")
 
 
 class TrustStore:
@@ -96,20 +92,19 @@ class TrustStore:
 
         With strict trust, a command of which a word can't be resolved to files does not run even if it is trusted.
         """
-        state = self.state_of(hook, project_dir) if hook.needs_trust else TrustState.TRUSTED
-        if state is TrustState.TRUSTED:
-            if level is TrustLevel.STANDARD or not hook.needs_trust:
-                return None
-            words = self._fingerprinter.fingerprint(hook, os.path.realpath(project_dir)).unresolved
-            shown = ", ".join(words)
-            return (
-                f"hooksConfig.trust is strict, and trust can't cover {shown}; name its files plainly" if words else None
-            )
-        if self.problem is not None:
-            return self.problem
-        if state is TrustState.CHANGED:
-            return "it changed since it was trusted; look at it and run: hookline trust"
-        return "hooks of a project need trust; look at it and run: hookline trust"
+        if not hook.needs_trust:
+            return None
+        match self.state_of(hook, project_dir):
+            case TrustState.NEW:
+                return self.problem or "hooks of a project need trust; look at it and run: hookline trust"
+            case TrustState.CHANGED:
+                return self.problem or "it changed since it was trusted; look at it and run: hookline trust"
+            case TrustState.TRUSTED if level is TrustLevel.STRICT:
+                words = self._fingerprinter.fingerprint(hook, os.path.realpath(project_dir)).unresolved
+                if words:
+                    shown = ", ".join(words)
+                    return f"hooksConfig.trust is strict, and trust can't cover {shown}; name its files plainly"
+        return None
 
     def trust(
         self,
@@ -135,13 +130,7 @@ class TrustStore:
             staying = {self._fingerprinter.fingerprint(hook, project).digest for hook in beside}
             staying -= {print_.digest for print_ in prints}
             replaced = [_slot(print_.definition) for print_ in prints]
-            records[:] = [
-                data
-                for data in records
-                if (known := _to_record(project, data)) is None
-                or known.digest in staying
-                or _slot(known.definition) not in replaced
-            ]
+            _drop(records, project, lambda known: known.digest not in staying and _slot(known.definition) in replaced)
             records.extend(map(_to_json, prints))
 
     def untrust(self, hooks: Iterable[HookEntry], project_dir: str) -> None:
@@ -149,11 +138,7 @@ class TrustStore:
         project = os.path.realpath(project_dir)
         unwanted = tuple(hooks)
         with self._records_to_change(project) as records:
-            records[:] = [
-                data
-                for data in records
-                if (known := _to_record(project, data)) is None or not any(map(known.is_about, unwanted))
-            ]
+            _drop(records, project, lambda known: any(map(known.is_about, unwanted)))
 
     def trusted_text(self, hook: HookEntry, project_dir: str, file: Path) -> str | None:
         """The script's text at the time it was trusted, or None if that is not known or was too long to keep."""
@@ -300,6 +285,12 @@ def _to_record(project: str, data: Any) -> TrustRecord | None:
         return msgspec.convert({**data, "projectDir": project}, TrustRecord)
     except (TypeError, msgspec.ValidationError):
         return None
+
+
+def _drop(records: list[Any], project: str, is_unwanted: Callable[[TrustRecord], bool]) -> None:
+    """Remove records of a project; those that another version of hookline wrote stay."""
+    read = [(data, _to_record(project, data)) for data in records]
+    records[:] = [data for data, record in read if record is None or not is_unwanted(record)]
 
 
 def _to_json(print_: Fingerprint) -> dict[str, Any]:

@@ -21,27 +21,23 @@ _BUILTINS_AND_KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
 
-# A literal piece of text, or the name of a variable whose value stands there.
-_Piece = tuple[str, bool]
-_Word = tuple[_Piece, ...]
-
 
 def direct_argv(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The words of a simple command with its variables expanded, or None if it needs a shell."""
     items, is_complete = read_script(command)
-    words = [_pieces(item) if isinstance(item, Word) else None for item in items]
-    known = [word for word in words if word is not None]
-    if not is_complete or not words or len(known) < len(words) or _is_for_bash(known[0]):
-        return None
-    if not env.get("HOME") and any(("HOME", True) in word for word in known):
-        return None
-    return tuple("".join(env.get(text, "") if is_name else text for text, is_name in word) for word in known)
+    argv: list[str] = []
+    for item in items:
+        word = _expanded(item, env) if isinstance(item, Word) else None
+        if word is None:
+            return None
+        argv.append(word)
+    return tuple(argv) if is_complete and argv and not _is_for_bash(argv[0]) else None
 
 
 def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
     """Where bash would find the program, or None if that is for bash to decide."""
     path = env.get("PATH")
-    if not name or name in _BUILTINS_AND_KEYWORDS or path is None:
+    if path is None:
         return None
     for folder in path.split(os.pathsep):
         if folder.startswith("/"):
@@ -56,29 +52,26 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
     return None
 
 
-def _pieces(word: Word) -> _Word | None:
-    """The pieces of a word, or None if only bash can expand it."""
-    pieces: list[_Piece] = []
+def _expanded(word: Word, env: Mapping[str, str]) -> str | None:
+    """The word with its quotes removed and its variables expanded, or None if only bash can do that."""
+    parts: list[str] = []
     for piece in word.pieces:
         if isinstance(piece, Expansion):
-            pieces.append((piece.name, True))
+            parts.append(env.get(piece.name, ""))
             is_known = piece.is_plain and piece.name in PROJECT_DIR_VARIABLES
-        elif piece.text.startswith("~/") and not piece.quote and not pieces:
-            pieces += [("HOME", True), (piece.text[1:], False)]
-            is_known = bool(_PLAIN.fullmatch(piece.text[1:]))
+        elif piece.text.startswith("~/") and not piece.quote and not parts:
+            home, rest = env.get("HOME", ""), piece.text[1:]
+            parts.append(home + rest)
+            is_known = home != "" and bool(_PLAIN.fullmatch(rest))
         else:
-            pieces.append((piece.text, False))
+            parts.append(piece.text)
             # Not every shell knows `$'…'`.
             is_known = piece.quote != "$'" and (piece.quote != "" or bool(_PLAIN.fullmatch(piece.text)))
         if not is_known:
             return None
-    return tuple(pieces)
+    return "".join(parts)
 
 
-def _is_for_bash(first: _Word) -> bool:
+def _is_for_bash(word: str) -> bool:
     """Whether the first word may mean something to bash itself."""
-    if any(is_name for _, is_name in first):
-        # Its value is a path; one without a slash is noticed when it is looked up.
-        return False
-    text = "".join(piece for piece, _ in first)
-    return not text or text in _BUILTINS_AND_KEYWORDS or text.startswith("%") or bool(_ASSIGNMENT.match(text))
+    return not word or word in _BUILTINS_AND_KEYWORDS or word.startswith("%") or bool(_ASSIGNMENT.match(word))

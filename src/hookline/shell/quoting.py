@@ -1,21 +1,15 @@
 """Puts the project's variables between quotes in the text of a command that a shell will read."""
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Expansion, Item, Word, read_script, splice
 
-_MENTION = re.compile("|".join(PROJECT_DIR_VARIABLES))
-
 
 @lru_cache(maxsize=256)
 def quote_project_variables(command: str) -> str:
     """The command with each project variable that stands outside quotes put between double quotes."""
-    # Most commands mention none, and are long when a heredoc holds a program.
-    if not _MENTION.search(command):
-        return command
     found = _unquoted(read_script(command)[0])
     return splice(command, ((each.start, each.source, f'"{each.source}"') for each in found))
 

@@ -14,8 +14,7 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from hookline.files import make_private_directory
-from hookline.log.paths import default_log_path
+from hookline.files import make_private_directory, state_path
 
 _LOCAL_FLAGS = 3
 
@@ -25,7 +24,7 @@ class Keyboard:
 
     def __init__(self, commands: Sequence[str]) -> None:
         self._lines: PromptSession[str] = PromptSession(
-            history=_history(default_log_path().with_name("history")),
+            history=_history(state_path("history")),
             completer=WordCompleter(list(commands), sentence=True),
             complete_while_typing=False,
             key_bindings=_bindings(),
