@@ -331,6 +331,7 @@ def _read_specific(
 
 def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
     """The value of a field that is neither null nor usable as it is, or UNSET for one that counts for nothing."""
+    value = given  # a type checker takes the one that is compared below for an object
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
@@ -342,10 +343,10 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
         complaints.append((complaint, True))
         return UNSET
     if kind == "tools":
-        selection, found = read_tool_selection(given)
+        selection, found = read_tool_selection(value)
         complaints += [(text, False) for text in found]
         return UNSET if selection == ToolSelection() else selection
-    return given if trim(given) else UNSET
+    return value if trim(value) else UNSET
 
 
 def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:

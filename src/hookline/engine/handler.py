@@ -59,7 +59,7 @@ class HookEventHandler:
         self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
-        self._unsubscribe: Unsubscribe | None = None
+        self._unsubscribe: Unsubscribe = lambda: None
         if bus is not None:
             self._unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
@@ -204,9 +204,7 @@ class HookEventHandler:
 
     def dispose(self) -> None:
         """Stops serving the bus; without a bus it does nothing."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
+        self._unsubscribe()
 
     async def _result(self, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
         verdict = await self.fire(event, fields)

@@ -68,10 +68,7 @@ def _alone(answer: Answer) -> Merged:
         "suppressOutput": answer.suppress is True,
         "systemMessage": merged.note,
     }
-    return Merged(merged, {path: _FIRST for path in given if given[path]})
-
-
-_FIRST = (0,)
+    return Merged(merged, {path: (0,) for path in given if given[path]})
 
 
 def _blocking_word(answer: Answer) -> str:
