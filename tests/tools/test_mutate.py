@@ -1,3 +1,4 @@
+import importlib
 import os
 import re
 import subprocess
@@ -183,3 +184,17 @@ def test_an_entry_that_lacks_something_fails(tiny: TinyProject) -> None:
     """An entry without one of its four fields is reported with its number."""
     code, output = tiny.mutate("[[mutant]]\nrequirement = 'R-1'\nfile = 'numbers.py'\n")
     assert (code, output) == (1, "mutants.toml: mutant 1 lacks find, replace\n")
+
+
+def test_every_listed_mutant_applies_to_the_source_as_it_is() -> None:
+    """A mutant whose text is gone proves nothing, so moving code means moving its mutants, too."""
+    sys.path.insert(0, str(TOOL.parent))
+    try:
+        mutate = importlib.import_module("mutate")
+    finally:
+        sys.path.remove(str(TOOL.parent))
+    package = TOOL.parents[1] / "src" / "hookline"
+    mutants = mutate.read_mutants(TOOL.with_name("mutants.toml"))
+    stale = {str(mutant): why for mutant in mutants if (why := mutate.why_not_applicable(mutant, package))}
+    assert len(mutants) > 300
+    assert stale == {}
