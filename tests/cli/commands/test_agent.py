@@ -256,7 +256,9 @@ def test_yes_does_not_trust_hooks(
     assert "hookline trust" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("typed", "is_written"), [("y\n", True), ("always\n", True), ("\n", False), ("nope\n", False)])
+@pytest.mark.parametrize(
+    ("typed", "is_written"), [("y\n", True), ("always\n", True), ("\n", False), ("n: later\n", False), ("\x04", False)]
+)
 def test_a_person_at_a_terminal_is_asked(typed: str, is_written: bool, bench: Bench) -> None:
     """With --prompt on a terminal, a question is asked, and only a clear yes allows the call."""
     ours, theirs = pty.openpty()
@@ -274,7 +276,7 @@ def test_a_person_at_a_terminal_is_asked(typed: str, is_written: bool, bench: Be
             pass
         os.close(ours)
     assert process.returncode == 0
-    assert f"write_file wants to write {bench.project}/a.txt" in shown.decode()
+    assert f"write_file wants to write {bench.project}/a.txt" in shown.decode().replace("\r\n  ", "")
     assert (bench.project / "a.txt").exists() is is_written
 
 

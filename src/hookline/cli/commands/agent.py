@@ -12,19 +12,23 @@ Exit codes:
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from contextlib import aclosing
+from pathlib import Path
 
+from hookline.agent.approval import Approver
 from hookline.agent.loop import DEFAULT_MAX_TURNS
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
+from hookline.agent.tool import ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
-from hookline.cli.terminal.permission import ask, refuse
-from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session
+from hookline.cli.terminal.permission import PlainTerminal, ask
+from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session, project_of
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 
@@ -108,6 +112,14 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
     return 0
 
 
+def _person(given: argparse.Namespace) -> Approver | None:
+    """Asks the user; None where there is none, or where they would not see the question."""
+    if given.headless or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return None
+    context = ToolContext(project=Path(project_of(given)), environ=os.environ)
+    return lambda request: ask(request, context, PlainTerminal())
+
+
 async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, output: Output) -> None:
     past = past_session(given)
     toolbox = default_toolbox()
@@ -116,7 +128,7 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         model=model,
         toolbox=toolbox,
         listener=output.listen,
-        approve=refuse if given.headless or not sys.stdin.isatty() else ask,
+        person=_person(given),
         session_id=given.session_id,
         past=past,
     )
