@@ -28,6 +28,7 @@ from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import PlainTerminal, ask
+from hookline.cli.terminal.readiness import problems_of
 from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session, project_of
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
@@ -40,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--headless", action="store_true", help="never ask; calls that need approval are refused")
     parser.add_argument("--yes", action="store_true", help="approve every tool call (hooks still need your trust)")
+    parser.add_argument(
+        "--require-hooks", action="store_true", help="do not start if a settings file is broken or no hook is active"
+    )
     parser.add_argument(
         "--model",
         default="gemini",
@@ -132,6 +136,8 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         session_id=given.session_id,
         past=past,
     )
+    if isinstance(output, JsonOutput):
+        output.problems = problems_of(session.config)
     agent = session.agent
     async with connected_mcp_servers(session.config, toolbox, output.listen):
         try:

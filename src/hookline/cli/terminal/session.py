@@ -18,6 +18,7 @@ from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli.options import make_config
 from hookline.cli.terminal.permission import refuse
+from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
 from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
@@ -66,6 +67,8 @@ def make_session(
     past: PastSession | None = None,
 ) -> Session:
     """A new session with the current settings, or one that resumes `past`; `person` asks the user, if there is one."""
+    if given.require_hooks:
+        require_hooks(given)
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
     watch = HookWatch(listener)
