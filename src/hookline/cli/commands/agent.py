@@ -24,6 +24,7 @@ from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
 from hookline.agent.tool import ToolContext
 from hookline.agent.toolbox import default_toolbox
+from hookline.cli.interrupt import run_loop
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
@@ -72,10 +73,9 @@ def run(given: argparse.Namespace) -> int:
     """Runs the agent in the mode that the options and the terminal select."""
     require_project(given)
     prompt = _prompt(given)
-    # `asyncio.run` cancels on the first Ctrl-C and raises on the second; cancelling ends the process groups of hooks
-    # and tools.
+    # Cancelling ends the process groups of hooks and tools.
     try:
-        return asyncio.run(_talk(given) if prompt is None else _answer(given, prompt))
+        return run_loop(_talk(given) if prompt is None else _answer(given, prompt))
     except asyncio.CancelledError:
         return EXIT_TERMINATED
 
