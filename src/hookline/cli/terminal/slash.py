@@ -12,7 +12,6 @@ from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
-from hookline.settings.trust import TrustStore, default_trust_path
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -59,10 +58,9 @@ async def hook_states(config: Config) -> HookStates | None:
     if system is None:
         return None
     await system.initialize()
-    store, project = TrustStore(default_trust_path()), config.get_working_dir()
     states: list[tuple[HookEntry, str | None]] = []
     for hook in system.get_all_hooks():
-        why_idle = store.why_untrusted(hook, project) if hook.enabled else f"disabled by {hook.disabled_by}"
+        why_idle = system.why_untrusted(hook) if hook.enabled else f"disabled by {hook.disabled_by}"
         states.append((hook, why_idle))
     return states
 
