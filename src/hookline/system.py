@@ -123,12 +123,6 @@ class HookSystem:
         """Every configured hook, disabled ones included."""
         return self.get_registry().get_all_hooks()
 
-    def why_untrusted(self, hook: HookEntry) -> str | None:
-        """Why a hook may not run as far as trust is concerned and what to do about it, or None."""
-        if not hook.needs_trust:
-            return None
-        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
-
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
         """Switches the hooks of a name on or off until the program ends; False when there is none of that name."""
         is_known = self.get_registry().set_hook_enabled(name, enabled=enabled)
@@ -190,7 +184,7 @@ class HookSystem:
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
-            why_untrusted=self.why_untrusted,
+            why_untrusted=self._why_untrusted,
             on_plan=event_log.planned,
         )
         handler = HookEventHandler(
@@ -213,6 +207,9 @@ class HookSystem:
             handler.dispose()  # or it would serve the bus without any hook
             raise
         return parts
+
+    def _why_untrusted(self, hook: HookEntry) -> str | None:
+        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
 
     @cached_property
     def _trust(self) -> "TrustStore":

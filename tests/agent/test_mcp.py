@@ -47,7 +47,7 @@ def fail() -> str:
 
 @server.tool()
 def where() -> str:
-    return os.getcwd() + " " + os.environ["MARK"] + " " + str("SECRET" in os.environ)
+    return os.getcwd() + " " + os.environ["MARK"] + " " + str("SECRET" in os.environ) + " " + str("HOOKLINE_CHILD_OF" in os.environ)
 
 @server.tool()
 def picture() -> Image:
@@ -195,7 +195,7 @@ def test_tools_of_a_server(project: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert failed.result is not None
     assert failed.result.error == "Error executing tool fail: no luck"
     assert where.result is not None
-    assert where.result.llm_content == f"{project} here False"
+    assert where.result.llm_content == f"{project} here False True"
     assert picture.result == ToolResult(
         llm_content=[{"inlineData": {"mimeType": "image/png", "data": "cG5nIQ=="}}], return_display="[1 attachment]"
     )

@@ -264,7 +264,10 @@ def test_a_file_that_cannot_be_read_is_not_believed(store: TrustStore, path: Pat
     """A trust file without the right to read it trusts nothing."""
     store.trust([make_hook()], str(project))
     path.chmod(0)
-    assert (store.state_of(make_hook(), str(project)), "Permission denied" in str(store.problem_in(str(project)))) == ("new", True)
+    assert (store.state_of(make_hook(), str(project)), "Permission denied" in str(store.problem_in(str(project)))) == (
+        "new",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,10 @@ def test_a_file_that_is_not_ours_is_not_believed_and_not_overwritten(
     path.parent.mkdir()
     path.write_bytes(content)
     path.chmod(0o600)
-    assert (store.state_of(make_hook(), str(project)), problem in str(store.problem_in(str(project)))) == (TrustState.NEW, True)
+    assert (store.state_of(make_hook(), str(project)), problem in str(store.problem_in(str(project)))) == (
+        TrustState.NEW,
+        True,
+    )
     with pytest.raises(HooklineError):
         store.untrust([make_hook()], str(project))
     assert path.read_bytes() == content

@@ -10,8 +10,10 @@ from rich.text import Text
 from hookline.agent.hook_watch import HookRecord, HookWatch
 from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
+from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
+from hookline.contract.verdict import SkipKind
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -58,11 +60,12 @@ async def hook_states(config: Config) -> HookStates | None:
     if system is None:
         return None
     await system.initialize()
-    states: list[tuple[HookEntry, str | None]] = []
-    for hook in system.get_all_hooks():
-        why_idle = system.why_untrusted(hook) if hook.enabled else f"disabled by {hook.disabled_by}"
-        states.append((hook, why_idle))
-    return states
+    skips = (skip for event in HookEventName for skip in system.explain(event).kept_back)
+    why_untrusted = {id(skip.hook): skip.detail for skip in skips if skip.kind is SkipKind.UNTRUSTED}
+    return [
+        (hook, why_untrusted.get(id(hook)) if hook.enabled else f"disabled by {hook.disabled_by}")
+        for hook in system.get_all_hooks()
+    ]
 
 
 def untrusted(hooks: HookStates) -> int:
