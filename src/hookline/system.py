@@ -15,7 +15,7 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
-from hookline.contract.records import FaultRecord, LogLevel, SettingsRecord
+from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
@@ -23,6 +23,7 @@ from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.errors import HookSystemNotInitializedError
+from hookline.log.consent import consent_record
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger, LogSink
 from hookline.log.paths import log_path
@@ -124,7 +125,14 @@ class HookSystem:
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
         """Switches the hooks of a name on or off until the program ends; False when there is none of that name."""
-        return self.get_registry().set_hook_enabled(name, enabled=enabled)
+        is_known = self.get_registry().set_hook_enabled(name, enabled=enabled)
+        for hook in self.get_all_hooks():
+            if hook.label == name:
+                action = Consent.ENABLED if enabled else Consent.DISABLED
+                self.get_log().write(
+                    consent_record(action, via="the program", **hook_place(hook), event=hook.event.value)
+                )
+        return is_known
 
     def dispose(self) -> None:
         """Leaves the bus and closes the log; the system is not used after this."""
@@ -176,9 +184,7 @@ class HookSystem:
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
-            why_untrusted=lambda hook: self._trust.why_untrusted(
-                hook, self._facts.get_working_dir(), parts.settings.options.trust
-            ),
+            why_untrusted=self._why_untrusted,
             on_plan=event_log.planned,
         )
         handler = HookEventHandler(
@@ -202,6 +208,9 @@ class HookSystem:
             raise
         return parts
 
+    def _why_untrusted(self, hook: HookEntry) -> str | None:
+        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
+
     @cached_property
     def _trust(self) -> "TrustStore":
         # Loaded on use: only a project's hooks need trust.
@@ -210,11 +219,7 @@ class HookSystem:
         return TrustStore(self._trust_path or default_trust_path())
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
-        if not options.log.enabled:
-            return tuple(self._sinks)
-        redactor = Redactor(options.redact, self._environ) if options.redact else None
-        path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
-        return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor), *self._sinks)
+        return (*file_sinks(options, self._environ), *self._sinks)
 
     def _make_runner(self, options: HooksConfigSettings) -> HookRunner:
         return HookRunner(
@@ -223,6 +228,15 @@ class HookSystem:
             passes=_passes(options.environment),
             on_end=self._observer.hook_ended if self._observer is not None else None,
         )
+
+
+def file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> tuple[FileSink, ...]:
+    """The log file that the settings ask for, or nothing if they disable it."""
+    if not options.log.enabled:
+        return ()
+    redactor = Redactor(options.redact, environ) if options.redact else None
+    path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
+    return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 
 
 def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:

@@ -250,10 +250,10 @@ def test_no_other_descriptor_is_inherited(run: "Run", job: "MakeJob") -> None:
 
 
 def test_the_environment_is_exactly_the_one_given(run: "Run", job: "MakeJob") -> None:
-    """A hook gets only the variables of its job."""
+    """A hook gets only the variables of its job, and the mark of our children."""
     (outcome,) = run(job("env", env={"ONLY": "one\ntwo", "ÜMLAUT": "äöü"}))
     names = {line.partition(b"=")[0].decode() for line in outcome.stdout.split(b"\n") if b"=" in line}
-    assert names == {"PATH", "HOME", "LLXPRT_PROJECT_DIR", "ONLY", "ÜMLAUT", "PWD", "SHLVL", "_"}
+    assert names == {"PATH", "HOME", "LLXPRT_PROJECT_DIR", "ONLY", "ÜMLAUT", "PWD", "SHLVL", "_", "HOOKLINE_CHILD_OF"}
     assert b"ONLY=one\ntwo\n" in outcome.stdout
 
 

@@ -174,8 +174,19 @@ def test_a_rewrite_that_leaves_no_trace_in_the_times_is_seen(project: Path, scri
     assert len(seen) == 10
 
 
-def test_files_that_did_not_change_are_not_read_again(project: Path, script: Path) -> None:
-    """Once the file's times are surely past, its content is known by its status alone."""
+def test_a_large_file_is_read_again_when_its_times_change(project: Path, script: Path) -> None:
+    """A file of 1 MiB or more is known by its status once its times are past; a change of those is a change."""
+    fingerprinter = Fingerprinter()
+    hook = make_hook()
+    script.write_text("#" * (1 << 20))
+    first = fingerprinter.fingerprint(hook, str(project))
+    assert fingerprinter.fingerprint(hook, str(project)) is first
+    script.write_text("#" * (1 << 20) + "x")
+    assert fingerprinter.fingerprint(hook, str(project)).digest != first.digest
+
+
+def test_a_fingerprint_is_made_again_only_when_a_file_has_changed(project: Path, script: Path) -> None:
+    """The files are read, and if they are the same, so is the fingerprint."""
     fingerprinter = Fingerprinter()
     hook = make_hook("sh hooks/x.sh /etc/passwd")
     script.unlink()

@@ -238,7 +238,7 @@ def test_a_file_that_others_can_write_is_not_believed(store: TrustStore, path: P
     path.chmod(mode)
     content = path.read_bytes()
     assert (store.state_of(hook, str(project)), store.records()) == (TrustState.NEW, ())
-    assert store.problem == (
+    assert store.problem_in(str(project)) == (
         f"{path} can be written by other users, so nothing is trusted; look through it and run: chmod 600 {path}"
     )
     with pytest.raises(HooklineError, match="chmod 600"):
@@ -254,7 +254,7 @@ def test_a_file_of_somebody_else_is_not_believed(store: TrustStore, path: Path, 
     store.trust([make_hook()], str(project))
     os.chown(path, 12345, -1)
     assert store.state_of(make_hook(), str(project)) is TrustState.NEW
-    assert store.problem == (
+    assert store.problem_in(str(project)) == (
         f"{path} belongs to another user (uid 12345), so nothing is trusted; move it away, or run: chown 0 {path}"
     )
 
@@ -264,7 +264,10 @@ def test_a_file_that_cannot_be_read_is_not_believed(store: TrustStore, path: Pat
     """A trust file without the right to read it trusts nothing."""
     store.trust([make_hook()], str(project))
     path.chmod(0)
-    assert (store.state_of(make_hook(), str(project)), "Permission denied" in str(store.problem)) == ("new", True)
+    assert (store.state_of(make_hook(), str(project)), "Permission denied" in str(store.problem_in(str(project)))) == (
+        "new",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,10 @@ def test_a_file_that_is_not_ours_is_not_believed_and_not_overwritten(
     path.parent.mkdir()
     path.write_bytes(content)
     path.chmod(0o600)
-    assert (store.state_of(make_hook(), str(project)), problem in str(store.problem)) == (TrustState.NEW, True)
+    assert (store.state_of(make_hook(), str(project)), problem in str(store.problem_in(str(project)))) == (
+        TrustState.NEW,
+        True,
+    )
     with pytest.raises(HooklineError):
         store.untrust([make_hook()], str(project))
     assert path.read_bytes() == content
@@ -304,7 +310,7 @@ def test_what_is_no_file_is_not_believed(store: TrustStore, path: Path, project:
         os.mkfifo(path)
     assert store.state_of(make_hook(), str(project)) is TrustState.NEW
     what = "cannot be read (Is a directory)" if kind == "directory" else "is not a regular file"
-    assert str(store.problem).startswith(f"{path} {what}, so nothing is trusted; ")
+    assert str(store.problem_in(str(project))).startswith(f"{path} {what}, so nothing is trusted; ")
 
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path, project: Path) -> None:
@@ -392,7 +398,7 @@ def test_strict_trust_wants_every_file_named(store: TrustStore, project: Path, c
     """With strict trust a trusted command does not run if one of its words can't be resolved to files."""
     hook = make_hook(command)
     store.trust([hook], str(project))
-    assert store.why_untrusted(hook, str(project)) is None
+    assert store.why_untrusted(hook, str(project), TrustLevel.STANDARD) is None
     why = store.why_untrusted(hook, str(project), TrustLevel.STRICT)
     assert why is None if word is None else why is not None and word in why
     assert store.why_untrusted(replace(hook, needs_trust=False), str(project), TrustLevel.STRICT) is None

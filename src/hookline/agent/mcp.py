@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from hookline.agent.events import Listener, Note
 from hookline.agent.mcp_settings import McpServer, configured_servers
 from hookline.agent.tool import Tool, ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
+from hookline.contract.hooks import CHILD_MARK
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
 
@@ -191,7 +193,7 @@ class _Connection:
         parameters = StdioServerParameters(
             command=self.server.command,
             args=list(self.server.args),
-            env={**environ, **self.server.env},
+            env={**environ, **self.server.env, CHILD_MARK: str(os.getpid())},
             cwd=self._context.project / (self.server.cwd or ""),
             encoding_error_handler="replace",
         )

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hookline.contract.hooks import CHILD_MARK
+
 # Bash acts on these variables or rewrites them when it starts, so with one of them only bash can run a command right.
 _BASH_REWRITES = frozenset(
     (
@@ -33,7 +35,8 @@ _last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
     """Encode an environment, or return the cached result: the same object for equal ones.
 
-    PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out.
+    PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out. The mark of
+    our children is always there, whatever the environment says.
     """
     global _last  # noqa: PLW0603 - events in a row, and their hooks, mostly have the very same environment
     last_env, last_cwd, environment = _last
@@ -45,13 +48,15 @@ def prepare(env: Mapping[str, str], cwd: str) -> Environment:
 
 @lru_cache(maxsize=32)
 def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
-    encoded = [os.fsencode(f"PWD={cwd}")] if cwd.startswith("/") else []
+    encoded = [f"{CHILD_MARK}={os.getpid()}".encode()]
+    if cwd.startswith("/"):
+        encoded.append(os.fsencode(f"PWD={cwd}"))
     handed_on = list(encoded)
-    needs_bash, level = not encoded, "0"
+    needs_bash, level = not cwd.startswith("/"), "0"
     for name, value in items:
         if not name or "=" in name:
             raise ValueError(f"{name!r} is no name for an environment variable")
-        if name in {"PWD", "OLDPWD"}:
+        if name in {"PWD", "OLDPWD", CHILD_MARK}:
             continue
         entry = os.fsencode(f"{name}={value}")
         encoded.append(entry)

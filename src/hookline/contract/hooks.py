@@ -12,6 +12,10 @@ DEFAULT_MAX_CONCURRENT = 128
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
+# In the environment of every process that hookline starts (hooks, tools, MCP servers): the number of its own process.
+CHILD_MARK = "HOOKLINE_CHILD_OF"
+
+
 class HookType(StrEnum):
     """How a hook is run; `plugin` is accepted in settings and cannot be run."""
 

@@ -128,6 +128,29 @@ class CancelRecord(LogRecord, tag_field="kind", tag="cancel", frozen=True, kw_on
     hooks: Sequence[str]
 
 
+class Consent(StrEnum):
+    """What somebody decided about a hook."""
+
+    TRUSTED = "trusted"
+    UNTRUSTED = "untrusted"
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+
+
+class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw_only=True):
+    """Somebody decided whether a hook may run."""
+
+    action: Consent
+    digest: str | None = None
+    """The fingerprint of the hook and its scripts at that time."""
+    project: str | None = None
+    via: str
+    """The command that was used, or `the program` when it did it itself."""
+    uid: int
+    user: str
+    terminal: str | None = None
+
+
 def hook_place(hook: HookEntry) -> dict[str, Any]:
     """The fields of a record that say which hook it is about."""
     return {

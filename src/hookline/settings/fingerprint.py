@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import to_plain
+from hookline.settings.read import open_without_waiting
 from hookline.shell.files import FoundFiles, existing_files
 from hookline.shell.names import PossiblePaths, possible_paths
 
@@ -25,6 +26,7 @@ _BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xf
 # Longer than the coarsest clock of a file system: within it, a second change may leave no trace in the times.
 _SETTLING_NS = 2_000_000_000
 
+# Smaller files are read every time: a store through a mapping of a dirty page changes no time of the file.
 _CHUNK = 1024 * 1024
 _MOST_CHUNKS = 1024
 _MAX_PREPARED = 1024
@@ -41,6 +43,13 @@ class Fingerprint:
     """The files that the command names, by their resolved paths, with the SHA-256 of their content."""
     unresolved: tuple[str, ...] = ()
     """The words of the command that may lead to files which are not covered."""
+    given_up: tuple[str, ...] = ()
+    """Those of them that match or name too many files."""
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """The same words for people, who are told which of them matched too much."""
+        return tuple(f"{word} (too many files)" if word in self.given_up else word for word in self.unresolved)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -64,26 +73,44 @@ def is_settled(status: os.stat_result) -> bool:
 
 
 class Fingerprinter:
-    """Takes fingerprints, and reads the files of a hook again only when one of them has changed."""
+    """Takes fingerprints. Reads small files every time, and those of 1 MiB and more when their times have changed."""
 
     def __init__(self) -> None:
         self._prepared: dict[tuple[int, str], _Prepared] = {}
+        self._large: dict[tuple[str, str], tuple[Signature, str]] = {}
 
     def fingerprint(self, hook: HookEntry, project: str) -> Fingerprint:
         """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
         prepared = self._prepare(hook, project)
         found = existing_files(prepared.paths, project)
-        state = (found.unresolved, *((name, signature(status)) for name, status in found.files.items()))
-        if prepared.latest is not None and prepared.latest[0] == state:
-            return prepared.latest[1]
-        taken = _take(prepared.definition, found, project)
-        if all(map(is_settled, found.files.values())):
-            prepared.latest = (state, taken)
-        return taken
+        contents = [(name, *self._content(name, status, project)) for name, status in sorted(found.files.items())]
+        state = (found.unresolved, found.given_up, contents)
+        if prepared.latest is None or prepared.latest[0] != state:
+            prepared.latest = (state, _take(prepared.definition, contents, found))
+        return prepared.latest[1]
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
         """The part of a fingerprint that does not depend on files."""
         return self._prepare(hook, project).definition
+
+    def unresolved(self, hook: HookEntry, project: str) -> tuple[str, ...]:
+        """The words that may lead to files which can't be covered, without a look at any file."""
+        return self._prepare(hook, project).paths.unresolved
+
+    def _content(self, name: str, status: os.stat_result, project: str) -> tuple[str, str]:
+        """The resolved path of a file and the hash of its content."""
+        resolved = os.path.realpath(name)
+        if status.st_size < _CHUNK:
+            return resolved, _hash(resolved, status, project)
+        known = self._large.get((resolved, project))
+        if known is not None and known[0] == signature(status):
+            return resolved, known[1]
+        digest = _hash(resolved, status, project)
+        if is_settled(status):
+            if len(self._large) >= _MAX_PREPARED:
+                self._large.clear()
+            self._large[resolved, project] = (signature(status), digest)
+        return resolved, digest
 
     def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
         key = (id(hook), project)
@@ -102,7 +129,7 @@ class _Prepared:
         self.hook = hook
         self._project = project
         self.definition = _definition(hook)
-        self.latest: tuple[tuple[object, ...], Fingerprint] | None = None
+        self.latest: tuple[object, Fingerprint] | None = None
 
     @cached_property
     def paths(self) -> PossiblePaths:
@@ -130,8 +157,7 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
     return plain
 
 
-def _take(definition: Mapping[str, Any], found: FoundFiles, project: str) -> Fingerprint:
-    contents = [(name, *_read(name, status, project)) for name, status in sorted(found.files.items())]
+def _take(definition: Mapping[str, Any], contents: Sequence[tuple[str, str, str]], found: FoundFiles) -> Fingerprint:
     # ASCII, so that a lone surrogate in a command has a hash as well.
     text = json.dumps(definition, sort_keys=True, ensure_ascii=True) + json.dumps(contents)
     return Fingerprint(
@@ -139,22 +165,24 @@ def _take(definition: Mapping[str, Any], found: FoundFiles, project: str) -> Fin
         definition=definition,
         hashes={resolved: digest for _, resolved, digest in contents if digest != _FOREIGN_BINARY},
         unresolved=found.unresolved,
+        given_up=found.given_up,
     )
 
 
-def _read(name: str, status: os.stat_result, project: str) -> tuple[str, str]:
-    """The resolved path of a file and the hash of its content."""
-    resolved = os.path.realpath(name)
-    with suppress(OSError), Path(resolved).open("rb", buffering=0) as file:
-        head = file.read(_CHUNK)
+def _hash(resolved: str, status: os.stat_result, project: str) -> str:
+    with suppress(OSError), open_without_waiting(resolved, buffering=0) as file:
+        # Not a whole chunk, which takes longer to allocate than a script takes to read.
+        head = file.read(min(status.st_size + 1, _CHUNK))
         # These change with every update of the system and are not the repository's to change.
         if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
-            return resolved, _FOREIGN_BINARY
+            return _FOREIGN_BINARY
         digest = hashlib.sha256(head)
+        if 0 < len(head) == status.st_size:
+            return digest.hexdigest()  # one more byte was asked for: this is all
         for _ in range(_MOST_CHUNKS):
             chunk = file.read(_CHUNK)
             if not chunk:
-                return resolved, digest.hexdigest()
+                return digest.hexdigest()
             digest.update(chunk)
     # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
-    return resolved, "unreadable:" + ":".join(map(str, signature(status)))
+    return "unreadable:" + ":".join(map(str, signature(status)))

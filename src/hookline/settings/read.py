@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from hookline.contract.hooks import ConfigSource
 from hookline.settings import jsonc
+from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
 
 NOTHING_RUNS = "so none of its hooks run"
@@ -82,7 +83,8 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
     """The layer of one file: empty if there is no file, with a problem if it can't be used."""
     origin = str(path)
     try:
-        text = _read(path)
+        # A project's hooks need trust anyway, and a person names the other files.
+        text = _read(path, is_believed=source in (ConfigSource.USER, ConfigSource.SYSTEM))
         values = {} if text is None else _parse(text)
     except _UnusableError as error:
         problem = Problem(
@@ -102,10 +104,10 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
     return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
 
 
-def open_without_waiting(path: Path) -> BinaryIO:
+def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:
     """The file, open for reading; opening a pipe does not wait for a writer."""
     flags = os.O_NONBLOCK | os.O_NOCTTY
-    return open(path, "rb", opener=lambda name, usual: os.open(name, usual | flags))
+    return open(path, "rb", buffering, opener=lambda name, usual: os.open(name, usual | flags))
 
 
 @dataclass
@@ -118,7 +120,7 @@ class _UnusableError(Exception):
     column: int | None = None
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path, *, is_believed: bool) -> str | None:
     """The text of the file; None when there is no file."""
     try:
         # A project's file is read before anybody trusts it: it may be a pipe, or a link to an endless device.
@@ -128,6 +130,8 @@ def _read(path: Path) -> str | None:
                 raise _UnusableError("is not a regular file", "put a settings file there")
             if status.st_size > _LARGEST_BYTES:
                 raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
+            if is_believed and (fault := access_fault(path, status)):
+                raise _UnusableError(*fault)
             return file.read(_LARGEST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():

@@ -55,6 +55,11 @@ class TrustRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
 
+def show_uncovered(words: Iterable[str]) -> str:
+    """What trust does not cover, as the end of a sentence."""
+    return f"trust covers the command alone, not the files that these words may lead to: {', '.join(words)}"
+
+
 def default_trust_path() -> Path:
     """The trust file."""
     return state_path("trust.json")
@@ -67,18 +72,18 @@ class TrustStore:
         self._path = path
         self._texts = path.with_name(f"{path.stem}-texts")
         self._fingerprinter = Fingerprinter()
+        self._misplaced: dict[str, str | None] = {}
         self._cached: tuple[Signature, _Ledger] | None = None
 
-    @property
-    def problem(self) -> str | None:
-        """Why the whole trust file is ignored and what to do about it, or None."""
-        return self._ledger().problem
+    def problem_in(self, project_dir: str) -> str | None:
+        """Why nothing at all is trusted in a project and what to do about it, or None."""
+        return self._why_misplaced(os.path.realpath(project_dir)) or self._ledger().problem
 
     def state_of(self, hook: HookEntry, project_dir: str) -> TrustState:
         """Whether the hook, as it and its scripts are at this moment, has been accepted."""
         project = os.path.realpath(project_dir)
         records = self._ledger().of_project(project)
-        if not records:
+        if not records or self._why_misplaced(project):
             return TrustState.NEW
         # Look at files only if the command was accepted before: a new one could name endless files.
         definition = self._fingerprinter.definition(hook, project)
@@ -87,24 +92,36 @@ class TrustStore:
             return TrustState.TRUSTED
         return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
 
-    def why_untrusted(self, hook: HookEntry, project_dir: str, level: TrustLevel = TrustLevel.STANDARD) -> str | None:
-        """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust.
-
-        With strict trust, a command of which a word can't be resolved to files does not run even if it is trusted.
-        """
+    def why_untrusted(self, hook: HookEntry, project_dir: str, level: TrustLevel) -> str | None:
+        """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust."""
         if not hook.needs_trust:
             return None
         match self.state_of(hook, project_dir):
             case TrustState.NEW:
-                return self.problem or "hooks of a project need trust; look at it and run: hookline trust"
+                why = "hooks of a project need trust; look at it and run: hookline trust"
+                return self.problem_in(project_dir) or why
             case TrustState.CHANGED:
-                return self.problem or "it changed since it was trusted; look at it and run: hookline trust"
-            case TrustState.TRUSTED if level is TrustLevel.STRICT:
-                words = self._fingerprinter.fingerprint(hook, os.path.realpath(project_dir)).unresolved
-                if words:
-                    shown = ", ".join(words)
-                    return f"hooksConfig.trust is strict, and trust can't cover {shown}; name its files plainly"
-        return None
+                return "it changed since it was trusted; look at it and run: hookline trust"
+            case TrustState.TRUSTED:
+                return self.why_refused(hook, project_dir, level)
+
+    def why_refused(self, hook: HookEntry, project_dir: str, level: TrustLevel) -> str | None:
+        """Why the hook would not run even if it were trusted, or None.
+
+        With strict trust, every word of its command must be resolved to files.
+        """
+        if level is not TrustLevel.STRICT or not (words := self.uncovered(hook, project_dir)):
+            return None
+        return f"hooksConfig.trust is strict, and trust can't cover {', '.join(words)}; name its files plainly"
+
+    def uncovered(self, hook: HookEntry, project_dir: str) -> tuple[str, ...]:
+        """The words of the hook's command that may lead to files which trust does not cover, for people."""
+        project = os.path.realpath(project_dir)
+        definition = self._fingerprinter.definition(hook, project)
+        if any(record.definition == definition for record in self._ledger().of_project(project)):
+            return self._fingerprinter.fingerprint(hook, project).uncovered
+        # As above: a new command could name endless files. Words that match too many are shown in the review.
+        return self._fingerprinter.unresolved(hook, project)
 
     def trust(
         self,
@@ -153,6 +170,11 @@ class TrustStore:
         """Everything that is trusted, oldest first within each project."""
         return self._ledger().records
 
+    def _why_misplaced(self, project: str) -> str | None:
+        if project not in self._misplaced:
+            self._misplaced[project] = _why_misplaced(self._path, project)
+        return self._misplaced[project]
+
     def _ledger(self) -> "_Ledger":
         with suppress(OSError):
             status = self._path.stat()
@@ -166,6 +188,8 @@ class TrustStore:
     @contextmanager
     def _records_to_change(self, project: str) -> Iterator[list[Any]]:
         """The JSON records of a project, in a list whose changes are written at the end."""
+        if misplaced := self._why_misplaced(project):
+            raise HooklineError(misplaced)
         try:
             make_private_directory(self._path.parent)
             with locked(self._path):
@@ -266,6 +290,23 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
         raise _not_believed(path, what, f"move it away, or run: chown {os.geteuid()} {quoted}")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise _not_believed(path, "can be written by other users", f"look through it and run: chmod 600 {quoted}")
+
+
+def _why_misplaced(path: Path, project: str) -> str | None:
+    """Why a project can't be asked about itself: its repository could bring the trust file along."""
+    if not is_below(path, project) or contains_home(project):
+        return None
+    return str(_not_believed(path, "is inside the project", "set HOOKLINE_STATE_DIR to a directory outside of it"))
+
+
+def is_below(path: Path, project: str) -> bool:
+    """Whether a path leads into the project, links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(project)
+
+
+def contains_home(project: str) -> bool:
+    """Whether a project is the home directory or above it; such a project has the user's own files in it."""
+    return is_below(Path(os.path.expanduser("~")), project)  # noqa: PTH111 - never raises
 
 
 def _not_believed(path: Path, what: str, advice: str) -> HooklineError:

@@ -27,6 +27,8 @@ class FoundFiles:
     """By the names they were found under."""
     unresolved: tuple[str, ...]
     """The words of the command that may lead to other files."""
+    given_up: tuple[str, ...] = ()
+    """Those of them that match or name too many files."""
 
 
 def existing_files(paths: PossiblePaths, project_dir: str) -> FoundFiles:
@@ -41,7 +43,7 @@ class _Search:
     def __init__(self, paths: PossiblePaths, project_dir: str) -> None:
         self._paths = paths
         self._project_dir = project_dir
-        self._unresolved = dict.fromkeys(paths.unresolved)
+        self._given_up: dict[str, None] = {}
         self._names_left = _MOST_NAMES
         self._entries_left = _MOST_ENTRIES
 
@@ -61,7 +63,8 @@ class _Search:
                 elif stat.S_ISDIR(status.st_mode) and _identity(status) not in known:
                     known.add(_identity(status))
                     directories.append(name)
-        return FoundFiles(files, tuple(self._unresolved))
+        given_up = tuple(self._given_up)
+        return FoundFiles(files, tuple(dict.fromkeys((*self._paths.unresolved, *given_up))), given_up)
 
     def _names_in(self, directory: str) -> Iterator[str]:
         paths = self._paths
@@ -75,7 +78,7 @@ class _Search:
         for pattern in paths.patterns:
             found = self._matching(pattern.lstrip("/"), "" if pattern.startswith("/") else directory)
             if self._entries_left < 0:
-                self._unresolved[pattern] = None
+                self._given_up[pattern] = None
             else:
                 yield from found
 
@@ -106,7 +109,7 @@ class _Search:
     def _status(self, path: str) -> os.stat_result | None:
         self._names_left -= 1
         if self._names_left < 0:
-            self._unresolved[self._paths.command] = None
+            self._given_up[self._paths.command] = None
             return None
         try:
             return os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower

@@ -59,6 +59,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "needsTrust": True,
         "trust": "new",
         "trusted": False,
+        "uncovered": [],
         "onError": "allow",
         "budget": None,
         "lastRun": None,

@@ -31,7 +31,7 @@ def enabled(workbench: "Workbench") -> dict[str, bool]:
 def test_a_hook_is_switched_off_and_on_again(workbench: "Workbench") -> None:
     """The name goes into the list and out of it; comments and layout stay as they were."""
     workbench.write(workbench.user_file, USER)
-    printed = workbench.run("disable", "guard")
+    printed = workbench.run("disable", "--yes", "guard")
     assert printed.splitlines() == [
         "guard: ~/.llxprt/settings.json was changed",
         "  BeforeTool from ~/.llxprt/settings.json: off",
@@ -40,9 +40,9 @@ def test_a_hook_is_switched_off_and_on_again(workbench: "Workbench") -> None:
         '"old" // since May\n', '"old", // since May\n      "guard"\n'
     )
     assert enabled(workbench) == {"guard": False}
-    assert "needed no change" in workbench.run("disable", "guard")
+    assert "needed no change" in workbench.run("disable", "--yes", "guard")
     assert "guard  disabled: by " in workbench.run("explain", "BeforeTool")
-    assert workbench.json("enable", "guard") == {
+    assert workbench.json("enable", "--yes", "guard") == {
         "hook": "guard",
         "file": str(workbench.user_file),
         "changed": True,
@@ -51,13 +51,13 @@ def test_a_hook_is_switched_off_and_on_again(workbench: "Workbench") -> None:
         ],
     }
     assert workbench.user_file.read_text() == USER
-    assert "needed no change" in workbench.run("enable", "guard")
+    assert "needed no change" in workbench.run("enable", "--yes", "guard")
 
 
 def test_a_user_may_switch_off_a_projects_hook(workbench: "Workbench") -> None:
     """The user's file has a say over the project's hooks, and is made if there is none."""
     workbench.write(workbench.project_file, hooks("theirs"))
-    workbench.run("disable", "theirs")
+    workbench.run("disable", "--yes", "theirs")
     assert json.loads(workbench.user_file.read_text()) == {"hooksConfig": {"disabled": ["theirs"]}}
     assert enabled(workbench) == {"theirs": False}
 
@@ -67,18 +67,18 @@ def test_a_project_may_switch_off_its_own_hooks_only(workbench: "Workbench") -> 
     workbench.write(workbench.project_file, hooks("theirs"))
     workbench.write(workbench.user_file, hooks("mine"))
     before = workbench.project_file.read_text()
-    said = workbench.run("disable", "mine", "--in", "project", code=1)
+    said = workbench.run("disable", "--yes", "mine", "--in", "project", code=1)
     assert f"mine is configured in {workbench.user_file}, and {workbench.project_file} cannot disable it" in said
     assert "leave --in project out" in said
     assert workbench.project_file.read_text() == before
-    workbench.run("disable", "theirs", "--in", "project")
+    workbench.run("disable", "--yes", "theirs", "--in", "project")
     assert enabled(workbench) == {"theirs": False, "mine": True}
 
 
 def test_the_systems_hooks_are_not_the_users_to_switch(workbench: "Workbench") -> None:
     """The advice names who can."""
     workbench.write(workbench.home.parent / "etc" / "settings.json", hooks("policy"))
-    said = workbench.run("disable", "policy", code=1)
+    said = workbench.run("disable", "--yes", "policy", code=1)
     assert "the administrator of this system can add it" in said
     assert not workbench.user_file.exists()
 
@@ -87,7 +87,7 @@ def test_one_name_in_two_files_is_told_apart(workbench: "Workbench") -> None:
     """A hook that the chosen file cannot disable stays on, and that is shown."""
     workbench.write(workbench.project_file, hooks("guard"))
     workbench.write(workbench.home.parent / "etc" / "settings.json", hooks("guard"))
-    assert workbench.run("disable", "guard").splitlines()[1:] == [
+    assert workbench.run("disable", "--yes", "guard").splitlines()[1:] == [
         "  BeforeTool from .llxprt/settings.json: off",
         f"  BeforeTool from {workbench.home.parent / 'etc' / 'settings.json'}: on",
     ]
@@ -108,20 +108,20 @@ def test_what_another_place_switched_off_is_told(
     """Enabling where it was not disabled would change nothing; the advice says where it would."""
     workbench.write(workbench.user_file, mine)
     workbench.write(workbench.project_file, theirs)
-    assert said in workbench.run("enable", "guard", code=1)
+    assert said in workbench.run("enable", "--yes", "guard", code=1)
 
 
 def test_the_projects_list_can_be_emptied(workbench: "Workbench") -> None:
     """Following the advice works."""
     workbench.write(workbench.project_file, {**hooks("guard"), "hooksConfig": {"disabled": ["guard"]}})
-    workbench.run("enable", "guard", "--in", "project")
+    workbench.run("enable", "--yes", "guard", "--in", "project")
     assert enabled(workbench) == {"guard": True}
 
 
 def test_a_hook_that_is_gone_can_leave_the_list(workbench: "Workbench") -> None:
     """A name in the list needs no hook to be taken out."""
     workbench.write(workbench.user_file, USER)
-    workbench.run("enable", "old")
+    workbench.run("enable", "--yes", "old")
     assert json.loads(workbench.user_file.read_text().replace("// always", ""))["hooksConfig"] == {"disabled": []}
 
 
@@ -137,5 +137,5 @@ def test_a_broken_file_is_not_written(workbench: "Workbench") -> None:
     """A file that is not JSON is left for its owner to mend."""
     workbench.write(workbench.project_file, hooks("guard"))
     workbench.write(workbench.user_file, '{"hooksConfig": ')
-    assert "is not JSON" in workbench.run("disable", "guard", code=1)
+    assert "is not JSON" in workbench.run("disable", "--yes", "guard", code=1)
     assert workbench.user_file.read_text() == '{"hooksConfig": '

@@ -161,7 +161,7 @@ def test_every_command_says_the_same_about_trust(guarded: "Workbench") -> None:
     assert told() == ("changed", False, False)
     guarded.run("trust", "guard", "--yes")
     assert told() == ("on", True, True)
-    guarded.run("untrust", "guard")
+    guarded.run("untrust", "--yes", "guard")
     assert told() == ("untrusted", False, False)
 
 
@@ -236,7 +236,7 @@ def test_json_never_asks(guarded: "Workbench") -> None:
         }
     ]
     assert guarded.json("trust", "guard", "--yes")["hooks"][0]["trusted"] is True
-    assert guarded.json("trust", "guard") == {"project": str(guarded.project), "hooks": []}
+    assert guarded.json("trust", "guard") == {"project": str(guarded.project), "hooks": [], "refused": []}
 
 
 @pytest.mark.parametrize(
@@ -290,12 +290,12 @@ def test_trust_is_taken_back(guarded: "Workbench") -> None:
     """By name or all at once, also of a hook that is no longer configured."""
     guarded.run("trust", "--all", "--yes")
     guarded.write(guarded.project_file, {"hooks": {}})
-    assert guarded.run("untrust", "guard") == "1 hook not trusted any more: guard\n"
-    assert guarded.json("untrust", "--all") == {
+    assert guarded.run("untrust", "--yes", "guard") == "1 hook not trusted any more: guard\n"
+    assert guarded.json("untrust", "--yes", "--all") == {
         "project": str(guarded.project),
         "untrusted": [{"event": "BeforeTool", "hook": "echo plain"}],
     }
-    assert guarded.run("untrust", "--all") == "Nothing was trusted.\n"
+    assert guarded.run("untrust", "--yes", "--all") == "Nothing was trusted.\n"
     assert json.loads((guarded.home.parent / "state" / "trust.json").read_text())["projects"] == {}
 
 
@@ -309,7 +309,7 @@ def test_trust_is_taken_back(guarded: "Workbench") -> None:
 )
 def test_untrust_says_what_it_needs(words: list[str], said: str, guarded: "Workbench") -> None:
     """One line, exit code 1."""
-    assert said in guarded.run("untrust", *words, code=1)
+    assert said in guarded.run("untrust", "--yes", *words, code=1)
 
 
 def test_a_file_that_did_not_change_is_not_shown_again(guarded: "Workbench") -> None:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,9 +272,34 @@ def test_what_is_meant_is_left_alone(settings: dict[str, Any], make_setup: MakeS
     assert list(run_checks(make_setup(settings))) == []
 
 
+@pytest.mark.parametrize(
+    ("trust", "message"),
+    [
+        (
+            "standard",
+            (
+                "has words that trust can't cover; "
+                "trust covers the command alone, not the files that these words may lead to: $(cat x), $Y"
+            ),
+        ),
+        (
+            "strict",
+            "does not run: hooksConfig.trust is strict, and trust can't cover $(cat x), $Y; name its files plainly",
+        ),
+    ],
+)
+def test_a_word_that_trust_can_not_cover_is_found(trust: str, message: str, make_setup: MakeSetup) -> None:
+    """Only hooks that need trust are looked at; with strict trust the finding says that the hook does not run."""
+    setup = make_setup({**on("BeforeTool", hook("sh $(cat x) $Y")), "hooksConfig": {"trust": trust}})
+    assert list(run_checks(setup)) == []
+    guest = replace(setup, hooks=tuple(replace(one, needs_trust=True) for one in setup.hooks))
+    (finding,) = run_checks(guest)
+    assert (finding.rule, finding.problem.message) == ("uncovered", message)
+
+
 def test_every_check_has_a_hit_here() -> None:
     """A new check needs a test."""
-    tested_below = {"not-enabled", "duplicate"}
+    tested_below = {"not-enabled", "duplicate", "uncovered"}
     assert {check.rule for check in CHECKS} - tested_below == {rule for rule, *_ in HITS}
 
 

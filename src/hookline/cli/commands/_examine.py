@@ -18,11 +18,11 @@ from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.log.paths import log_path
 from hookline.settings.merge import by_authority, hooks_enabled
 from hookline.settings.read import Layer
-from hookline.settings.trust import TrustStore, default_trust_path
+from hookline.settings.trust import default_trust_path, is_below, show_uncovered
 
 _MARKER = "hookline-canary-is-alive"
 _CANARY_TIMEOUT_MS = 10_000
@@ -49,15 +49,15 @@ class Sign:
 def examine(config: Config) -> list[Sign]:
     """Everything that decides whether hooks run for a configuration, and the test of a hook that is really fired."""
     setup = read_setup(config)
-    store = TrustStore(default_trust_path())
     return [
         *_layers(setup),
+        *_checkout(setup),
         _enabled(setup),
         _shell(setup),
         _limits(setup),
         _log(setup),
-        _trust_store(store),
-        *_hooks(setup, store),
+        *_trust_store(setup),
+        *_hooks(setup),
         _canary(config),
     ]
 
@@ -79,6 +79,15 @@ def _layers(setup: Setup) -> Iterator[Sign]:
     if broken:
         message = f"{plural(len(broken), 'problem')}, the first: {broken[0]}; hookline check shows all"
         yield Sign("problems", Health.BAD if broken[0].is_error else Health.ODD, message)
+
+
+def _checkout(setup: Setup) -> Iterator[Sign]:
+    """A note if a repository could change the user's own settings, which need no trust."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - never raises
+    user = next((layer for layer in setup.layers if layer.source is ConfigSource.USER), None)
+    if user is not None and Path(user.origin).is_relative_to(home) and (home / ".git").exists():
+        message = f"{home} is a git checkout, and hooks in {user.origin} run without trust"
+        yield Sign("home", Health.ODD, f"{message}; keep {Path(user.origin).parent} out of the repository")
 
 
 def _of_a_parent(layer: Layer, setup: Setup) -> Iterator[Sign]:
@@ -163,32 +172,40 @@ def _write_fault(path: Path) -> str | None:
         return str(error.strerror)
 
 
-def _trust_store(store: TrustStore) -> Sign:
-    if store.problem:
-        return Sign("trust", Health.BAD, store.problem)
-    records = store.records()
+def _trust_store(setup: Setup) -> Iterator[Sign]:
+    if problem := setup.trust.problem_in(setup.project_dir):
+        yield Sign("trust", Health.BAD, problem)
+        return
+    project = os.path.realpath(setup.project_dir)
+    if is_below(default_trust_path(), project):
+        message = f"{default_trust_path()} is inside the project, because your home directory is"
+        advice = "do not accept hooks that a repository puts here; work in a directory below"
+        yield Sign("trust", Health.ODD, f"{message}; {advice}")
+    records = setup.trust.records()
     projects = len({record.project_dir for record in records})
     trusted = f"{plural(len(records), 'hook')} of {plural(projects, 'project')}" if records else "nothing"
-    return Sign("trust", Health.GOOD, f"{default_trust_path()}: {trusted} trusted")
+    yield Sign("trust", Health.GOOD, f"{default_trust_path()}: {trusted} trusted")
 
 
-def _hooks(setup: Setup, store: TrustStore) -> Iterator[Sign]:
+def _hooks(setup: Setup) -> Iterator[Sign]:
     if not setup.hooks and (unusable := setup.unusable()):
         yield Sign("hooks", Health.ODD, f"unknown until {unusable[0].origin} is fixed")
     elif not setup.hooks:
         yield Sign("hooks", Health.ODD, "none are configured; hookline init writes one")
     for hook in setup.hooks:
-        health, message = _hook(hook, store, setup)
+        health, message = _hook(hook, setup)
         yield Sign(hook.event, health, f"{hook.label} {message}")
 
 
-def _hook(hook: HookEntry, store: TrustStore, setup: Setup) -> tuple[Health, str]:
+def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if not hook.enabled:
         return Health.ODD, f"is disabled by {hook.disabled_by}"
     if fault := program_fault(hook, setup.project_dir, setup.environ):
         return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
-    if untrusted := store.why_untrusted(hook, setup.project_dir):
+    if untrusted := setup.why_untrusted(hook):
         return Health.BAD, f"does not run: {untrusted}"
+    if words := setup.uncovered(hook):
+        return Health.ODD, f"can be run, and {show_uncovered(words)}"
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
 
 

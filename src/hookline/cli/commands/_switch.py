@@ -5,14 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hookline.cli.commands._consent import add_yes_option, log_consent, require_person, require_terminal
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, print_report, show_place, unknown_hook
 from hookline.config import Config
 from hookline.contract.hooks import ConfigSource
+from hookline.contract.records import Consent, hook_place
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
+from hookline.settings.fingerprint import fingerprint
 from hookline.settings.merge import authority
 from hookline.settings.read import Layer
 
@@ -29,29 +32,36 @@ def configure_switch(parser: argparse.ArgumentParser) -> None:
         default="user",
         help="which settings file is changed (default: user; a project's file can disable only its own hooks)",
     )
+    add_yes_option(parser)
     add_common_options(parser, settings=False)
 
 
 def disable(given: argparse.Namespace) -> int:
     """Disables the hooks of a name, and prints their state."""
     name = given.name
-    setup, target = _settings(given)
+    setup, target = _settings(given, Consent.DISABLED)
     layers = [setup.place(hook)[0] for hook in setup.hooks if hook.label == name]
     if not layers:
         raise UsageError(unknown_hook(name, setup.hooks))
     if all(authority(target) < authority(layer) for layer in layers):
         where = f"{name} is configured in {layers[0].origin}"
         raise UsageError(f"{where}, and {target.origin} cannot disable it; {_instead(layers[0])}")
+    require_terminal(given)
+    is_new = name not in _names(target)
     edit_file(Path(target.origin), lambda text: add_to_list(text, _LIST, name))
-    return _print_result(given, target, changed=name not in _names(target))
+    if is_new:
+        _log(Consent.DISABLED, name, setup, target)
+    return _print_result(given, target, changed=is_new)
 
 
 def enable(given: argparse.Namespace) -> int:
     """Enables the hooks of a name again, and prints what still disables them."""
     name = given.name
-    setup, target = _settings(given)
+    setup, target = _settings(given, Consent.ENABLED)
     if name in _names(target):
+        require_terminal(given)
         edit_file(Path(target.origin), lambda text: remove_from_list(text, _LIST, name))
+        _log(Consent.ENABLED, name, setup, target)
         return _print_result(given, target, changed=True)
     hooks = [hook for hook in setup.hooks if hook.label == name]
     if not hooks:
@@ -62,8 +72,19 @@ def enable(given: argparse.Namespace) -> int:
     return _print_result(given, target, changed=False)
 
 
-def _settings(given: argparse.Namespace) -> tuple[Setup, Layer]:
-    """The settings, and the layer that is to be changed."""
+def _log(action: Consent, name: str, setup: Setup, target: Layer) -> None:
+    """A record of each hook with this name, or of the name alone if no hook has it."""
+    decided = [
+        {**hook_place(hook), "event": hook.event.value, "digest": fingerprint(hook, setup.project_dir).digest}
+        for hook in setup.hooks
+        if hook.label == name
+    ]
+    log_consent(action, setup, decided or [{"hook": name, "origin": target.origin}])
+
+
+def _settings(given: argparse.Namespace, action: Consent) -> tuple[Setup, Layer]:
+    """The settings, and the layer that is to be changed by a person."""
+    require_person(action)
     setup = read_setup(make_config(given))
     target = next(layer for layer in setup.layers if layer.source is ConfigSource(given.scope))
     for problem in target.problems:

@@ -80,7 +80,7 @@ def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
         "files": [layer.origin for layer in setup.layers if layer.text is not None or layer.problems],
         "hooks": len(setup.hooks),
         # Enabled hooks that do not run because they are not trusted.
-        "untrusted": sum(trust[id(hook)] != "trusted" for hook in setup.active()),
+        "untrusted": sum(trust[id(hook)] in ("new", "changed") for hook in setup.active()),
         "findings": [finding.to_dict() for finding in findings],
     }
 

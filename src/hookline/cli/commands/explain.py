@@ -22,7 +22,6 @@ from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError
 from hookline.settings.read import Problem
-from hookline.settings.trust import TrustStore, default_trust_path
 
 _BELOW_HOOKS = re.compile(r"(?:extensions\[\d+\]\.)?hooks\.(.*)", re.DOTALL)
 
@@ -42,9 +41,8 @@ def run(given: argparse.Namespace) -> int:
     subject = _subject(event, given)
     config = make_config(given)
     setup = read_setup(config)
-    store = TrustStore(default_trust_path())
     hooks = setup.hooks if setup.is_enabled else ()
-    plan = make_plan(hooks, event, subject, why_untrusted=lambda hook: store.why_untrusted(hook, setup.project_dir))
+    plan = make_plan(hooks, event, subject, why_untrusted=setup.why_untrusted)
     report = _report(plan, setup)
     print_report(given, report, _lines(report))
     return 0

@@ -61,8 +61,9 @@ def _write(texts: dict[Path, str], executable: Path) -> None:
     written: list[Path] = []
     try:
         for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
+            _make_directory(path.parent)
+            # Whatever the umask is: a user's file that others can write to is not used.
+            with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
                 written.append(path)
                 file.write(text)
         executable.chmod(executable.stat().st_mode | 0o111)
@@ -70,6 +71,13 @@ def _write(texts: dict[Path, str], executable: Path) -> None:
         for path in written:
             path.unlink(missing_ok=True)
         raise UsageError(f"{error.filename} cannot be written: {error.strerror}") from error
+
+
+def _make_directory(directory: Path) -> None:
+    # Not `parents=True`, which gives the parents the permissions of the umask.
+    if not directory.parent.is_dir():
+        _make_directory(directory.parent)
+    directory.mkdir(mode=0o755, exist_ok=True)
 
 
 def _command(hook: Path, project: Path, *, for_user: bool) -> str:

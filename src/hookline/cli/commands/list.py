@@ -4,9 +4,9 @@ Examples:
   hookline list
   hookline list --event BeforeTool --json
 
-The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, or a duplicate of a
-hook that runs instead; only hooks that are on run. If one group is sequential, all hooks that run together with it run
-in sequence; the order is "either" where that depends on the tool.
+The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, refused because
+hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that are on run. If one group is
+sequential, all hooks that run together with it run in sequence; the order is "either" where that depends on the tool.
 """
 
 import argparse
@@ -95,6 +95,12 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
                 yield _row(cells, widths, hook)
             else:
                 yield from _block(cells, hook)
+            if hook["uncovered"]:
+                yield style.warn(f"    {_uncovered(hook)}")
+    if refused := sum(hook["state"] == "refused" for hook in hooks):
+        yield ""
+        why = "because hooksConfig.trust is strict; name their files plainly"
+        yield style.warn(f"{plural(refused, 'trusted hook')} will not run, {why}")
     if waiting := sum(hook["state"] in ("untrusted", "changed") for hook in hooks):
         yield ""
         yield style.warn(trust_advice(waiting))
@@ -119,6 +125,12 @@ def _block(cells: Sequence[str], hook: Hook) -> Iterator[str]:
     else:
         yield "    never run"
     yield style.dim(f"    {place}")
+
+
+def _uncovered(hook: Hook) -> str:
+    from hookline.settings.trust import show_uncovered  # noqa: PLC0415 - slow to load
+
+    return one_line(show_uncovered(hook["uncovered"]))
 
 
 def _paint_state(text: str, hook: Hook) -> str:

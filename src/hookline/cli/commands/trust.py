@@ -9,8 +9,10 @@ Examples:
   hookline trust --all --yes     without a question, for CI: you have reviewed the hooks elsewhere
   hookline trust --list          show what is trusted
 
+Only you can do this: a hook, or the agent's own shell, is refused. The log has a record of each decision.
+
 Exit codes:
-  0  every requested hook is trusted    1  some are not
+  0  every requested hook is trusted    1  some are not, or hooksConfig.trust is strict and refuses them
 """
 
 import argparse
@@ -20,6 +22,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hookline.cli.commands._consent import log_consent, require_person
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import trust_states
@@ -27,8 +30,9 @@ from hookline.cli.report.review import Review, review, review_lines
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, print_report, show_place, unknown_hook
 from hookline.contract.hooks import HookEntry
+from hookline.contract.records import Consent, hook_place
 from hookline.errors import HooklineError, UsageError
-from hookline.settings.trust import TrustRecord, TrustStore, default_trust_path
+from hookline.settings.trust import TrustRecord, TrustStore
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,9 +53,11 @@ def run(given: argparse.Namespace) -> int:
     """Shows the hooks, asks, and stores the answer; with `--json` it never asks."""
     if given.name is not None and given.all:
         raise UsageError("--all and a name exclude each other; give one of them")
+    if not given.list:
+        require_person(Consent.TRUSTED)
     setup = read_setup(make_config(given))
-    store = TrustStore(default_trust_path())
-    problem = store.problem or _unreadable(setup)
+    store = setup.trust
+    problem = store.problem_in(setup.project_dir) or _unreadable(setup)
     if given.list:
         report = _listing(setup, store, problem)
         print_report(given, report, _list_lines(report))
@@ -59,17 +65,26 @@ def run(given: argparse.Namespace) -> int:
     if problem:
         raise HooklineError(problem)
     states = trust_states(setup)
+    wanted = _wanted(given.name, setup)
     waiting = [
         review(hook, setup.file_and_line(hook)[1], setup.project_dir, store)
-        for hook in _wanted(given.name, setup)
-        if states[id(hook)] != "trusted"
+        for hook in wanted
+        if states[id(hook)] in ("new", "changed")
     ]
     if given.json:
-        return _answer_in_json(given, waiting, setup, store)
+        return _answer_in_json(given, waiting, wanted, setup)
     if not waiting:
         print(_nothing_waits(given.name, setup))
-        return 0
-    return _ask(given, waiting, setup, store)
+    code = _ask(given, waiting, setup) if waiting else 0
+    refused = _refused(wanted, setup)
+    for label, reason in refused:
+        print(style.warn(one_line(f"{label} will not run: {reason}")))
+    return 1 if refused else code
+
+
+def _refused(hooks: Sequence[HookEntry], setup: Setup) -> list[tuple[str, str]]:
+    """The hooks that strict trust does not run even if they are trusted, with the reason."""
+    return [(hook.label, reason) for hook in hooks if (reason := setup.why_refused(hook))]
 
 
 def _unreadable(setup: Setup) -> str | None:
@@ -101,19 +116,19 @@ def _wanted(name: str | None, setup: Setup) -> list[HookEntry]:
     return wanted
 
 
-def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, store: TrustStore) -> int:
+def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> int:
     can_ask = sys.stdin.isatty()
     one_by_one = can_ask and not given.all and not given.yes
     accepted = 0
     for shown in waiting:
         print(*review_lines(shown.report), "", sep="\n")
         if one_by_one and _says_yes(f"Trust {one_line(shown.hook.label)}?"):
-            _trust(store, [shown], setup)
+            _trust([shown], setup)
             accepted += 1
     if not can_ask and not given.yes:
         raise HooklineError("nothing was trusted, because there is no terminal to ask on; review it and add --yes")
     if not one_by_one and (given.yes or _says_yes(f"Trust {plural(len(waiting), 'hook')}?")):
-        _trust(store, waiting, setup)
+        _trust(waiting, setup)
         accepted = len(waiting)
     if accepted:
         print(style.good(f"{plural(accepted, 'hook')} trusted."))
@@ -132,21 +147,29 @@ def _says_yes(question: str) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
-def _trust(store: TrustStore, reviews: Sequence[Review], setup: Setup) -> None:
+def _trust(reviews: Sequence[Review], setup: Setup) -> None:
     hooks, digests = [shown.hook for shown in reviews], {shown.report["digest"] for shown in reviews}
     beside = [hook for hook in setup.hooks if hook.needs_trust]
-    store.trust(hooks, setup.project_dir, shown=digests, beside=beside)
+    setup.trust.trust(hooks, setup.project_dir, shown=digests, beside=beside)
+    decided = [
+        {**hook_place(shown.hook), "event": shown.hook.event.value, "digest": shown.report["digest"]}
+        for shown in reviews
+    ]
+    log_consent(Consent.TRUSTED, setup, decided)
 
 
-def _answer_in_json(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, store: TrustStore) -> int:
+def _answer_in_json(
+    given: argparse.Namespace, waiting: Sequence[Review], wanted: Sequence[HookEntry], setup: Setup
+) -> int:
     if given.yes and waiting:
-        _trust(store, waiting, setup)
+        _trust(waiting, setup)
     hooks = [{**shown.report, "trusted": given.yes} for shown in waiting]
-    print(json.dumps({"project": setup.project_dir, "hooks": hooks}, indent=2))
+    refused = [{"hook": label, "reason": reason} for label, reason in _refused(wanted, setup)]
+    print(json.dumps({"project": setup.project_dir, "hooks": hooks, "refused": refused}, indent=2))
     if waiting and not given.yes:
         sys.stderr.write("hookline: nothing was trusted; review it and add --yes\n")
         return 1
-    return 0
+    return 1 if refused else 0
 
 
 def _listing(setup: Setup, store: TrustStore, problem: str | None) -> dict[str, Any]:

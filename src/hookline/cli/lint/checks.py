@@ -34,6 +34,7 @@ from hookline.settings.schema import (
     HookSettings,
     LogSettings,
 )
+from hookline.settings.trust import show_uncovered
 
 _SECOND_MS = 1000
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
@@ -160,6 +161,14 @@ def _duplicate(setup: Setup) -> Iterator[Problem]:
             yield setup.at(skip.hook, f"never runs ({skip.reason}); remove one of the two")
 
 
+def _uncovered(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        if refused := setup.why_refused(hook):
+            yield setup.at(hook, f"does not run: {refused}", "command")
+        elif words := setup.uncovered(hook):
+            yield setup.at(hook, f"has words that trust can't cover; {show_uncovered(words)}", "command")
+
+
 def _erased_block(setup: Setup) -> Iterator[Problem]:
     for event in (event for event, row in EVENT_TABLE.items() if row.replaces_fields and row.can_block):
         hooks = setup.active(event)
@@ -196,6 +205,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block),
 )

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -11,6 +12,9 @@ from hookline.contract.hooks import HookEntry
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
+
+if TYPE_CHECKING:
+    from hookline.settings.trust import TrustStore
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -28,7 +32,7 @@ Path = tuple[PathStep, ...]
 _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Setup:
     """The settings of a project as the engine reads them."""
 
@@ -42,6 +46,25 @@ class Setup:
     tools: tuple[str, ...]
     project_dir: str
     environ: Mapping[str, str]
+
+    @cached_property
+    def trust(self) -> "TrustStore":
+        """What the user trusts."""
+        from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415 - only guests need it
+
+        return TrustStore(default_trust_path())
+
+    def why_untrusted(self, hook: HookEntry) -> str | None:
+        """Why the engine does not run a hook as far as trust is concerned and what to do about it, or None."""
+        return self.trust.why_untrusted(hook, self.project_dir, self.options.trust) if hook.needs_trust else None
+
+    def why_refused(self, hook: HookEntry) -> str | None:
+        """Why strict trust would refuse a hook even if it were trusted, or None."""
+        return self.trust.why_refused(hook, self.project_dir, self.options.trust) if hook.needs_trust else None
+
+    def uncovered(self, hook: HookEntry) -> tuple[str, ...]:
+        """The words of a hook's command that may lead to files which trust does not cover."""
+        return self.trust.uncovered(hook, self.project_dir) if hook.needs_trust else ()
 
     def active(self, *events: HookEventName) -> list[HookEntry]:
         """The hooks of these events (of all events, if none is named) that are not disabled."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
+from hookline.cli.report.text import one_line
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.errors import HooklineError
@@ -16,18 +17,20 @@ from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
 from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
 
-_STATES = {"trusted": "on", "new": "untrusted", "changed": "changed"}
+_STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 
 
 def known_hooks(config: Config) -> list[dict[str, Any]]:
     """Every configured hook as JSON, by event, whether or not hooks are enabled.
 
-    The state is on, disabled, untrusted, changed, or duplicate when another hook with the same command always runs
-    instead. The order is sequential, parallel, or either when that depends on the tool.
+    The state is on, disabled, untrusted, changed, refused by strict trust, or duplicate when another hook with the same
+    command always runs instead. The order is sequential, parallel, or either when that depends on the tool.
     """
     setup = read_setup(config)
     trust = trust_states(setup)
     states = dict(_states(setup, trust))
+    if any(hook.needs_trust for hook in setup.hooks) and (problem := setup.trust.problem_in(setup.project_dir)):
+        print(f"hookline: {one_line(problem)}", file=sys.stderr)
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
@@ -40,15 +43,18 @@ def known_hooks(config: Config) -> list[dict[str, Any]]:
 
 
 def trust_states(setup: Setup) -> dict[int, str]:
-    """What a person has said about each hook, by `id(hook)`: trusted (or not in need of trust), new or changed."""
-    states = dict.fromkeys(map(id, setup.hooks), "trusted")
-    guests = [hook for hook in setup.hooks if hook.needs_trust]
-    if guests:
-        from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415 - slow to load
+    """What a person has said about each hook, by `id(hook)`: trusted (or not in need of trust), new or changed.
 
-        store = TrustStore(default_trust_path())
-        states |= {id(hook): store.state_of(hook, setup.project_dir).value for hook in guests}
-    return states
+    A hook that is trusted and that strict trust does not run is refused.
+    """
+    return {id(hook): _trust_state(setup, hook) for hook in setup.hooks}
+
+
+def _trust_state(setup: Setup, hook: HookEntry) -> str:
+    if not hook.needs_trust:
+        return "trusted"
+    state = setup.trust.state_of(hook, setup.project_dir).value
+    return "refused" if state == "trusted" and setup.why_refused(hook) else state
 
 
 def key_of(hook: HookEntry) -> HookKey:
@@ -78,6 +84,7 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
         "needsTrust": hook.needs_trust,
         "trust": trust,
         "trusted": trust == "trusted",
+        "uncovered": setup.uncovered(hook) if trust in ("trusted", "refused") else (),
         "onError": hook.on_error.value,
         "budget": hook.budget_ms,
         "lastRun": statistics.last_run,

@@ -13,7 +13,7 @@ from hookline.cli.report.text import one_line, show_place
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
 from hookline.settings.fingerprint import fingerprint
-from hookline.settings.trust import TrustState, TrustStore
+from hookline.settings.trust import TrustState, TrustStore, show_uncovered
 
 _MAX_SHOWN_BYTES = 1024 * 1024
 _READS = 5
@@ -52,6 +52,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
         "definition": dict(before.definition),
         "trustedDefinition": dict(trusted[-1]) if trusted else None,
         "files": files,
+        "uncovered": list(taken.uncovered),
     }
     return Review(hook, report)
 
@@ -71,10 +72,16 @@ def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
             yield style.good(f"  + {key}: {_value(value)}")
         elif value not in (None, {}, False):
             yield f"    {key}: {_value(value)}"
-    if not report["files"]:
+    if report["uncovered"]:
+        yield style.warn(f"  {_sentence(show_uncovered(report['uncovered']))}")
+    elif not report["files"]:
         yield style.dim("  The command names no file of this project: trust covers the command alone.")
     for file in report["files"]:
         yield from _file_lines(file)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{one_line(text[1:])}."
 
 
 def _file(path: str, digest: str, trusted_text: str | None) -> dict[str, str | None]:

@@ -1,0 +1,49 @@
+"""What `trust`, `untrust`, `enable` and `disable` have in common: a person decides, and the log says so."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hookline.child.ancestry import why_not_a_person
+from hookline.cli.lint.setup import Setup
+from hookline.contract.records import Consent
+from hookline.errors import HooklineError
+
+_COMMANDS = {
+    Consent.TRUSTED: "hookline trust",
+    Consent.UNTRUSTED: "hookline untrust",
+    Consent.ENABLED: "hookline enable",
+    Consent.DISABLED: "hookline disable",
+}
+
+
+def require_person(action: Consent) -> None:
+    """Raises HooklineError if a hook or the agent runs this command: they can't decide which hooks run."""
+    if sign := why_not_a_person():
+        raise HooklineError(
+            f"nothing was changed: hookline itself started this command ({sign}), and only you decide which hooks run; "
+            f"run {_COMMANDS[action]} in your own shell"
+        )
+
+
+def require_terminal(given: argparse.Namespace) -> None:
+    """Raises HooklineError if nobody is at a terminal and `--yes` is not given."""
+    if not given.yes and not sys.stdin.isatty():
+        raise HooklineError("nothing was changed, because there is no terminal; if you mean it, add --yes")
+
+
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--yes` for scripts."""
+    parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
+
+
+def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]]) -> None:
+    """Writes a record for each hook that was decided about, given by the fields of its record."""
+    from hookline.log.consent import consent_record  # noqa: PLC0415 - after the decision
+    from hookline.system import file_sinks  # noqa: PLC0415
+
+    for sink in file_sinks(setup.options, setup.environ):
+        for about in decided:
+            sink.write(consent_record(action, via=_COMMANDS[action], project=setup.project_dir, **about))
+        sink.close()

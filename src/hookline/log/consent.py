@@ -1,0 +1,42 @@
+"""Who decided that a hook may run or not, as a record."""
+
+import os
+from typing import Any
+
+from hookline.contract.records import Consent, ConsentRecord, LogLevel
+
+
+def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> ConsentRecord:
+    """The record of a decision that the user of this process makes now; `more` are fields that say about what."""
+    uid, user, terminal = os.getuid(), _user_name(), _terminal()
+    where = f"on {terminal}" if terminal else "without a terminal"
+    return ConsentRecord(
+        level=LogLevel.INFO,
+        message=f"{hook} was {action} by {user} (uid {uid}) {where}, with {via}",
+        action=action,
+        via=via,
+        hook=hook,
+        uid=uid,
+        user=user,
+        terminal=terminal,
+        **more,
+    )
+
+
+def _user_name() -> str:
+    # Not getpass.getuser, which believes the environment.
+    import pwd  # noqa: PLC0415 - decisions are rare
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return "unknown"
+
+
+def _terminal() -> str | None:
+    for descriptor in range(3):
+        try:
+            return os.ttyname(descriptor)
+        except OSError:
+            continue
+    return None
