@@ -1,8 +1,10 @@
 import contextlib
+import fcntl
 import gc
 import json
 import os
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -208,6 +210,33 @@ def test_processes_share_a_file_and_its_rotation(path: Path) -> None:
     written = [(line["hook"], line["count"]) for line in lines_in(*files)]
     assert len(files) > 3
     assert sorted(written) == [(name, number) for name in names for number in range(1500)]
+
+
+def test_a_rotation_that_fails_leaves_no_lock(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Other programs can go on writing, and so can this one when there is room for the names again."""
+    obstacle = path.with_name("hooks.jsonl.2")
+    (obstacle / "inside").mkdir(parents=True)
+    path.with_name("hooks.jsonl.1").touch()
+    sink = FileSink(path, max_bytes=10, backups=1)
+    sink.write_now(record("first"))
+    sink.write_now(record("lost"))
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert "(Is a directory); hooks run, but unrecorded" in capfd.readouterr().err
+    shutil.rmtree(obstacle)
+    sink.write_now(record("second"))
+    sink.close()
+    assert [line["message"] for line in lines_in(path.with_name("hooks.jsonl.1"), path)] == ["first", "second"]
+
+
+def test_fewer_backups_remove_what_is_beyond(path: Path) -> None:
+    """The number of rotated files is what the settings say now."""
+    for backups in (5, 1):
+        sink = FileSink(path, max_bytes=10, backups=backups)
+        for number in range(8):
+            sink.write_now(record(count=number))
+        sink.close()
+    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1"]
 
 
 def test_a_file_that_was_taken_away_is_made_anew(path: Path) -> None:

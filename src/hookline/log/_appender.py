@@ -62,14 +62,13 @@ class Appender:
         with self._lock:
             try:
                 descriptor, is_locked, status = self._open_for(size)
-                try:
-                    self._write(descriptor, status, chunk, is_linked=is_locked)
-                finally:
-                    if is_locked:
-                        _unlock(descriptor)
+                self._write(descriptor, status, chunk, is_linked=is_locked)
             except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
                 reason = why_unwritable(error)
                 self._complain(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
+            finally:
+                if self._descriptor is not None:
+                    _unlock(self._descriptor)
 
     def _write(self, descriptor: int, status: os.stat_result, lines: list[bytes], *, is_linked: bool) -> None:
         file, size = (status.st_dev, status.st_ino), status.st_size
