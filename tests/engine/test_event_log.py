@@ -447,7 +447,7 @@ def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: s
         await system.initialize()
         handler = system.get_event_handler()
         if ending == "fault":
-            handler.runner.run = fail  # type: ignore[method-assign]
+            handler.runner.run = fail  # type: ignore[method-assign,assignment]
         task = asyncio.create_task(handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}}))
         await sink.is_written.wait()
         if ending == "cancel":
