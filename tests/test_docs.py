@@ -75,6 +75,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     run_id = json.loads(run("hookline log --decision deny --json", site))["id"]
     check("show", **{"25d6b4ee53-0": run_id})
     check("stats")
+    check("verify")
     check("disable")
     check("explain-disabled")
     check("enable")

@@ -1,15 +1,18 @@
+import contextlib
 import fcntl
 import os
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from hookline.errors import HooklineError
-from hookline.files import locked, make_private_directory, write_atomically
+from hookline.files import NotRegularError, locked, make_private_directory, open_regular, write_atomically
 
 
 def mode_of(path: Path) -> int:
@@ -169,3 +172,84 @@ def test_writers_of_several_processes_lose_nothing(tmp_path: Path) -> None:
     file.write_bytes(b"0")
     workers = [subprocess.Popen([sys.executable, "-c", _COUNT_UP, str(file)]) for _ in range(3)]
     assert ([worker.wait(15) for worker in workers], file.read_bytes()) == ([0, 0, 0], b"120")
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "device"])
+def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
+    """What stands there instead is said, and nothing is waited for."""
+    path = Path("/dev/null") if kind == "device" else tmp_path / kind
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "socket":
+        with contextlib.chdir(tmp_path), socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(kind)
+    for flags in (os.O_RDONLY, os.O_WRONLY | os.O_APPEND | os.O_CREAT, os.O_RDWR):
+        with pytest.raises(NotRegularError) as caught:
+            open_regular(path, flags)
+        assert (caught.value.strerror, caught.value.filename) == (f"it is a {kind}, not a regular file", str(path))
+
+
+def test_a_regular_file_is_opened_through_a_link(tmp_path: Path) -> None:
+    """A new one is its owner's alone."""
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    os.close(open_regular(tmp_path / "link", os.O_WRONLY | os.O_CREAT))
+    assert mode_of(tmp_path / "target") == 0o600
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    """The id of a process that is gone."""
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+def leave(path: Path, *, age_s: float = 7200.0) -> Path:
+    path.write_bytes(b"left behind")
+    os.utime(path, (time.time() - age_s,) * 2)
+    return path
+
+
+def test_temporary_files_of_processes_that_are_gone_are_removed(tmp_path: Path, dead_pid: int) -> None:
+    """A program that was killed while it wrote left one; the next write to the same file removes it."""
+    left = leave(tmp_path / f".trust.json.{dead_pid}.0123abcd.tmp")
+    huge = leave(tmp_path / ".trust.json.9999999999.0123abcd.tmp")
+    write_atomically(tmp_path / "trust.json", b"{}")
+    assert (left.exists(), huge.exists()) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "age_s"),
+    [
+        pytest.param(".trust.json.{dead}.0123abcd.tmp", 60, id="young"),
+        pytest.param(".trust.json.{alive}.0123abcd.tmp", 7200, id="its-process-runs"),
+        pytest.param(".other.json.{dead}.0123abcd.tmp", 7200, id="of-another-file"),
+        pytest.param(".trust.json.{dead}.0123abcde.tmp", 7200, id="no-name-of-ours"),
+        pytest.param("trust.json.{dead}.0123abcd.tmp", 7200, id="no-dot"),
+        pytest.param(".trust.json.0.0123abcd.tmp", 7200, id="no-process"),
+        pytest.param(".trust_json.{dead}.0123abcd.tmp", 7200, id="a-dot-is-a-dot"),
+    ],
+)
+def test_other_files_are_left_alone(tmp_path: Path, dead_pid: int, name: str, age_s: float) -> None:
+    """Only what we certainly wrote, and nobody writes to, is removed."""
+    file = leave(tmp_path / name.format(dead=dead_pid, alive=os.getpid()), age_s=age_s)
+    write_atomically(tmp_path / "trust.json", b"{}")
+    assert file.exists()
+
+
+def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, dead_pid: int) -> None:
+    """A link or a directory of that name is not ours, and neither is somebody else's file."""
+    link, folder = (tmp_path / f".trust.json.{dead_pid}.{number}.tmp" for number in ("00000001", "00000002"))
+    link.symlink_to(leave(tmp_path / "precious"))
+    folder.mkdir()
+    os.utime(folder, (0, 0))
+    os.utime(link, (0, 0), follow_symlinks=False)
+    theirs = leave(tmp_path / f".trust.json.{dead_pid}.00000003.tmp")
+    if os.geteuid() == 0:
+        os.chown(theirs, 12345, 12345)
+        os.utime(theirs, (0, 0))
+    write_atomically(tmp_path / "trust.json", b"{}")
+    assert (link.is_symlink(), folder.is_dir(), (tmp_path / "precious").exists()) == (True, True, True)
+    assert theirs.exists() == (os.geteuid() == 0)

@@ -1,7 +1,9 @@
 """Files that are private, written whole or not at all, and changed by one process at a time."""
 
+import errno
 import fcntl
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -14,6 +16,37 @@ LOCK_WAIT_S = 5.0
 
 _LOCK_POLL_S = 0.02
 
+# A process with this id may also run in another container that has the same directory: its files are young.
+_ABANDONED_S = 3600.0
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class NotRegularError(OSError):
+    """Something else than a regular file has the name; `strerror` says what."""
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a regular file, for its owner alone if it is new; NotRegularError if it is anything else.
+
+    A FIFO would wait for its other end, and opening some devices has an effect, so they are not even opened.
+    """
+    with suppress(FileNotFoundError):
+        _require_regular(path.stat(), path)
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    try:
+        _require_regular(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the file's content in one step; its permissions, its owner and a symbolic link to it stay.
@@ -21,6 +54,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     A new file is readable by its owner alone; its directory must exist.
     """
     target = Path(os.path.realpath(path))
+    _remove_abandoned(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -72,6 +106,36 @@ def state_path(name: str) -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 - slow to load, and not needed where the path is given
 
     return user_state_path("hookline") / name
+
+
+def _require_regular(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise NotRegularError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary files of this target that were left behind: old ones of ours, whose process is gone."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.([1-9]\d{{0,9}})\.[0-9a-f]{{8}}\.tmp")
+    oldest = time.time() - _ABANDONED_S
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if (found := name.fullmatch(entry.name)) and _is_abandoned(entry, int(found[1]), oldest):
+                with suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir has no Path
+
+
+def _is_abandoned(entry: "os.DirEntry[str]", pid: int, oldest: float) -> bool:
+    try:
+        status = entry.stat(follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mtime > oldest:
+            return False
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it can't be looked at, or the process is somebody else's
+        return False
+    return False
 
 
 def _copy_access(source: Path, descriptor: int) -> None:

@@ -165,3 +165,16 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capsys: pytest.Capt
     transcript = begin("s1")
     transcript.write("end", reason="exit")
     assert capsys.readouterr().err.count("the session is not recorded") == 1
+
+
+def test_a_transcript_that_is_a_pipe_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither for writing, nor for finding the latest session, nor for resuming it."""
+    kept = begin("kept").path
+    pipe = transcript_path("pipe")
+    os.mkfifo(pipe)
+    Transcript(pipe).write("user")
+    said = f"hookline: the session is not recorded: {pipe}: it is a FIFO, not a regular file\n"
+    assert capsys.readouterr().err == said
+    assert find_session(None, "/p").session_id == kept.stem
+    with pytest.raises(UsageError, match="it is a FIFO, not a regular file"):
+        read_session(pipe)

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 import re
 import shlex
@@ -12,7 +13,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.records import LogLevel, LogRecord
 from hookline.log.file import FileSink
-from hookline.log.logger import MemorySink
+from hookline.log.logger import Loggable, MemorySink
 
 
 def says(answer: object) -> str:
@@ -390,3 +391,88 @@ def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: 
         "s1",
     )
     assert "speechless" in record.to_dict()["traceback"]
+
+
+class DurableSink(MemorySink):
+    """A sink that also keeps what must be written at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once: list[LogRecord] = []
+        self.is_written = asyncio.Event()
+
+    def write_now(self, entry: Loggable) -> None:
+        """Keep the entry's records."""
+        self.at_once += entry.records()
+        self.is_written.set()
+
+
+def test_that_hooks_start_is_in_the_file_before_they_run(project: Path, tmp_path: Path) -> None:
+    """A hook finds the record of its own start: it could end the program now, and would still be in the log."""
+    hook = {"type": "command", "name": "curious", "command": "cat '{}'".format(tmp_path / "state" / "hooks.jsonl")}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    memory = MemorySink()
+
+    async def main() -> None:
+        system = Config(project, session_id="s1", settings=settings, log_sinks=[memory]).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        await system.get_event_handler().fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
+        system.dispose()
+
+    asyncio.run(main())
+    (run,) = of_kind(memory.records, "hook")
+    started = json.loads(run.to_dict()["stdout"])
+    assert (started["kind"], started["fire"], started["hooks"]) == ("start", run.fire, ["curious"])
+    assert of_kind(memory.records, "start") == []
+
+
+@pytest.mark.parametrize("ending", ["event", "cancel", "fault"])
+def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: str) -> None:
+    """So a start without an end is one whose program ended."""
+    sink = DurableSink()
+    hook = {"type": "command", "command": "sleep 10" if ending == "cancel" else "true", "name": "guard"}
+    settings = {
+        "enableHooks": True,
+        "hooksConfig": {"log": {"enabled": False}},
+        "hooks": {"BeforeTool": [{"hooks": [hook]}]},
+    }
+
+    async def fail(*_: Any) -> Any:
+        raise RuntimeError("a fault of ours")
+
+    async def main() -> None:
+        system = Config(project, session_id="s1", settings=settings, log_sinks=[sink]).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        handler = system.get_event_handler()
+        if ending == "fault":
+            handler.runner.run = fail  # type: ignore[method-assign,assignment]
+        task = asyncio.create_task(handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}}))
+        await sink.is_written.wait()
+        if ending == "cancel":
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    (start,) = sink.at_once
+    (end,) = of_kind(sink.records, ending)
+    assert (start.event, start.subject, start.session) == ("BeforeTool", "ls", "s1")
+    assert start.message == "BeforeTool ls: guard started"
+    assert end.fire == start.fire
+
+
+def test_an_event_that_no_hook_runs_for_has_no_start(project: Path) -> None:
+    """Nothing could end the program, and nothing is waited for."""
+    sink = DurableSink()
+    settings = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}, "hooks": {}}
+
+    async def main() -> None:
+        system = Config(project, session_id="s1", settings=settings, log_sinks=[sink]).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        await system.get_event_handler().fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
+
+    asyncio.run(main())
+    assert sink.at_once == []

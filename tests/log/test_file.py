@@ -1,7 +1,11 @@
+import contextlib
+import fcntl
 import gc
 import json
 import os
 import re
+import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -10,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -75,6 +80,8 @@ def test_records_become_lines_in_order(path: Path) -> None:
             "level": "info",
             "message": "hook ran",
             "count": number,
+            "seq": number + 1,
+            "hash": ANY,
         }
         for number in range(1000)
     ]
@@ -91,6 +98,18 @@ class Event:
         """The records."""
         self.threads.append(threading.current_thread().name)
         return self._records
+
+
+class Slow:
+    """An entry without records that keeps the writer waiting."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def records(self) -> Sequence[LogRecord]:
+        """Wait."""
+        self.go_on.wait(10)
+        return ()
 
 
 class Broken:
@@ -134,13 +153,15 @@ def test_the_log_is_its_owners_alone(path: Path) -> None:
 
 def test_the_file_is_rotated(path: Path) -> None:
     """A full file becomes `.1`, that one `.2`, and the oldest goes; no file is larger than the limit."""
-    line = len(b'{"kind":"override","time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","count":100}\n')
+    line = (
+        len(b'{"kind":"override","time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","count":100}\n') + 100
+    )
     sink = FileSink(path, max_bytes=line * 10, backups=2)
     for number in range(100, 135):
         sink.write(record(count=number))
     sink.close()
     files = [path.with_name("hooks.jsonl.2"), path.with_name("hooks.jsonl.1"), path]
-    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1", "hooks.jsonl.2", "hooks.jsonl.lock"]
+    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1", "hooks.jsonl.2"]
     assert all(file.stat().st_size <= line * 10 for file in files)
     numbers = [entry["count"] for entry in lines_in(*files)]
     assert numbers == list(range(numbers[0], 135))
@@ -153,7 +174,7 @@ def test_without_backups_nothing_old_is_kept(path: Path) -> None:
     for number in range(100, 135):
         sink.write(record(count=number))
     sink.close()
-    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.lock"]
+    assert backups_of(path) == ["hooks.jsonl"]
     assert path.stat().st_size <= 500
     assert [entry["count"] for entry in lines_in(path)][-1] == 134
 
@@ -185,10 +206,37 @@ def test_processes_share_a_file_and_its_rotation(path: Path) -> None:
     names = ["a", "b", "c"]
     writers = [subprocess.Popen([sys.executable, "-c", _WRITE_MANY, str(path), name]) for name in names]
     assert [writer.wait(15) for writer in writers] == [0, 0, 0]
-    files = [file for file in path.parent.iterdir() if file.name != "hooks.jsonl.lock"]
+    files = list(path.parent.iterdir())
     written = [(line["hook"], line["count"]) for line in lines_in(*files)]
     assert len(files) > 3
     assert sorted(written) == [(name, number) for name in names for number in range(1500)]
+
+
+def test_a_rotation_that_fails_leaves_no_lock(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Other programs can go on writing, and so can this one when there is room for the names again."""
+    obstacle = path.with_name("hooks.jsonl.2")
+    (obstacle / "inside").mkdir(parents=True)
+    path.with_name("hooks.jsonl.1").touch()
+    sink = FileSink(path, max_bytes=10, backups=1)
+    sink.write_now(record("first"))
+    sink.write_now(record("lost"))
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert "(Is a directory); hooks run, but unrecorded" in capfd.readouterr().err
+    shutil.rmtree(obstacle)
+    sink.write_now(record("second"))
+    sink.close()
+    assert [line["message"] for line in lines_in(path.with_name("hooks.jsonl.1"), path)] == ["first", "second"]
+
+
+def test_fewer_backups_remove_what_is_beyond(path: Path) -> None:
+    """The number of rotated files is what the settings say now."""
+    for backups in (5, 1):
+        sink = FileSink(path, max_bytes=10, backups=backups)
+        for number in range(8):
+            sink.write_now(record(count=number))
+        sink.close()
+    assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1"]
 
 
 def test_a_file_that_was_taken_away_is_made_anew(path: Path) -> None:
@@ -216,23 +264,34 @@ def test_a_link_stays_and_its_target_is_rotated(path: Path, tmp_path: Path) -> N
     assert [line["message"] for line in lines_in(rotated, target)] == ["first", "second"]
 
 
-@pytest.mark.parametrize("kind", ["no directory", "null character", "full disk"])
+_NOT_REGULAR = "not a regular file; name a file in hooksConfig.log.path, or set hooksConfig.log.enabled to false"
+
+
+@pytest.mark.parametrize("kind", ["no directory", "null character", "FIFO", "directory", "socket", "device"])
 def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str) -> None:
     """A log that cannot be written costs one clear line on stderr, and the agent nothing."""
     (tmp_path / "file").write_text("")
     path, reason = {
         "no directory": (tmp_path / "file" / "hooks.jsonl", "Not a directory"),
         "null character": (tmp_path / "a\0b", "[^)]*embedded null [^)]*"),
-        "full disk": (Path("/dev/full"), "No space left on device"),
+        "FIFO": (tmp_path / "fifo", f"it is a FIFO, {_NOT_REGULAR}"),
+        "directory": (tmp_path, f"it is a directory, {_NOT_REGULAR}"),
+        "socket": (tmp_path / "socket", f"it is a socket, {_NOT_REGULAR}"),
+        "device": (Path("/dev/null"), f"it is a device, {_NOT_REGULAR}"),
     }[kind]
-    if kind == "full disk" and not path.exists():
-        pytest.skip("there is no /dev/full here")
+    os.mkfifo(tmp_path / "fifo")
+    listening = socket.socket(socket.AF_UNIX)
+    with contextlib.chdir(tmp_path):
+        listening.bind("socket")
+    listening.close()
+    started = time.monotonic()
     logger = HookLogger([FileSink(path)])
     for number in range(600):
         logger.write(record(count=number))
     logger.close()
     said = re.escape(f"hookline: cannot write the log {path} ")
     assert re.fullmatch(rf"{said}\({reason}\); hooks run, but unrecorded\n", capfd.readouterr().err)
+    assert time.monotonic() - started < 2
 
 
 _FULL_THEN_FREE = """
@@ -269,17 +328,15 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
 
 def test_too_many_records_are_counted(path: Path) -> None:
     """When the file cannot keep up, the caller never waits, and the log says how many records are missing."""
-    path.parent.mkdir(parents=True)
-    os.mkfifo(path)  # Opening it makes the writer wait until we read.
-    sink = FileSink(path)
+    sink, slow = FileSink(path), Slow()
+    sink.write(slow)
     started = time.monotonic()
     for number in range(12_000):
         sink.write(record(count=number))
     assert time.monotonic() - started < 5
-    closer = threading.Thread(target=sink.close)
-    closer.start()
+    slow.go_on.set()
+    sink.close()
     lines = lines_in(path)
-    closer.join()
     (note,) = [line for line in lines if "lost" in line]
     lines.remove(note)
     assert note["message"] == "log records were lost: they came faster than they could be written"
@@ -289,14 +346,12 @@ def test_too_many_records_are_counted(path: Path) -> None:
 
 def test_closing_takes_bounded_time(path: Path) -> None:
     """A file that nobody takes records from holds the program for a few seconds only."""
-    path.parent.mkdir(parents=True)
-    os.mkfifo(path)
-    sink = FileSink(path)
-    sink.write(record())
+    sink, slow = FileSink(path), Slow()
+    sink.write(slow)
     started = time.monotonic()
     sink.close()
     assert 2 < time.monotonic() - started < 5
-    path.read_bytes()  # Lets the writer's thread go.
+    slow.go_on.set()
 
 
 def test_after_closing_records_are_dropped(path: Path) -> None:

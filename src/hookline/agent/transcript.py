@@ -12,7 +12,7 @@ from hookline.agent.contents import content_from_json, function_calls
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
-from hookline.files import make_private_directory, state_path
+from hookline.files import make_private_directory, open_regular, state_path
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content
@@ -35,8 +35,7 @@ class Transcript:
         line = stringify_json({"type": kind, "timestamp": utc_timestamp(), **fields}) + b"\n"
         try:
             make_private_directory(self.path.parent)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            with open(self.path, "ab", opener=lambda path, _: os.open(path, flags, 0o600)) as file:
+            with os.fdopen(open_regular(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
                 file.write(line)
         except OSError as error:
             self._is_broken = True
@@ -94,7 +93,11 @@ def read_session(path: Path) -> PastSession:
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open("rb") as file:
+    try:
+        descriptor = open_regular(path, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(f"the session {path} can't be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 record = json.loads(line)

@@ -77,6 +77,12 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     stderr: str
 
 
+class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only=True):
+    """The hooks of one event are about to start. In the file before they run, because a hook can end this program."""
+
+    hooks: Sequence[str]
+
+
 class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
     """What the hooks of one event came to."""
 

@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +21,7 @@ from hookline.contract.records import (
     OverrideRecord,
     SettingsRecord,
     SkipRecord,
+    StartRecord,
     hook_place,
 )
 from hookline.contract.text import printable, tell
@@ -81,16 +82,33 @@ class EventLog:
         if record is not None:
             self._log.write(msgspec.structs.replace(record, session=self._session_if_known()))
 
+    def started(self, plan: HookExecutionPlan, told: Mapping[str, Any], fire_id: str) -> None:
+        """Logs which hooks are about to start with this input; the file has it before this returns."""
+        labels = [hook.label for hook in plan.hooks]
+        self._log.write_now(
+            StartRecord(
+                time=told["timestamp"],
+                level=LogLevel.DEBUG,
+                message=f"{about(plan.event, plan.subject)}: {', '.join(labels)} started",
+                fire=fire_id,
+                session=told["session_id"],
+                event=plan.event.value,
+                subject=plan.subject,
+                hooks=labels,
+            )
+        )
+
     def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
         self._log.write(_Fired(verdict, time.time(), fire_id, session))
 
-    def cancelled(self, plan: HookExecutionPlan) -> None:
+    def cancelled(self, plan: HookExecutionPlan, fire_id: str) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
         self._log.write(
             CancelRecord(
                 level=LogLevel.INFO,
                 message=f"{about(plan.event, plan.subject)}: cancelled while its hooks ran, so they were ended",
+                fire=fire_id,
                 session=self._session_if_known(),
                 event=plan.event.value,
                 subject=plan.subject,
@@ -98,9 +116,10 @@ class EventLog:
             )
         )
 
-    def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
+    def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
-        self._log.write(_fault(stage, error, consequence, session=self._session_if_known(), event=event.value))
+        common = {"fire": fire_id or None, "session": self._session_if_known()}
+        self._log.write(_fault(stage, error, consequence, event=event.value, **common))
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""

@@ -144,7 +144,7 @@ class HookEventHandler:
         try:
             verdict = await self._fire(event, fields, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
-            self._event_log.failed(event, progress.stage, error, "so its hooks had no effect")
+            self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(event, progress, error)
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
@@ -152,13 +152,13 @@ class HookEventHandler:
             if progress.stage == "execution" and progress.plan is not None:
                 ended = failure_verdict(event, progress.plan.subject, error, progress.stage)
                 self._observe(event, lambda observer: observer.hooks_finished(ended))
-                self._event_log.cancelled(progress.plan)
+                self._event_log.cancelled(progress.plan, progress.fire_id)
             raise
         if verdict.plan is not None:
             try:
-                self._event_log.fired(verdict, os.urandom(5).hex(), progress.session)
+                self._event_log.fired(verdict, progress.fire_id, progress.session)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
-                self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did")
+                self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)
             if self._observer is not None:
                 self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
@@ -182,6 +182,8 @@ class HookEventHandler:
         progress.stage, progress.plan = "translation", plan
         told = self._build_input(event, fields)
         progress.stage, progress.session = "execution", told["session_id"]
+        progress.fire_id = os.urandom(5).hex()
+        self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
         runs = await self.runner.run(plan, told)
@@ -259,6 +261,8 @@ class _Progress:
     stage: str = "planning"
     plan: HookExecutionPlan | None = None
     session: str = ""
+    fire_id: str = ""
+    """Set when its hooks are about to start."""
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -1,22 +1,29 @@
 import fcntl
 import os
-import stat
+import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from hookline.contract.text import tell
-from hookline.files import make_private_directory
+from hookline.files import make_private_directory, open_regular
+from hookline.log.chain import LINK_BYTES, START, Head, link_lines, read_tail
+from hookline.log.paths import why_unwritable
 
 # Large enough to save system calls, small enough that other processes do not wait long.
 _CHUNK = 256 * 1024
 
+_LOCK_WAIT_S = 1.0
+_LOCK_POLL_S = 0.0005
+
 
 class Appender:
-    """Appends whole lines to a file that other processes share, and rotates it when it is full.
+    """Appends whole lines to a file that other processes share, links them, and rotates the file when it is full.
 
-    Every chunk of lines is one write in append mode, so lines of several processes never mix. A process that still
-    has the rotated file open appends there once more, then opens the new file: nothing is lost.
+    Every chunk of lines is one write under a lock on the file itself, so lines of several processes neither mix nor
+    break the chain. Only a process that holds the lock of the file that has the name renames it.
     """
 
     def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
@@ -24,103 +31,166 @@ class Appender:
         self._max_bytes = max_bytes
         self._backups = backups
         self._descriptor: int | None = None
-        self._is_torn = False
-        self._has_complained = False
+        # Other threads of this process; a lock on a file does not keep them apart.
+        self._lock = threading.Lock()
+        self._head = START
+        # The file whose last line is the head, and its size then: if both are the same, nobody else has appended.
+        self._seen: tuple[int, int, int] | None = None
+        # False after a wait for the lock that was in vain, until it is free again.
+        self._waits = True
+        self._complaints = set[str]()
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Write the lines, or say once on stderr why that is impossible."""
-        chunk = bytearray()
+        chunk: list[bytes] = []
+        size = 0
         for line in lines:
-            if chunk and len(chunk) + len(line) > min(_CHUNK, self._max_bytes):
-                self._append_chunk(bytes(chunk))
-                chunk.clear()
-            chunk += line
+            if chunk and size + len(line) > min(_CHUNK, self._max_bytes) - LINK_BYTES:
+                self._append_chunk(chunk, size)
+                chunk, size = [], 0
+            chunk.append(line)
+            size += len(line) + LINK_BYTES
         if chunk:
-            self._append_chunk(bytes(chunk))
+            self._append_chunk(chunk, size)
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        with self._lock:
+            self._close()
 
-    def _append_chunk(self, chunk: bytes) -> None:
-        try:
-            descriptor = self._open_for(len(chunk))
-            # After a full disk the file may end inside a line, which must not swallow this one.
-            self._write(descriptor, b"\n" + chunk if self._is_torn else chunk)
-        except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
-            self._complain(error)
+    def _append_chunk(self, chunk: list[bytes], size: int) -> None:
+        with self._lock:
+            try:
+                descriptor, is_locked, status = self._open_for(size)
+                self._write(descriptor, status, chunk, is_linked=is_locked)
+            except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
+                reason = why_unwritable(error)
+                self._complain(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
+            finally:
+                if self._descriptor is not None:
+                    _unlock(self._descriptor)
 
-    def _write(self, descriptor: int, data: bytes) -> None:
-        remaining = memoryview(data)
-        while remaining:
-            written = os.write(descriptor, remaining)
-            remaining = remaining[written:]
-            self._is_torn = bool(remaining)
+    def _write(self, descriptor: int, status: os.stat_result, lines: list[bytes], *, is_linked: bool) -> None:
+        file, size = (status.st_dev, status.st_ino), status.st_size
+        head, names_prev, is_torn = self._head, False, False
+        if self._seen != (*file, size):
+            tail = read_tail(descriptor, size)
+            last = tail.head or self._head_of(self._backup(1))
+            # A chain that ends before the last line that we know lacks lines; linking to that line shows it.
+            head = last if last.seq > head.seq else head
+            names_prev, is_torn = head != tail.head, tail.is_torn
+        self._seen = None
+        data, new_head = link_lines(lines, head, names_prev=names_prev) if is_linked else (b"".join(lines), head)
+        # A line that was cut short, by a full disk or the end of a process, must not swallow the next one.
+        size += _write_all(descriptor, b"\n" + data if is_torn else data)
+        if is_linked:
+            self._head, self._seen = new_head, (*file, size)
+            if not status.st_size:
+                # Only now: until the new file had a line, the head was to be found in the rotated one.
+                self._remove_oldest()
 
-    def _open_for(self, size: int) -> int:
-        descriptor = self._current()
-        status = os.fstat(descriptor)
-        if status.st_size and status.st_size + size > self._max_bytes and stat.S_ISREG(status.st_mode):
-            self._rotate(status)
-            descriptor = self._current()
-        return descriptor
+    def _open_for(self, size: int) -> tuple[int, bool, os.stat_result]:
+        """The file that has the name now, with room for this much; whether it is locked; and its status."""
+        while True:
+            if self._descriptor is None:
+                self._descriptor = self._open()
+            descriptor = self._descriptor
+            is_locked = self._try_lock(descriptor)
+            status = os.fstat(descriptor)
+            if not self._has_name(status):  # it was rotated by another process, or taken away
+                self._close()
+            elif is_locked and status.st_size and status.st_size + size > self._max_bytes:
+                self._shift_names()
+                self._close()
+            else:
+                return descriptor, is_locked, status
 
-    def _current(self) -> int:
-        """The descriptor of the file that has the name now; another process may have rotated ours."""
-        if self._descriptor is not None and not self._has_name(os.fstat(self._descriptor)):
-            self.close()
-        if self._descriptor is None:
-            self._descriptor = self._open()
-        return self._descriptor
+    def _try_lock(self, descriptor: int) -> bool:
+        """Lock the file; False if that is impossible, or if another process keeps the lock for too long."""
+        deadline = None
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                reason = "another process keeps it locked"
+            except OSError as error:
+                reason, self._waits = str(error.strerror), False
+            else:
+                self._waits = True
+                return True
+            now = time.monotonic()
+            deadline = deadline or now + _LOCK_WAIT_S
+            if not self._waits or now >= deadline:
+                self._waits = False
+                self._complain(f"cannot lock the log {self._path} ({reason}); its records lack hashes until that works")
+                return False
+            time.sleep(_LOCK_POLL_S)
 
     def _has_name(self, status: os.stat_result) -> bool:
         try:
-            return os.path.samestat(self._path.stat(), status)
+            named = os.stat(self._path)  # noqa: PTH116 - hooks wait for this, and Path takes longer
         except FileNotFoundError:
             return False
+        return named.st_ino == status.st_ino and named.st_dev == status.st_dev
 
     def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        # Read, because the next line is linked to the last one.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
         # Rotate the target of a symbolic link, not the link.
         self._path = Path(os.path.realpath(self._path))
         try:
-            return os.open(self._path, flags, 0o600)
+            return open_regular(self._path, flags)
         except FileNotFoundError:
             make_private_directory(self._path.parent)
-            return os.open(self._path, flags, 0o600)
+            return open_regular(self._path, flags)
 
-    def _rotate(self, full: os.stat_result) -> None:
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            # If another process has the lock, it is rotating; don't wait, and append to the old file.
-            with suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._has_name(full):
-                    self._shift_names()
-                # Unlock explicitly: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
-                fcntl.flock(lock, fcntl.LOCK_UN)
-        finally:
-            os.close(lock)
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            _unlock(descriptor)
+            os.close(descriptor)
 
     def _shift_names(self) -> None:
-        if not self._backups:
-            self._path.unlink()
-            return
+        """Rename the file and the rotated ones; there is one more of them until the new file has its first line."""
         last = 1
-        while last < self._backups and self._backup(last).exists():
+        while last <= self._backups and self._backup(last).exists():
             last += 1
         for number in range(last, 1, -1):
             self._backup(number - 1).replace(self._backup(number))
         self._path.replace(self._backup(1))
 
+    def _remove_oldest(self) -> None:
+        with suppress(OSError):  # such as FileNotFoundError, behind the last of them
+            for number in count(self._backups + 1):
+                self._backup(number).unlink()
+
     def _backup(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
 
-    def _complain(self, error: OSError | ValueError) -> None:
-        if self._has_complained:
-            return
-        self._has_complained = True
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        tell(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
+    def _head_of(self, path: Path) -> Head:
+        try:
+            descriptor = open_regular(path, os.O_RDONLY)
+        except OSError:
+            return START
+        try:
+            return read_tail(descriptor, os.fstat(descriptor).st_size).head or START
+        finally:
+            os.close(descriptor)
+
+    def _complain(self, message: str) -> None:
+        if message not in self._complaints:
+            self._complaints.add(message)
+            tell(message)
+
+
+def _write_all(descriptor: int, data: bytes) -> int:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+    return len(data)
+
+
+def _unlock(descriptor: int) -> None:
+    # Explicitly, also before it is closed: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -40,6 +40,10 @@ class FileSink:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
         self._writer().put(entry)
 
+    def write_now(self, entry: Loggable) -> None:
+        """Write the entry to the file before this returns, ahead of those that wait; after `close()` it is dropped."""
+        self._writer().write(entry)
+
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""
         writer = self._writer()
@@ -86,6 +90,10 @@ class _Writer:
         if self._thread is None:
             self._start()
 
+    def write(self, entry: Loggable) -> None:
+        if not self._stopped:
+            self._appender.append(self._encoder.lines(entry))
+
     def stop(self) -> None:
         self._stopped = True
         if self._pid == os.getpid():
@@ -96,6 +104,8 @@ class _Writer:
         thread = self._thread
         if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
             thread.join(timeout_s)
+        elif thread is None:
+            self._appender.close()
 
     def _start(self) -> None:
         with self._lock:

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, cast
 
 from hookline.contract.records import LogRecord
 
@@ -22,6 +22,13 @@ class LogSink(Protocol):
         """Finish what was taken, within bounded time."""
 
 
+class DurableSink(LogSink, Protocol):
+    """A sink whose records outlive this program."""
+
+    def write_now(self, entry: Loggable) -> None:
+        """Write one entry before this returns; the caller waits, so it must be quick."""
+
+
 class MemorySink:
     """Keeps the records in memory, readable even after it is closed."""
 
@@ -40,11 +47,20 @@ class HookLogger:
     """The log that every part of hookline writes to; no call of it ever raises."""
 
     def __init__(self, sinks: Sequence[LogSink] = ()) -> None:
-        self._sinks = tuple(sinks)
+        self.use(sinks)
 
     def use(self, sinks: Sequence[LogSink]) -> None:
         """Write to these sinks from now on; a sink that is not among them finishes by itself."""
         self._sinks = tuple(sinks)
+        self._durable = tuple(cast("DurableSink", sink) for sink in sinks if hasattr(sink, "write_now"))
+
+    def write_now(self, entry: Loggable) -> None:
+        """Write the entry to every sink that outlives this program, before this returns; the others do not get it."""
+        for sink in self._durable:
+            try:  # noqa: SIM105 - the same as below
+                sink.write_now(entry)
+            except Exception:  # noqa: BLE001, S110 - the same as below
+                pass
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to every sink; a sink that fails affects neither the caller nor the other sinks."""

@@ -3,7 +3,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hookline.contract.text import printable, tell
-from hookline.files import state_path
+from hookline.files import NotRegularError, state_path
 
 
 def log_path(given: str | None) -> Path:
@@ -16,6 +16,13 @@ def log_path(given: str | None) -> Path:
             return path
     tell(f"hooksConfig.log.path {printable(given)} can't name a file; the default log is used")
     return default_log_path()
+
+
+def why_unwritable(error: OSError | ValueError) -> str:
+    """Why the log can't be written, and what to do where that is not obvious."""
+    if isinstance(error, NotRegularError):
+        return f"{error.strerror}; name a file in hooksConfig.log.path, or set hooksConfig.log.enabled to false"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def default_log_path() -> Path:

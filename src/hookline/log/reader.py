@@ -1,8 +1,7 @@
 """Reads and filters the log, one block at a time."""
 
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -12,10 +11,12 @@ import msgspec
 from hookline.contract.events import BLOCKING_DECISIONS
 from hookline.contract.records import LogRecord
 from hookline.contract.wire import parse_json
-from hookline.errors import HooklineError
+from hookline.log._files import open_all, open_one
 
-_BLOCK = 1024 * 1024
 _POLL_S = 0.2
+
+# Each of them ends what a record of kind "start" with the same `fire` began.
+_ENDS = frozenset({"event", "cancel", "fault"})
 
 
 class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
@@ -31,6 +32,11 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
     def is_run(self) -> bool:
         """True for the record of a hook that was started, or could not be."""
         return self.kind == "hook"
+
+    @property
+    def is_start(self) -> bool:
+        """True for hooks that were about to start."""
+        return self.kind == "start"
 
     @property
     def is_block(self) -> bool:
@@ -58,6 +64,11 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The earliest time, as records write it."""
     kinds: frozenset[str] | None = None
 
+    @property
+    def wants_starts(self) -> bool:
+        """Whether the start of an event may be wanted."""
+        return self.kinds is None or "start" in self.kinds
+
     def wants(self, entry: LogEntry) -> bool:
         """Whether a record matches all fields of the query."""
         return (
@@ -81,10 +92,7 @@ class LogReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
-            self._files = _open_all(path)
-        except OSError as error:
-            raise HooklineError(f"the log {path} cannot be read: {error.strerror}") from error
+        self._files = open_all(path)
         self.unreadable = 0
         """The number of lines so far that were not records."""
 
@@ -97,55 +105,77 @@ class LogReader:
     def close(self) -> None:
         """Closes the files."""
         while self._files:
-            os.close(self._files.pop().descriptor)
+            self._files.pop().close()
 
     def entries(self, query: LogQuery) -> Iterator[LogEntry]:
-        """The wanted records, oldest first."""
+        """The wanted records, oldest first; the start of an event only if the log has no end of it."""
+        ended = self._ended() if query.wants_starts else set()
         for file in self._files:
-            for block in _blocks(file):
-                yield from self._wanted(block, query)
+            for block in file.blocks():
+                yield from (
+                    entry for entry in self._wanted(block, query) if entry.fire not in ended or not entry.is_start
+                )
 
     def newest(self, query: LogQuery, count: int) -> list[LogEntry]:
-        """The latest wanted records, oldest first; reads only as much of the log as needed."""
+        """The latest of these records, oldest first; reads only as much of the log as needed."""
         found: list[LogEntry] = []
+        ended = set[str | None]()
         for file in reversed(self._files):
-            for block in _blocks_from_the_end(file):
-                found += reversed(self._wanted(block, query))
+            for block in file.blocks_from_the_end():
+                entries = self._decode(block)
+                ended |= _ended(entries)
+                found += (
+                    entry
+                    for entry in reversed(entries)
+                    if query.wants(entry) and not (entry.is_start and entry.fire in ended)
+                )
                 if len(found) >= count:
                     return found[:count][::-1]
         return found[::-1]
 
     def whole_records(self, run: str) -> list[dict[str, Any]]:
-        """Everything about one run or one event, by the beginning of its id: the records with all their texts."""
+        """Everything about one run or one event, by the beginning of its id: the records with all their texts.
+
+        The start of an event is among them only if the log has no end of it.
+        """
         clue = f'"fire":"{run.partition("-")[0]}'.encode()
-        blocks = (block for file in self._files for block in _blocks(file))
+        blocks = (block for file in self._files for block in file.blocks())
         found = []
         for line in (line for block in blocks for line in block.split(b"\n") if clue in line):
             with suppress(ValueError):
                 found.append(parse_json(line.decode("utf-8", "replace")))
-        return [record for record in found if isinstance(record, dict) and _is_called(record, run)]
+        found = [record for record in found if isinstance(record, dict) and _is_called(record, run)]
+        ended = {record.get("fire") for record in found if record.get("kind") in _ENDS}
+        return [record for record in found if record.get("kind") != "start" or record.get("fire") not in ended]
 
     def follow(self, query: LogQuery, *, wait: Callable[[], None] = lambda: time.sleep(_POLL_S)) -> Iterator[LogEntry]:
-        """The wanted records that are written from now on, forever; calls `wait` when there is no new one."""
+        """The wanted records that are written from now on, but no starts; calls `wait` when there is none."""
         while True:
             for block in self._grown():
-                yield from self._wanted(block, query)
+                yield from (entry for entry in self._wanted(block, query) if not entry.is_start)
             wait()
 
     def _grown(self) -> Iterator[bytes]:
         # Open the current file first, then read the rest of the previous one: it can't grow after its rotation.
-        current = _open(self._path)
+        current = open_one(self._path)
         if self._files:
             last = self._files[-1]
-            grown = _File(last.descriptor, last.identity, _end_of_lines(last.descriptor))
-            yield from _blocks(grown, start=last.size)
+            grown = last.grown()
+            yield from grown.blocks(start=last.size)
             self._files[-1] = grown
             if current is not None and current.identity == last.identity:
-                os.close(current.descriptor)
+                current.close()
                 return
         if current is not None:
             self._files.append(current)
-            yield from _blocks(current)
+            yield from current.blocks()
+
+    def _ended(self) -> set[str | None]:
+        """The events whose end is in the log."""
+        before = self.unreadable
+        ended = {fire for file in self._files for block in file.blocks() for fire in _ended(self._decode(block))}
+        self.unreadable = before
+        return ended
 
     def _wanted(self, block: bytes, query: LogQuery) -> list[LogEntry]:
         return [entry for entry in self._decode(block) if query.wants(entry)]
@@ -165,87 +195,11 @@ class LogReader:
         return None
 
 
-class _File(msgspec.Struct, frozen=True):
-    descriptor: int
-    identity: tuple[int, int]
-    size: int
-    """The end of the last whole line."""
-
-
 _DECODER = msgspec.json.Decoder(LogEntry)
 
 
-def _open_all(path: Path) -> list[_File]:
-    """The files, oldest first, each once even while they are being rotated."""
-    # Newest first: a file that is renamed meanwhile is then found twice, and never missed.
-    found: dict[tuple[int, int], _File] = {}
-    for name in (path, *_rotated(path)):
-        file = _open(name)
-        if file is None:
-            continue
-        if file.identity in found:
-            os.close(file.descriptor)
-        else:
-            found[file.identity] = file
-    return list(found.values())[::-1]
-
-
-def _rotated(path: Path) -> list[Path]:
-    target = Path(os.path.realpath(path))
-    found = (name.name.removeprefix(f"{target.name}.") for name in target.parent.glob(f"{target.name}.*"))
-    numbers = sorted(int(ending) for ending in found if ending.isdecimal())
-    return [target.with_name(f"{target.name}.{number}") for number in numbers]
-
-
-def _open(path: Path) -> _File | None:
-    try:
-        # If it is a pipe, don't wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    status = os.fstat(descriptor)
-    return _File(descriptor, (status.st_dev, status.st_ino), _end_of_lines(descriptor))
-
-
-def _end_of_lines(descriptor: int) -> int:
-    """Where the last whole line ends; after it comes a line that is incomplete or still being written."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
-
-
-def _blocks(file: _File, start: int = 0) -> Iterator[bytes]:
-    """The file in pieces of whole lines."""
-    offset, rest = start, b""
-    while offset < file.size and (data := os.pread(file.descriptor, min(_BLOCK, file.size - offset), offset)):
-        offset += len(data)
-        end = data.rfind(b"\n") + 1
-        if end:
-            yield rest + data[:end]
-            rest = data[end:]
-        else:
-            rest += data
-
-
-def _blocks_from_the_end(file: _File) -> Iterator[bytes]:
-    """The same pieces, the last one first."""
-    offset, rest = file.size, b""
-    while offset > 0:
-        start = max(0, offset - _BLOCK)
-        data = os.pread(file.descriptor, offset - start, start)
-        offset = start
-        # The line before the first newline began in an earlier piece.
-        begin = data.find(b"\n") + 1 if start else 0
-        if begin or not start:
-            yield data[begin:] + rest
-            rest = data[:begin]
-        else:
-            rest = data + rest
+def _ended(entries: Iterable[LogEntry]) -> set[str | None]:
+    return {entry.fire for entry in entries if entry.kind in _ENDS}
 
 
 def _has_decision(entry: LogEntry, decision: str) -> bool:

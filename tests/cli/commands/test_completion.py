@@ -37,6 +37,7 @@ def words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
         pytest.param(["init", "--language", ""], ["sh", "python"], id="choice"),
         pytest.param(["schema", "input", "AfterT"], ["AfterTool"], id="second-argument"),
         pytest.param(["completion", ""], ["bash", "zsh", "fish"], id="shell"),
+        pytest.param(["log", ""], ["show", "verify", "head"], id="words"),
         pytest.param(["nonsense", ""], [], id="unknown-command"),
     ],
 )

@@ -350,8 +350,10 @@ def test_a_log_that_cannot_be_named_is_told_and_replaced(
 def test_a_log_that_is_a_pipe_is_not_waited_for(
     tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody reads from it, so nothing can be recorded."""
+    """It is no log, so nothing can be recorded, and what to do is said."""
     os.mkfifo(tmp_path / "pipe")
     write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "pipe")}})
     _, signs = examine(capsys)
-    assert [health for about, health, _ in signs if about == "log"] == ["odd"]
+    ((health, message),) = [(health, message) for about, health, message in signs if about == "log"]
+    assert health == "odd"
+    assert "it is a FIFO, not a regular file; name a file in hooksConfig.log.path" in message

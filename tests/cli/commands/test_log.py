@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.cli.main import main
+from hookline.contract.records import LogLevel, OverrideRecord
+from hookline.log.file import FileSink
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
@@ -118,14 +120,16 @@ def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show"], "the only words without an option are show ID"),
-        (["guard"], "the only words without an option are show ID"),
+        (["show"], "show needs the id of a run; hookline log shows the ids"),
+        (["guard"], "the only words without an option are show ID, verify and head"),
+        (["verify", "head"], "the only words without an option are show ID, verify and head"),
+        (["--head", "1:ab"], "--head is for hookline log verify"),
         (["show", "abc"], "abc is too short for an id"),
         (["show", "0123456789-7"], "no run 0123456789-7 is recorded; hookline log shows the ids"),
         (["--since", "yesterday"], "--since yesterday is not a time; write 10m, 2h, 7d or 2025-02-18T16:30"),
         (["--event", "X"], "X is not an event"),
         (["--file", "no-such"], "the log no-such does not exist"),
-        (["--file", "."], "the log . cannot be read: Is a directory"),
+        (["--file", "."], "the log . cannot be read: it is a directory, not a regular file"),
     ],
 )
 def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "Workbench") -> None:
@@ -216,3 +220,101 @@ def test_reading_the_log_loads_nothing_of_the_engine() -> None:
     *records, modules = done.stdout.splitlines()
     assert len(records) == 8
     assert not [name for name in modules.split() if name.startswith(("asyncio", "hookline.engine", "hookline.child"))]
+
+
+def log_file(workbench: "Workbench") -> Path:
+    return workbench.home.parent / "state" / "hooks.jsonl"
+
+
+def test_a_start_without_an_end_is_shown(logged: "Workbench") -> None:
+    """A program that ended while its hooks ran left only their start; other starts are not shown or counted."""
+    before = lines_of(logged.run("log"))
+    file = log_file(logged)
+    lines = file.read_text().splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if line.startswith('{"kind":"start"')]
+    assert len(starts) == 3
+    file.write_text("".join(lines[: starts[-1] + 1]))
+    fire = json.loads(lines[starts[-1]])["fire"]
+    unfinished = "AfterTool ls: broken started, no end recorded"
+    for words in (["log"], ["log", "-n", "0"], ["log", "--event", "AfterTool"], ["log", "--unfinished"]):
+        assert lines_of(logged.run(*words))[-1] == unfinished
+    assert lines_of(logged.run("log", "-n", "0")) == [*before[:-2], unfinished]
+    assert lines_of(logged.run("log", "--unfinished", "-n", "0")) == [unfinished]
+    assert logged.run("log", "show", fire).startswith("AfterTool ls: broken started\n")
+    assert {hook["hook"]: hook["runs"] for hook in logged.json("stats")["hooks"]} == {"guard": 2, "audit": 2}
+
+
+def test_a_log_that_is_as_it_was_written_is_verified(logged: "Workbench") -> None:
+    """What was checked is said, and what was not."""
+    head = logged.run("log", "head").strip()
+    assert re.fullmatch("11:[0-9a-f]{64}", head)
+    assert logged.run("log", "verify") == (
+        "Intact: no record was changed, removed, inserted or moved (11 records in 1 file, sequence 1 to 11)\n"
+        "Not checked: whether records were cut off at the end, or all their hashes computed anew by somebody who can"
+        " write the file; keep heads elsewhere (hookline log head) and give them with --head\n"
+    )
+    assert logged.run("log", "verify", "--head", head).splitlines()[1:] == [
+        "The head 11 is in the log: nothing up to it was cut off or replaced.",
+        (
+            "Not checked: whether records after that head were cut off at the end, or all their hashes computed anew by"
+            " somebody who can write the file"
+        ),
+    ]
+
+
+def test_a_log_that_was_changed_is_exit_code_2(logged: "Workbench", tmp_path: Path) -> None:
+    """The places are named; heads may come from a file, one per line."""
+    heads = tmp_path / "heads"
+    heads.write_text(logged.run("log", "head") + "\n")
+    file = log_file(logged)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text(
+        "".join([lines[0], lines[1].replace('"denied"', '"allowed"').replace("not that", "fine"), *lines[2:-1]])
+    )
+    printed = logged.run("log", "verify", "--head", str(heads), code=2)
+    assert f"{file}:2: record 2, or the hash of the record before it, was changed\n" in printed
+    assert "the head 11 (" in printed
+    assert "Not intact: 2 findings (10 records in 1 file, sequence 1 to 10)\n" in printed
+    found = logged.json("log", "verify", "--head", str(heads), code=2)
+    assert (found["intact"], found["records"], found["last"]["seq"], len(found["findings"])) == (False, 10, 10, 2)
+    assert found["findings"][0]["line"] == 2
+    assert len(found["notChecked"]) == 1
+
+
+def test_what_cannot_be_checked_is_said(workbench: "Workbench", tmp_path: Path) -> None:
+    """Lines without hashes, older files that are gone, heads that are too old, and torn lines."""
+    log = tmp_path / "their.jsonl"
+    log.write_text('{"kind":"event","message":"old"}\n' * 2)
+    sink = FileSink(log, max_bytes=600, backups=100)
+    for number in range(5):
+        sink.write_now(OverrideRecord(level=LogLevel.INFO, message="x" * number))
+    sink.close()
+    assert "\nNot checked: 2 lines before the first hash, which an older hookline wrote\n" in workbench.run(
+        "log", "verify", "--file", str(log)
+    )
+    oldest = max(tmp_path.glob("their.jsonl.*"), key=lambda file: int(file.suffix[1:]))
+    first = json.loads(oldest.read_text().splitlines()[-1])
+    oldest.unlink()
+    with log.open("a") as file:
+        file.write('{"torn')
+    printed = workbench.run("log", "verify", "--file", str(log), "--head", f"{first['seq']}:{first['hash']}")
+    assert " is incomplete: a program was ended, or the disk was full, while it wrote this\n" in printed
+    assert f"the log begins at sequence {first['seq'] + 1}, older files are gone\n" in printed
+    assert "\nNot checked: 1 head older than everything that the log keeps\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["verify"], "has no record with a hash, so there is nothing to verify"),
+        (["head"], "has no record with a hash yet"),
+        (["verify", "--head", "no-such"], "--head no-such is neither a head nor a file that can be read"),
+        (["verify", "--head", "notes"], "notes:1 is not a head; write one per line, as hookline log head prints it"),
+        (["verify", "--head", "empty"], "empty has no head; write one per line, as hookline log head prints it"),
+    ],
+)
+def test_what_cannot_be_verified_is_told(words: list[str], said: str, workbench: "Workbench") -> None:
+    """One line, exit code 1: nothing is known about the log."""
+    (workbench.project / "notes").write_text("hello\n")
+    (workbench.project / "empty").write_text("")
+    assert said in workbench.run("log", *words, code=1)

@@ -47,6 +47,8 @@ def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: st
 def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
+    if action.dest == "words":
+        return [word for word in str(action.metavar).split() if word.isalpha() and word.islower()]
     called = (action.dest, str(action.metavar).lower())
     if "event" in called:
         return [event.value for event in HookEventName]

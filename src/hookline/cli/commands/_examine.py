@@ -19,7 +19,8 @@ from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
-from hookline.log.paths import log_path
+from hookline.files import open_regular
+from hookline.log.paths import log_path, why_unwritable
 from hookline.settings.merge import by_authority, hooks_enabled
 from hookline.settings.read import Layer
 from hookline.settings.trust import default_trust_path, is_below, show_uncovered
@@ -161,15 +162,14 @@ def _log(setup: Setup) -> Sign:
 def _write_fault(path: Path) -> str | None:
     try:
         if path.exists():
-            # If it is a pipe, do not wait for a reader.
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC))
+            os.close(open_regular(path, os.O_RDWR | os.O_APPEND))
             return None
         # The first record creates the directory; here only an existing one is tried.
         folder = next(parent for parent in path.parents if parent.exists())
         with TemporaryFile(dir=folder):
             return None
     except OSError as error:
-        return str(error.strerror)
+        return why_unwritable(error)
 
 
 def _trust_store(setup: Setup) -> Iterator[Sign]:

@@ -29,6 +29,7 @@ def add_run_filters(parser: argparse.ArgumentParser) -> None:
     decisions = [decision.value for decision in HookDecision]
     parser.add_argument("--decision", choices=decisions, help="hooks that decided this; block and deny are one")
     parser.add_argument("--failures", action="store_true", help="hooks that failed; a deny is not a failure")
+    parser.add_argument("--unfinished", action="store_true", help="hooks that were started and have no recorded end")
     parser.add_argument(
         "--slower-than", metavar="MS", type=at_least(0, float), help="hooks that took more milliseconds than this"
     )
@@ -45,7 +46,7 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         decision=getattr(given, "decision", None),
         failures=getattr(given, "failures", False),
         slower_than_ms=getattr(given, "slower_than", None),
-        kinds=kinds,
+        kinds=frozenset({"start"}) if getattr(given, "unfinished", False) else kinds,
     )
 
 

@@ -6,8 +6,11 @@ Examples:
   hookline log --failures --since 1d             what failed since yesterday
   hookline log --follow                          then print new records as they come
   hookline log show 3f9a01c2d4-0                 all about one run
+  hookline log --unfinished                      hooks that were started, and no end is recorded
+  hookline log head >> /mnt/usb/heads            keep the last hash where nobody changes it
+  hookline log verify --head /mnt/usb/heads      was a record changed, removed or inserted?
 
---json prints one object per line; with show, the whole record.
+--json prints one object per line; with show, the whole record. The exit code of verify is 2 when something was changed.
 """
 
 import argparse
@@ -33,9 +36,18 @@ _SHORTEST_ID = 4
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.usage = "hookline log [options]\n       hookline log show ID [options]"
+    parser.usage = (
+        "hookline log [options]\n       hookline log show ID [options]"
+        "\n       hookline log verify [--head FILE|HEAD] [options]\n       hookline log head [options]"
+    )
     parser.add_argument(
-        "words", nargs="*", metavar="show ID", help="all about one run, by its id or the start of its id"
+        "words",
+        nargs="*",
+        metavar="show ID | verify | head",
+        help="all about one run, by its id or the start of its id; check the hash of every record; print the last hash",
+    )
+    parser.add_argument(
+        "--head", metavar="FILE", help="for verify: what head printed before, or a file with one such line or more"
     )
     add_filter_options(parser)
     add_run_filters(parser)
@@ -49,13 +61,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
-    if given.words and (given.words[0] != "show" or len(given.words) != 2):  # noqa: PLR2004 - `show` and what
-        raise UsageError("the only words without an option are show ID; use options to choose records")
+    if given.words and given.words not in (["verify"], ["head"], ["show", *given.words[1:2]]):
+        raise UsageError("the only words without an option are show ID, verify and head; use options to choose records")
+    if given.words == ["show"]:
+        raise UsageError("show needs the id of a run; hookline log shows the ids")
+    if given.head is not None and given.words != ["verify"]:
+        raise UsageError("--head is for hookline log verify")
     require_project(given)
     query = query_of(given)
     path = Path(given.file) if given.file else _recorded_in(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
+    if given.words in (["verify"], ["head"]):
+        from hookline.cli.commands import _log_chain  # noqa: PLC0415 - the usual ones have to start quickly
+
+        return (_log_chain.verify if given.words == ["verify"] else _log_chain.print_head)(path, given)
     with LogReader(path) as reader:
         if given.words:
             return _show(reader, given.words[1], as_json=given.json)

@@ -40,6 +40,8 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _summary(entry: LogEntry) -> str:
+    if entry.is_start:
+        return f"{entry.message}, no end recorded"
     if not entry.is_run:
         return entry.message or ""
     about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
@@ -61,7 +63,7 @@ def _ending(entry: LogEntry) -> str:
 def _paint(entry: LogEntry) -> Callable[[str], str]:
     if entry.is_block or entry.blocked:
         return style.bad
-    if entry.is_failure or entry.level in ("warn", "error"):
+    if entry.is_start or entry.is_failure or entry.level in ("warn", "error"):
         return style.warn
     return str
 

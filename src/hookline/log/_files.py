@@ -1,0 +1,106 @@
+"""The files of the log, in blocks of whole lines."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from hookline.errors import HooklineError
+from hookline.files import open_regular
+
+_BLOCK = 1024 * 1024
+
+
+class LogFile(msgspec.Struct, frozen=True):
+    """An open file of the log, as it was when it was opened."""
+
+    path: Path
+    descriptor: int
+    identity: tuple[int, int]
+    size: int
+    """The end of the last whole line."""
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self.descriptor)
+
+    def blocks(self, start: int = 0) -> Iterator[bytes]:
+        """The file in pieces of whole lines."""
+        offset, rest = start, b""
+        while offset < self.size and (data := os.pread(self.descriptor, min(_BLOCK, self.size - offset), offset)):
+            offset += len(data)
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield rest + data[:end]
+                rest = data[end:]
+            else:
+                rest += data
+
+    def blocks_from_the_end(self) -> Iterator[bytes]:
+        """The same pieces, the last one first."""
+        offset, rest = self.size, b""
+        while offset > 0:
+            start = max(0, offset - _BLOCK)
+            data = os.pread(self.descriptor, offset - start, start)
+            offset = start
+            # The line before the first newline began in an earlier piece.
+            begin = data.find(b"\n") + 1 if start else 0
+            if begin or not start:
+                yield data[begin:] + rest
+                rest = data[:begin]
+            else:
+                rest = data + rest
+
+    def grown(self) -> "LogFile":
+        """The same file as it is now."""
+        return LogFile(self.path, self.descriptor, self.identity, _end_of_lines(self.descriptor))
+
+
+def open_all(path: Path) -> list[LogFile]:
+    """The log and its rotated files, oldest first, each once even while they are being rotated.
+
+    Raises HooklineError if one of them can't be read. A log that does not exist has no files.
+    """
+    # Newest first: a file that is renamed meanwhile is then found twice, and never missed.
+    found: dict[tuple[int, int], LogFile] = {}
+    for name in (path, *_rotated(path)):
+        file = open_one(name)
+        if file is None:
+            continue
+        if file.identity in found:
+            file.close()
+        else:
+            found[file.identity] = file
+    return list(found.values())[::-1]
+
+
+def open_one(path: Path) -> LogFile | None:
+    """The file of this name, or None; raises HooklineError if it can't be read."""
+    try:
+        descriptor = open_regular(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HooklineError(f"the log {path} cannot be read: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    return LogFile(path, descriptor, (status.st_dev, status.st_ino), _end_of_lines(descriptor))
+
+
+def _rotated(path: Path) -> list[Path]:
+    target = Path(os.path.realpath(path))
+    found = (name.name.removeprefix(f"{target.name}.") for name in target.parent.glob(f"{target.name}.*"))
+    numbers = sorted(int(ending) for ending in found if ending.isdecimal())
+    return [target.with_name(f"{target.name}.{number}") for number in numbers]
+
+
+def _end_of_lines(descriptor: int) -> int:
+    """Where the last whole line ends; after it comes a line that is incomplete or still being written."""
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
