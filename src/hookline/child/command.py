@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping
 from functools import lru_cache
 
+from hookline.child.confine import confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
 from hookline.child.job import ChildJob
@@ -14,7 +15,9 @@ from hookline.shell.quoting import quote_project_variables
 
 
 def start(job: ChildJob, stdio: Stdio) -> int:
-    """Return the id of the new process; raise an OSError if there is none."""
+    """Return the id of the new process; raise an OSError if there is none, and a ValueError for impossible limits."""
+    if job.limits is not None:
+        return spawn(confined(shell_invocation(job.command, job.cwd, job.env), job.limits), job.cwd, stdio)
     if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env)):
         try:
             return spawn(direct, job.cwd, stdio)

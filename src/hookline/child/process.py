@@ -7,6 +7,7 @@ import time
 from typing import Protocol
 
 from hookline.child import command
+from hookline.child.confine import refusal
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
@@ -218,6 +219,8 @@ class Process:
     def _finish(self) -> None:
         try:
             code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+            if self.job.limits is not None:
+                self._error = self._error or refusal(code, self._stderr.content.getvalue())
             outcome = ChildOutcome(
                 exit_code=code if code is not None and code >= 0 else None,
                 signal=-code if code is not None and code < 0 else None,
