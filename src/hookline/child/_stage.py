@@ -1,7 +1,7 @@
 """A program of its own: sets limits on itself, and then becomes the command. See confine.py, which starts it.
 
-Arguments: the limits (`memory=1000 network=off`), LC_CTYPE as the command is to find it (`=C`, or nothing), the program,
-its arguments. It imports as little as possible, because it runs before every hook that has limits.
+Arguments: the limits (`memory=1000 network=off`), LC_CTYPE as the command is to find it (`=C`, or nothing), the
+program, its arguments. It imports as little as possible, because it runs before every hook that has limits.
 """
 
 import os
@@ -123,7 +123,7 @@ def _limit(kind: int, value: int, more: int = 0) -> None:
 
 def _undo_changes_of_python(locale: str) -> None:
     """Gives the command the signals and the environment that it would have without this program."""
-    import _signal  # noqa: PLC0415, PLC2701 - signal itself is slow to import
+    import _signal  # noqa: PLC0415 - signal itself is slow to import
 
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
         _signal.signal(number, _signal.SIG_DFL)

@@ -1,8 +1,8 @@
 """Runs a command within limits, by a short program in front of it that sets them on itself.
 
-They can't be set on our own process, nor between its fork and exec: other threads run here, and with vfork no code does.
-Setting them on the running child from outside would come too late. So a hook with limits costs the start of a Python
-interpreter more (about 10 ms), and a hook without any costs nothing.
+They can't be set on our own process, which has other threads, nor between its vfork and exec, where no code of ours
+runs; and from outside they would come too late for the running child. So a hook with limits takes the start of a Python
+interpreter longer (about 10 ms). A hook without limits takes no longer.
 """
 
 import os

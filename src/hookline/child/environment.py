@@ -15,6 +15,9 @@ _BASH_REWRITES = frozenset(
 _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
+# In the environment of all processes of a run: the marks of the runs that it is part of, its own last.
+MARK_NAME = "HOOKLINE_RUN"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
@@ -25,6 +28,8 @@ class Environment:
     needs_bash: bool
     handed_on: tuple[bytes, ...]
     """The variables that a program started by bash sees, without `_`, which is the program's own path."""
+    marks: bytes
+    """The beginning of the variable of marks, which is in neither of these; the mark of a run is appended to it."""
 
 
 _last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
@@ -47,11 +52,14 @@ def prepare(env: Mapping[str, str], cwd: str) -> Environment:
 def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
     encoded = [os.fsencode(f"PWD={cwd}")] if cwd.startswith("/") else []
     handed_on = list(encoded)
-    needs_bash, level = not encoded, "0"
+    needs_bash, level, marks = not encoded, "0", ""
     for name, value in items:
         if not name or "=" in name:
             raise ValueError(f"{name!r} is no name for an environment variable")
         if name in {"PWD", "OLDPWD"}:
+            continue
+        if name == MARK_NAME:
+            marks = value
             continue
         entry = os.fsencode(f"{name}={value}")
         encoded.append(entry)
@@ -64,4 +72,5 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
         handed_on.append(f"SHLVL={int(level)}".encode())
     else:
         needs_bash = True
-    return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on))
+    marked = os.fsencode(f"{MARK_NAME}={marks}")
+    return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on), marked)
