@@ -4,7 +4,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -112,7 +112,7 @@ def test_where_namespaces_are_refused_the_command_is_not_run(job: "MakeJob", run
     ],
 )
 def test_limits_that_can_not_be_set_are_refused(
-    job: "MakeJob", run: "Run", limits: ResourceLimits, patched: dict[str, object], error: str
+    job: "MakeJob", run: "Run", limits: ResourceLimits, patched: dict[str, Any], error: str
 ) -> None:
     """The hook does not run without them."""
     with patch.multiple(sys, create=True, **{"executable": sys.executable, **patched}):

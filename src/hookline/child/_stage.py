@@ -123,7 +123,7 @@ def _limit(kind: int, value: int, more: int = 0) -> None:
 
 def _undo_changes_of_python(locale: str) -> None:
     """Gives the command the signals and the environment that it would have without this program."""
-    import _signal  # noqa: PLC0415 - signal itself is slow to import
+    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - signal itself is slow to import
 
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
         _signal.signal(number, _signal.SIG_DFL)
