@@ -16,7 +16,8 @@ from typing import NamedTuple
 from hookline.child.environment import MARK_NAME
 
 _MARK_ENTRY = MARK_NAME.encode() + b"="
-_MOST = 4096
+# A bound for hooks that start one process after another.
+_MOST = 1024
 _LONGEST_ENVIRONMENT = 1 << 22
 # The fields of /proc/PID/stat behind the name.
 _STATE, _START_TIME = 0, 19
@@ -47,7 +48,10 @@ class _Stray(NamedTuple):
 
 
 class Hunt:
-    """The search for all processes of one run that are not in its group."""
+    """The search for all processes of one run that are not in its group.
+
+    At the end of the program two threads may be here, so each goes over a copy.
+    """
 
     def __init__(self, group: int, mark: bytes) -> None:
         """Find descendants, which must be done before a process between them and the hook ends."""
@@ -60,8 +64,8 @@ class Hunt:
     def look(self, environments: Iterable[tuple[int, bytes]]) -> bool:
         """Look for further processes among those with marks; return whether any is left."""
         self._add(pid for pid, environment in environments if self.mark in environment)
-        self._found = {stray for stray in self._found if _stray(stray.pid) == stray}
-        self._add(_descendants([stray.pid for stray in self._found]))
+        self._found = {stray for stray in tuple(self._found) if _stray(stray.pid) == stray}
+        self._add(_descendants([stray.pid for stray in tuple(self._found)]))
         return bool(self._found)
 
     def terminate(self) -> None:
@@ -74,7 +78,7 @@ class Hunt:
 
     def kill(self) -> None:
         """Send SIGKILL to all that have been found."""
-        for stray in self._found:
+        for stray in tuple(self._found):
             _send(stray, signal.SIGKILL)
 
     def _add(self, pids: Iterable[int]) -> None:
