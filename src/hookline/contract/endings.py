@@ -11,7 +11,7 @@ _SIGXCPU = getattr(signal, "SIGXCPU", None)
 # What programs print when they reach a limit.
 _TRACES = {
     "memory": ("MemoryError", "annot allocate memory", "bad_alloc", "ut of memory", "memory exhausted"),
-    "processes": ("Resource temporarily unavailable", "can't start new thread"),
+    "processes": ("Resource temporarily unavailable", "can't start new thread", "annot fork"),
     "files": ("Too many open files", "Error 24"),
     "network": ("Network is unreachable", "name resolution", "ENETUNREACH"),
 }
