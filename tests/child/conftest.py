@@ -11,6 +11,7 @@ import uvloop
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.child.features import FEATURES
+from hookline.contract.hooks import ResourceLimits
 
 USUAL_LIMITS = ChildLimits()
 PATHS = {
@@ -32,6 +33,7 @@ class MakeJob(Protocol):
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        limits: ResourceLimits | None = None,
     ) -> ChildJob:
         """The job."""
 
@@ -56,9 +58,15 @@ def job(tmp_path: Path) -> MakeJob:
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        limits: ResourceLimits | None = None,
     ) -> ChildJob:
         return ChildJob(
-            command=command, stdin=stdin, cwd=cwd or where, env={**usual, **(env or {})}, timeout_ms=timeout_ms
+            command=command,
+            stdin=stdin,
+            cwd=cwd or where,
+            env={**usual, **(env or {})},
+            timeout_ms=timeout_ms,
+            limits=limits,
         )
 
     return make

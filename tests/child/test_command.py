@@ -1,8 +1,9 @@
 import asyncio
 import os
+import re
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -13,6 +14,7 @@ from hookline.child import command as commands
 from hookline.child.batch import run_children
 from hookline.child.command import direct_invocation, shell_invocation
 from hookline.child.features import FEATURES
+from hookline.contract.hooks import ResourceLimits
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
@@ -137,14 +139,42 @@ def _variables(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _both_ways(job: "MakeJob", command: str, folder: Path, more: Mapping[str, str]) -> list[object]:
+def _both_ways(
+    job: "MakeJob",
+    command: str,
+    folder: Path,
+    more: Mapping[str, str],
+    *,
+    ways: Sequence[tuple[bool, ResourceLimits | None]] = ((True, None), (False, None)),
+) -> list[object]:
     seen: list[object] = []
-    for direct in (True, False):
+    for direct, limits in ways:
         with patch.multiple(FEATURES, direct=direct):
-            given = job(command, stdin=b"input", cwd=str(folder), env=_variables(folder, more))
+            given = job(command, stdin=b"input", cwd=str(folder), env=_variables(folder, more), limits=limits)
             (outcome,) = asyncio.run(run_children([given]))
-        seen.append((outcome.exit_code, outcome.signal, outcome.stdout, outcome.stderr, outcome.error))
+        # Each run has a mark of its own.
+        stdout = re.sub(rb"[0-9a-f]{16}-\d+/", b"MARK", outcome.stdout)
+        seen.append((outcome.exit_code, outcome.signal, stdout, outcome.stderr, outcome.error))
     return seen
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"LC_CTYPE": "C"}, id="a locale that Python would change"),
+        pytest.param({"LC_ALL": "C.UTF-8", "LC_CTYPE": ""}, id="an empty locale"),
+        pytest.param({"PYTHONHOME": "/x", "PYTHONPATH": "/y", "A.B": "1", "IFS": "x"}, id="variables of others"),
+    ],
+)
+@pytest.mark.parametrize("command", ["env; grep Sig.*: /proc/self/status; umask; pwd", "no-such-program", "killed"])
+def test_a_command_within_limits_finds_everything_as_without(
+    job: "MakeJob", folder: Path, command: str, more: Mapping[str, str]
+) -> None:
+    """The program that sets the limits leaves no trace: not in signals, not in the environment, not in messages."""
+    ways = ((False, None), (False, ResourceLimits(cpu_s=1000, files=1000)))
+    without, within = _both_ways(job, command, folder, more, ways=ways)
+    assert within == without
 
 
 @pytest.mark.req("HOOK-188")

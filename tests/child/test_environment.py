@@ -15,6 +15,13 @@ def test_the_environment_is_encoded_with_the_directory() -> None:
     assert not prepared.needs_bash
 
 
+def test_the_marks_of_outer_runs_stay() -> None:
+    """A run inside another one ends with both, so its own mark is added to the ones that it inherits."""
+    prepared = prepare({"HOOKLINE_RUN": "outer-1/"}, "/")
+    assert (prepared.encoded, prepared.marks) == ((b"PWD=/",), b"HOOKLINE_RUN=outer-1/")
+    assert prepare({}, "/").marks == b"HOOKLINE_RUN="
+
+
 @pytest.mark.parametrize("name", ["BASH_ENV", "BASH_FUNC_x%%", "SHELLOPTS", "IFS", "POSIXLY_CORRECT", "RANDOM"])
 def test_what_bash_obeys_needs_bash(name: str) -> None:
     """With such a variable only bash knows what a command sees."""

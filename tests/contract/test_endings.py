@@ -1,8 +1,11 @@
+from dataclasses import replace
+from signal import SIGKILL, SIGXCPU
+
 import pytest
 
 from hookline.contract.endings import show_ending, show_ms, show_signal
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry, ResourceLimits
 from hookline.contract.verdict import HookExecutionResult
 
 HOOK = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="user.json", location="hooks")
@@ -27,6 +30,45 @@ def test_times_are_shown_as_configured(ms: float, shown: str) -> None:
 def test_endings_are_shown_in_words(error: str | None, signal: int | None, shown: str) -> None:
     """A signal goes by its name, an error by its sentence."""
     result = HookExecutionResult(hook=HOOK, event=HOOK.event, success=False, exit_code=3, error=error, signal=signal)
+    assert show_ending(result) == shown
+
+
+LIMITED = replace(HOOK, limits=ResourceLimits(memory_bytes=1000, cpu_s=2, files=9, network=False))
+
+
+@pytest.mark.parametrize(
+    ("signal", "stderr", "shown"),
+    [
+        pytest.param(SIGXCPU, "", "was killed by SIGXCPU (probably because of its limits: cpu 2)", id="cpu"),
+        pytest.param(
+            SIGKILL,
+            "",
+            "was killed by SIGKILL (probably because of its limits: memory 1000, cpu 2, files 9)",
+            id="kill",
+        ),
+        pytest.param(
+            None, "…\nMemoryError\n", "exited with code 1 (probably because of its limits: memory 1000)", id="memory"
+        ),
+        pytest.param(
+            None, "Too many open files", "exited with code 1 (probably because of its limits: files 9)", id="files"
+        ),
+        pytest.param(
+            None,
+            "Network is unreachable",
+            "exited with code 1 (probably because of its limits: network false)",
+            id="net",
+        ),
+        pytest.param(
+            None, "Resource temporarily unavailable", "exited with code 1", id="a limit that it does not have"
+        ),
+        pytest.param(None, "no such option", "exited with code 1", id="something else"),
+    ],
+)
+def test_the_ending_names_the_limit_that_was_probably_reached(signal: int | None, stderr: str, shown: str) -> None:
+    """As far as a signal or the hook's messages show it."""
+    result = HookExecutionResult(
+        hook=LIMITED, event=HOOK.event, success=False, exit_code=1, signal=signal, stderr=stderr
+    )
     assert show_ending(result) == shown
 
 

@@ -156,6 +156,25 @@ def test_the_same_command_with_another_environment_is_another_guard(
     assert (len(made.hooks), len(made.skipped)) == (count, 2 - count)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param({"limits": {"memory": 1}}, id="too little memory"),
+        pytest.param({"limits": {"memory": "little"}}, id="limits that make it fail"),
+        pytest.param({"network": False}, id="no network"),
+    ],
+)
+def test_the_same_command_with_other_limits_is_another_guard(own: dict[str, Any]) -> None:
+    """A project's copy of a user's guard that can't do its work does not take its place."""
+    guard = {"type": "command", "command": "guard"}
+    layers = layer({"hooks": [{**guard, **own}]}, source=ConfigSource.PROJECT), layer({"hooks": [guard]})
+    made = Planned(*layers).planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.source, hook.limits is None) for hook in made.hooks] == [
+        (ConfigSource.PROJECT, False),
+        (ConfigSource.USER, True),
+    ]
+
+
 @pytest.mark.req("HOOK-103", "HOOK-108", "HOOK-109")
 @pytest.mark.parametrize(
     ("groups", "sequential"),

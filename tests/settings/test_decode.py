@@ -9,7 +9,7 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, TrustLevel
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.read import Layer, Problem
@@ -268,6 +268,7 @@ def test_a_wrong_option_costs_that_option(option: str, value: Any, said: str) ->
         pytest.param("onError", "\ud800", '"block"', {"on_error": OnError.BLOCK}, id="on-error-surrogate"),
         pytest.param("onError", None, '"allow"', {}, id="on-error-null"),
         pytest.param("final", "yes", "true", {"final": True}, id="final"),
+        pytest.param("network", "no", "false", {"limits": ResourceLimits(network=False)}, id="network"),
     ],
 )
 def test_a_wrong_security_option_is_read_strictly(option: str, value: Any, used: str, entry: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits
 from hookline.settings.fingerprint import Fingerprinter, fingerprint
 
 
@@ -48,6 +48,8 @@ def digest(hook: HookEntry, project: Path) -> str:
         {"on_error": OnError.BLOCK},
         {"name": "guard"},
         {"final": True},
+        {"limits": ResourceLimits(memory_bytes=1)},
+        {"limits": ResourceLimits(network=False)},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -55,6 +57,14 @@ def test_everything_that_decides_what_runs_and_when_is_covered(project: Path, ch
     """A change of any deciding field is another fingerprint."""
     hook = make_hook()
     assert digest(replace(hook, **change), project) != digest(hook, project)
+
+
+def test_trust_from_before_limits_stays(project: Path) -> None:
+    """The definition has only the limits that are given."""
+    assert not {"limits", "network"} & {*fingerprint(make_hook(), str(project)).definition}
+    definition = fingerprint(make_hook(limits=ResourceLimits(cpu_s=2)), str(project)).definition
+    assert definition["limits"] == {"cpu": 2}
+    assert "network" not in definition
 
 
 def test_trust_from_before_final_guards_stays(project: Path) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping
 from functools import lru_cache
 
+from hookline.child.confine import confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
 from hookline.child.job import ChildJob
@@ -13,17 +14,22 @@ from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
 
 
-def start(job: ChildJob, stdio: Stdio) -> int:
-    """Return the id of the new process; raise an OSError if there is none."""
-    if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env)):
+def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
+    """Return the id of the new process; raise an OSError if there is none, and a ValueError for impossible limits.
+
+    The mark is added to its environment.
+    """
+    if job.limits is not None:
+        return spawn(confined(shell_invocation(job.command, job.cwd, job.env, mark), job.limits), job.cwd, stdio)
+    if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env, mark)):
         try:
             return spawn(direct, job.cwd, stdio)
         except ExecError:
             pass  # bash can run it or has the usual message for it
-    return spawn(shell_invocation(job.command, job.cwd, job.env), job.cwd, stdio)
+    return spawn(shell_invocation(job.command, job.cwd, job.env, mark), job.cwd, stdio)
 
 
-def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation | None:
+def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation | None:
     """The command as a program of its own, or None if that is for bash to decide."""
     environment = prepare(env, cwd)
     argv = _argv(command, environment)
@@ -34,16 +40,17 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocat
     if executable is None:
         return None
     path = os.fsencode(executable)
-    return Invocation(path, argv, (*environment.handed_on, b"_=" + path))
+    return Invocation(path, argv, (*environment.handed_on, environment.marks + mark, b"_=" + path))
 
 
-def shell_invocation(command: str, cwd: str, env: Mapping[str, str]) -> Invocation:
+def shell_invocation(command: str, cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation:
     """The command run by bash, or by plain sh where there is no bash."""
     path, name = _shell()
     text = quote_project_variables(command)
     if text.startswith(("-", "+")):
         text = f" {text}"  # or the shell would take it for options
-    return Invocation(os.fsencode(path), (name, "-c", text), prepare(env, cwd).encoded)
+    environment = prepare(env, cwd)
+    return Invocation(os.fsencode(path), (name, "-c", text), (*environment.encoded, environment.marks + mark))
 
 
 @lru_cache(maxsize=256)

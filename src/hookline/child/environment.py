@@ -17,6 +17,9 @@ _BASH_REWRITES = frozenset(
 _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
+# In the environment of all processes of a run: the marks of the runs that it is part of, its own last.
+MARK_NAME = "HOOKLINE_RUN"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
@@ -27,6 +30,8 @@ class Environment:
     needs_bash: bool
     handed_on: tuple[bytes, ...]
     """The variables that a program started by bash sees, without `_`, which is the program's own path."""
+    marks: bytes
+    """The beginning of the variable of marks, which is in neither of these; the mark of a run is appended to it."""
 
 
 _last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
@@ -52,11 +57,14 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
     if cwd.startswith("/"):
         encoded.append(os.fsencode(f"PWD={cwd}"))
     handed_on = list(encoded)
-    needs_bash, level = not cwd.startswith("/"), "0"
+    needs_bash, level, marks = not cwd.startswith("/"), "0", ""
     for name, value in items:
         if not name or "=" in name:
             raise ValueError(f"{name!r} is no name for an environment variable")
         if name in {"PWD", "OLDPWD", CHILD_MARK}:
+            continue
+        if name == MARK_NAME:
+            marks = value
             continue
         entry = os.fsencode(f"{name}={value}")
         encoded.append(entry)
@@ -69,4 +77,5 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
         handed_on.append(f"SHLVL={int(level)}".encode())
     else:
         needs_bash = True
-    return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on))
+    marked = os.fsencode(f"{MARK_NAME}={marks}")
+    return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on), marked)

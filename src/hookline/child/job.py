@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hookline.contract.hooks import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES
+from hookline.contract.hooks import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, ResourceLimits
 
 
 class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """The complete environment. Its encoded form is cached by identity, so don't change this object."""
     timeout_ms: float
     """0 means at once; any size is allowed, even infinity."""
+    limits: ResourceLimits | None = None
+    """What it may use of the machine; None means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

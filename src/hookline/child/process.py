@@ -6,7 +6,8 @@ import signal
 import time
 from typing import Protocol
 
-from hookline.child import command
+from hookline.child import command, strays
+from hookline.child.confine import refusal
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
@@ -53,6 +54,7 @@ class Process:
     _watches_pipes = False
     _started_at = 0.0
     _pid = 0
+    _mark = b""
     _pidfd = -1
     _stdin: InputPipe
     _stdout: OutputPipe
@@ -72,7 +74,8 @@ class Process:
         self._started_at = time.monotonic()
         child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         try:
-            self._pid = command.start(job, child_ends)
+            self._mark = next(strays.MARKS)
+            self._pid = command.start(job, child_ends, self._mark)
         except BaseException:
             self._close_pipes()
             raise
@@ -93,17 +96,18 @@ class Process:
             self._abandon_unwatched(error)
 
     def terminate(self) -> None:
-        """Send SIGTERM to the process group; SIGKILL follows after the grace period."""
+        """Send SIGTERM to the process group and to what left it; SIGKILL follows after the grace period."""
         if self._has_exited:
             self.abandon()
         elif not self._has_ended() and self._terminated_at is None:
             self._terminate()
 
     def kill(self) -> None:
-        """Send SIGKILL to the process group."""
+        """Send SIGKILL to the process group and to what left it."""
         if not self._has_exited and not self._is_killed:
             self._is_killed = True
             signal_group(self._pid, signal.SIGKILL)
+            REAPER.hasten(self._mark)
             self._owner.schedule(self, time.monotonic() + _UNKILLABLE_S)
 
     def on_deadline(self) -> None:
@@ -153,9 +157,12 @@ class Process:
 
     def _send_sigterm(self) -> None:
         self._terminated_at = time.monotonic()
+        hunt = strays.Hunt(self._pid, self._mark)
         signal_group(self._pid, signal.SIGTERM)
         # A stopped process gets its SIGTERM only when it is continued.
         signal_group(self._pid, signal.SIGCONT)
+        hunt.terminate()
+        REAPER.pursue(hunt, deadline=self._kill_deadline())
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
@@ -218,6 +225,8 @@ class Process:
     def _finish(self) -> None:
         try:
             code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+            if self.job.limits is not None:
+                self._error = self._error or refusal(code, self._stderr.content.getvalue())
             outcome = ChildOutcome(
                 exit_code=code if code is not None and code >= 0 else None,
                 signal=-code if code is not None and code < 0 else None,

@@ -1,4 +1,4 @@
-"""Kills and reaps what is left behind: group members that outlive a timeout, and children whose loop was closed."""
+"""Kills and reaps what is left behind: processes that outlive a timeout, and children whose loop was closed."""
 
 import atexit
 import contextlib
@@ -7,6 +7,9 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hookline.child.strays import Hunt, marked
 
 _POLL_S = 0.05
 # Init reaps orphans: almost everywhere at once, in some containers within two seconds.
@@ -14,6 +17,20 @@ _GONE_S = 2.5
 _GONE_POLL_S = 0.005
 # How long we wait for killed children when there is no thread to reap them.
 _DYING_S = 0.1
+# Looking for strays reads all of /proc, so there are pauses, which grow.
+_LONGEST_PAUSE_S = 0.5
+# How long strays that start new ones are killed before we give up.
+_STRAYS_DYING_S = 2.0
+
+
+@dataclass(slots=True)
+class _Pursuit:
+    """A hunt in progress."""
+
+    hunt: Hunt
+    deadline: float
+    next_look: float = 0.0
+    pause_s: float = _POLL_S
 
 
 class Reaper:
@@ -30,6 +47,7 @@ class Reaper:
         self._lock = threading.RLock()
         self._deadlines: dict[int, float] = {}
         self._unreaped: set[int] = set()
+        self._pursuits: dict[bytes, _Pursuit] = {}
         self._thread: threading.Thread | None = None
         self._has_program_ended = False
 
@@ -43,6 +61,19 @@ class Reaper:
                 self._unreaped.add(group)
             if not self._has_thread():
                 self._kill_now()
+
+    def pursue(self, hunt: Hunt, *, deadline: float) -> None:
+        """Terminate whatever else belongs to a run that has got SIGTERM, and kill at the deadline what remains."""
+        with self._lock:
+            self._pursuits[hunt.mark] = _Pursuit(hunt, deadline)
+            if not self._has_thread():
+                self._kill_now()
+
+    def hasten(self, mark: bytes) -> None:
+        """Kill what is being pursued at once."""
+        with self._lock:
+            if pursuit := self._pursuits.get(mark):
+                pursuit.deadline = pursuit.next_look = min(pursuit.deadline, time.monotonic())
 
     def end_with_program(self) -> None:
         """Kill every group now, and any group that comes later at once."""
@@ -69,6 +100,14 @@ class Reaper:
             signal_group(group, signal.SIGKILL)
         self._deadlines.clear()
         deadline = time.monotonic() + _DYING_S
+        hunts = [pursuit.hunt for pursuit in self._pursuits.values()]
+        self._pursuits.clear()
+        while hunts and time.monotonic() < deadline:
+            environments = marked()
+            hunts = [hunt for hunt in hunts if hunt.look(environments)]
+            for hunt in hunts:
+                hunt.kill()
+            time.sleep(_GONE_POLL_S if hunts else 0)
         while self._unreaped and time.monotonic() < deadline:
             self._unreaped = {pid for pid in self._unreaped if not _reap(pid)}
             time.sleep(_GONE_POLL_S if self._unreaped else 0)
@@ -77,10 +116,31 @@ class Reaper:
         while True:
             with self._lock:
                 self._check()
-                if not self._deadlines:
+                if not self._deadlines and not self._pursuits:
                     self._thread = None
                     return
+                now = time.monotonic()
+                due = [pursuit for pursuit in self._pursuits.values() if now >= pursuit.next_look]
+            # Without the lock, because it takes milliseconds.
+            self._look(due, now)
             time.sleep(_POLL_S)
+
+    def _look(self, pursuits: Sequence[_Pursuit], now: float) -> None:
+        """Look for strays and signal them; a pursuit ends when there are none and none can come."""
+        environments = marked() if pursuits else []
+        for pursuit in pursuits:
+            hunt, deadline = pursuit.hunt, pursuit.deadline
+            is_any_left = hunt.look(environments)
+            if now < deadline:
+                hunt.terminate()
+                pursuit.next_look = min(now + pursuit.pause_s, deadline)
+                pursuit.pause_s = min(2 * pursuit.pause_s, _LONGEST_PAUSE_S)
+            else:
+                hunt.kill()
+            can_come = hunt.group in self.running or hunt.group in self._deadlines
+            if not (is_any_left or can_come) or now >= deadline + _STRAYS_DYING_S:
+                with self._lock:
+                    self._pursuits.pop(hunt.mark, None)
 
     def _check(self) -> None:
         now = time.monotonic()

@@ -6,14 +6,42 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hookline.contract.verdict import HookExecutionResult
 
+# Not on every platform.
+_SIGXCPU = getattr(signal, "SIGXCPU", None)
+# What programs print when they reach a limit.
+_TRACES = {
+    "memory": ("MemoryError", "annot allocate memory", "bad_alloc", "ut of memory", "memory exhausted"),
+    "processes": ("Resource temporarily unavailable", "can't start new thread", "annot fork"),
+    "files": ("Too many open files", "Error 24"),
+    "network": ("Network is unreachable", "name resolution", "ENETUNREACH"),
+}
+
 
 def show_ending(ended: "HookExecutionResult") -> str:
     """How a hook ended, as the end of a sentence that starts with its name."""
     if ended.error is not None:
         return ended.error
+    how = f"exited with code {ended.exit_code}"
     if ended.signal is not None:
-        return f"was killed by {show_signal(ended.signal)}"
-    return f"exited with code {ended.exit_code}"
+        how = f"was killed by {show_signal(ended.signal)}"
+    return how + _limit_reached(ended)
+
+
+def _limit_reached(ended: "HookExecutionResult") -> str:
+    """The limit that a failed hook has probably reached: the kernel does not say it, but signals and messages show it.
+
+    Processes without memory get no signal of their own, so after SIGKILL and the like all limits are named.
+    """
+    given = {} if ended.hook.limits is None else ended.hook.limits.to_dict()
+    limits = {**given.get("limits", {}), **({"network": "false"} if "network" in given else {})}
+    if not limits:
+        return ""
+    if ended.signal is None:
+        shown = [name for name, traces in _TRACES.items() if any(trace in ended.stderr for trace in traces)]
+    else:
+        shown = ["cpu"] if ended.signal == _SIGXCPU else [name for name in limits if name != "network"]
+    reached = ", ".join(f"{name} {limits[name]}" for name in shown if name in limits)
+    return f" (probably because of its limits: {reached})" if reached else ""
 
 
 def show_signal(number: int) -> str:

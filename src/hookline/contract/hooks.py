@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from hookline.contract.events import HookEventName
 
@@ -57,6 +58,25 @@ class TrustLevel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLimits:
+    """What the processes of a hook may use; None means no limit of ours."""
+
+    memory_bytes: int | None = None
+    cpu_s: int | None = None
+    processes: int | None = None
+    files: int | None = None
+    network: bool = True
+    fault: str | None = None
+    """Why the limits can't be understood. Such a hook fails: it must not run without them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limits as they are written in settings, in bytes and seconds; only those that were given."""
+        names = {"memory": self.memory_bytes, "cpu": self.cpu_s, "processes": self.processes, "files": self.files}
+        given = {name: value for name, value in names.items() if value is not None}
+        return {**({"limits": given} if given else {}), **({} if self.network else {"network": False})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookEntry:
     """One configured hook of one event, with the group options that apply to it and where it came from."""
 
@@ -82,6 +102,8 @@ class HookEntry:
     """How trusted the layer is: a hook can't undo what a hook of a higher rank decided."""
     final: bool = False
     """True for a BeforeTool guard that runs after all other hooks and can't rewrite the arguments."""
+    limits: ResourceLimits | None = None
+    """What it may use; None for a hook without any limit, which is started without a detour."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
 

@@ -256,4 +256,5 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "matcher": hook.matcher,
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
+        **(hook.limits.to_dict() if hook.limits else {}),
     }

@@ -140,8 +140,8 @@ class _Draft:
     def add(self, hook: HookEntry, matched: Match) -> None:
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
-        # With another environment the same command is another guard, and a plugin has no command to compare.
-        key = (hook.command or (hook.origin, hook.location), tuple(sorted(hook.env.items())))
+        # With another environment or other limits the same command is another guard. A plugin has no command.
+        key = (hook.command or (hook.origin, hook.location), tuple(sorted(hook.env.items())), hook.limits)
         first = self.chosen.get(key)
         if first is None:
             self.chosen[key] = hook

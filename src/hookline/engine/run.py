@@ -69,6 +69,7 @@ class HookRunner:
                 cwd=cwd,
                 env=_with_own(hook, cwd, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
+                limits=hook.limits,
             )
             for hook in runnable
         ]

@@ -9,6 +9,7 @@ from hookline.contract.events import EVENT_DESCRIPTIONS, HookEventName, suggest_
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.settings._fields import LayerProblems, Path, decode_fields
+from hookline.settings._limits import read_limits
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
@@ -134,7 +135,8 @@ class HookReader:
             self._drop(path, fault)
             return None
         self._look()
-        hook = decode_fields(raw, HookSettings, path, self._problems)
+        options = {key: value for key, value in raw.items() if key != "limits"} if "limits" in raw else raw
+        hook = decode_fields(options, HookSettings, path, self._problems)
         if hook.final and event is not HookEventName.BEFORE_TOOL:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
         label = hook.name or hook.command or hook.type
@@ -158,6 +160,7 @@ class HookReader:
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
+            limits=read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems),
             needs_trust=self._layer.is_guest,
         )
 

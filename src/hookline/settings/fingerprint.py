@@ -150,8 +150,9 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
             "timeout": hook.timeout_ms,
             "env": hook.env,
             "onError": str(hook.on_error),
-            # Left out where it is false, or hooks trusted before there were final ones would need trust again.
+            # Left out where they are not given, or hooks trusted before there were such options would need trust again.
             **({"final": True} if hook.final else {}),
+            **(hook.limits.to_dict() if hook.limits else {}),
         }
     )
     return plain

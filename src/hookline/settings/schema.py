@@ -23,6 +23,21 @@ def about(description: str) -> Meta:
 
 Milliseconds = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
+MEMORY_PATTERN = r"^[1-9][0-9]{0,8} ?[KMG]i?B$"
+
+
+class LimitSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What the processes of one hook may use. With a limit that can't be understood the hook fails."""
+
+    memory: Annotated[
+        Count | Annotated[str, Meta(pattern=MEMORY_PATTERN)] | None,
+        about("Address space of each process, in bytes or as text such as 256MB (1 MB is 1024 times 1024 bytes)."),
+    ] = None
+    cpu: Annotated[Count | None, about("Processor time of each process, in seconds.")] = None
+    processes: Annotated[
+        Count | None, about("How many processes and threads its user may have altogether when it starts another.")
+    ] = None
+    files: Annotated[Count | None, about("How many files each process may have open.")] = None
 
 
 class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -51,6 +66,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     final: Annotated[
         bool, about("BeforeTool: true runs it after all others, with the arguments as they will be used.")
     ] = False
+    limits: Annotated[LimitSettings | None, about("What its processes may use of the machine.")] = None
+    network: Annotated[
+        bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
+    ] = True
 
 
 class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):

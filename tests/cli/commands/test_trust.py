@@ -178,6 +178,16 @@ def test_a_changed_script_is_shown_as_a_diff(guarded: "Workbench") -> None:
     assert "echo plain" not in shown
 
 
+def test_limits_are_shown_and_so_is_their_removal(guarded: "Workbench") -> None:
+    """A person who trusted a hook without a network sees that it has one again."""
+    limited = hook("echo plain", limits={"cpu": 2}, network=False)
+    guarded.write(guarded.project_file, {"hooks": {"BeforeTool": [{"hooks": [limited]}]}})
+    assert '    limits: {"cpu": 2}\n    network: false\n' in guarded.run("trust", "--all", "--yes")
+    guarded.write(guarded.project_file, {"hooks": {"BeforeTool": [{"hooks": [hook("echo plain")]}]}})
+    shown = guarded.run("trust", "--all", "--yes")
+    assert '  - limits: {"cpu": 2}\n  + limits: null\n  - network: false\n  + network: null\n' in shown
+
+
 def test_a_hook_that_changes_while_it_is_looked_at_is_refused(guarded: "Workbench") -> None:
     """What is trusted is what was shown, or nothing."""
     ours, theirs = pty.openpty()

@@ -65,12 +65,15 @@ def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"{style.bold(title)}  {style.warn(state)}"
     yield style.dim(f"  {show_place(report['file'], report['line'])}")
     before = report["trustedDefinition"] if is_changed else None
-    for key, value in report["definition"].items():
+    definition = report["definition"]
+    # Also what is gone since then, such as a limit.
+    for key in {**definition, **(before or {})}:
+        value = definition.get(key)
         was = before.get(key) if before else value
         if was != value:
             yield style.bad(f"  - {key}: {_value(was)}")
             yield style.good(f"  + {key}: {_value(value)}")
-        elif value not in (None, {}, False):
+        elif value not in (None, {}, False) or key == "network":
             yield f"    {key}: {_value(value)}"
     if report["uncovered"]:
         yield style.warn(f"  {_sentence(show_uncovered(report['uncovered']))}")

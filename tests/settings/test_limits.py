@@ -1,0 +1,75 @@
+from typing import Any
+
+import pytest
+
+from hookline.contract.hooks import ConfigSource, ResourceLimits
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import Layer
+
+FAILS = "; the hook fails until you fix or remove it"
+COUNT = "(expected a whole number of at least 1)"
+SIZE = '(expected a whole number of bytes, or a string such as "256MB")'
+
+
+def decode(**options: Any) -> tuple[list[ResourceLimits | None], list[str]]:
+    """The limits of a hook with these options, and the problems below its place."""
+    hook = {"type": "command", "command": "x", **options}
+    values = {"hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    settings = decode_settings([Layer(source=ConfigSource.USER, origin="user.json", values=values)])
+    return [entry.limits for entry in settings.hooks], [
+        str(problem).rpartition("hooks[0].")[2] for problem in settings.problems
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"limits": None}, None, id="null"),
+        pytest.param({"limits": {}}, None, id="empty"),
+        pytest.param({"limits": {"cpu": None}}, None, id="a-null-limit"),
+        pytest.param({"network": True}, None, id="network"),
+        pytest.param({"network": False}, ResourceLimits(network=False), id="no-network"),
+        pytest.param({"limits": {"memory": 1000}}, ResourceLimits(memory_bytes=1000), id="bytes"),
+        pytest.param({"limits": {"memory": "64KB"}}, ResourceLimits(memory_bytes=65536), id="KB"),
+        pytest.param({"limits": {"memory": "256MB"}}, ResourceLimits(memory_bytes=268435456), id="MB"),
+        pytest.param({"limits": {"memory": "2 GiB"}}, ResourceLimits(memory_bytes=2147483648), id="GiB"),
+        pytest.param(
+            {"limits": {"cpu": 1, "processes": 2, "files": 3}, "network": False},
+            ResourceLimits(cpu_s=1, processes=2, files=3, network=False),
+            id="all-others",
+        ),
+    ],
+)
+def test_limits_are_read(options: dict[str, Any], limits: ResourceLimits | None) -> None:
+    """Sizes are bytes or have a unit; what is not given, or null, is not limited."""
+    assert decode(**options) == ([limits], [])
+
+
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        pytest.param(5, 'limits is a number, expected an object such as {"memory": "256MB", "cpu": 10}', id="number"),
+        pytest.param({"memory": "much"}, f"limits.memory can't be used {SIZE}", id="no-size"),
+        pytest.param({"memory": "1.5GB"}, f"limits.memory can't be used {SIZE}", id="fraction"),
+        pytest.param({"memory": -1}, f"limits.memory can't be used {SIZE}", id="negative"),
+        pytest.param({"memory": 1 << 64}, f"limits.memory can't be used {SIZE}", id="too-large"),
+        pytest.param({"cpu": True}, f"limits.cpu can't be used {COUNT[:-1]}, in seconds)", id="bool"),
+        pytest.param({"processes": 0}, f"limits.processes can't be used {COUNT}", id="zero"),
+        pytest.param({"files": "10"}, f"limits.files can't be used {COUNT}", id="string"),
+        pytest.param(
+            {"mem": 1}, "limits.mem is not a limit; the limits are memory, cpu, processes, files", id="unknown"
+        ),
+    ],
+)
+def test_a_limit_that_can_not_be_understood_makes_the_hook_fail(limits: Any, problem: str) -> None:
+    """It is never dropped: the hook stays planned, so that its onError counts, and does not run without the limit."""
+    assert decode(limits=limits) == ([ResourceLimits(fault=problem)], [problem + FAILS])
+
+
+def test_each_wrong_limit_is_reported() -> None:
+    """The hook fails with the first one."""
+    (limits,), problems = decode(limits={"cpu": "x", "mem": 1, "files": 5})
+    assert limits is not None
+    assert limits.fault == f"limits.cpu can't be used {COUNT[:-1]}, in seconds)"
+    assert [said.partition(" ")[0] for said in problems] == ["limits.cpu", "limits.mem"]
