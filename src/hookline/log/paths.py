@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 
 
 def log_path(given: str | None) -> Path:
@@ -14,7 +14,7 @@ def log_path(given: str | None) -> Path:
             return path
     except (RuntimeError, UnicodeError):  # the home of an unknown user, or a lone surrogate
         pass
-    tell(f"hooksConfig.log.path {printable(given)} can't name a file; the default log is used")
+    tell(f"hooksConfig.log.path {given} can't name a file; the default log is used")
     return default_log_path()
 
 

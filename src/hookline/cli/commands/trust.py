@@ -14,7 +14,6 @@ Exit codes:
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +22,12 @@ from typing import Any
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import trust_states
+from hookline.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.cli.report.review import Review, review, review_lines
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, print_report, show_place, unknown_hook
+from hookline.cli.report.text import one_line, plural, show_place, unknown_hook
 from hookline.contract.hooks import HookEntry
+from hookline.contract.text import tell
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.trust import TrustRecord, TrustStore, default_trust_path
 
@@ -67,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         return _answer_in_json(given, waiting, setup, store)
     if not waiting:
-        print(_nothing_waits(given.name, setup))
+        print_lines(_nothing_waits(given.name, setup))
         return 0
     return _ask(given, waiting, setup, store)
 
@@ -106,7 +107,7 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, sto
     one_by_one = can_ask and not given.all and not given.yes
     accepted = 0
     for shown in waiting:
-        print(*review_lines(shown.report), "", sep="\n")
+        print_lines(*review_lines(shown.report), "")
         if one_by_one and _says_yes(f"Trust {one_line(shown.hook.label)}?"):
             _trust(store, [shown], setup)
             accepted += 1
@@ -116,19 +117,19 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup, sto
         _trust(store, waiting, setup)
         accepted = len(waiting)
     if accepted:
-        print(style.good(f"{plural(accepted, 'hook')} trusted."))
+        print_lines(style.good(f"{plural(accepted, 'hook')} trusted."))
     left = len(waiting) - accepted
     if left:
-        print(style.warn(f"{plural(left, 'hook')} not trusted; hooks without trust do not run."))
+        print_lines(style.warn(f"{plural(left, 'hook')} not trusted; hooks without trust do not run."))
     return 1 if left else 0
 
 
 def _says_yes(question: str) -> bool:
     # Not `input`, which may ask on stderr.
-    print(f"{question} [y/N] ", end="", flush=True)
+    print_question(f"{question} [y/N]")
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
-        print()
+        print_lines("")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -142,9 +143,9 @@ def _answer_in_json(given: argparse.Namespace, waiting: Sequence[Review], setup:
     if given.yes and waiting:
         _trust(store, waiting, setup)
     hooks = [{**shown.report, "trusted": given.yes} for shown in waiting]
-    print(json.dumps({"project": setup.project_dir, "hooks": hooks}, indent=2))
+    print_json({"project": setup.project_dir, "hooks": hooks})
     if waiting and not given.yes:
-        sys.stderr.write("hookline: nothing was trusted; review it and add --yes\n")
+        tell("nothing was trusted; review it and add --yes")
         return 1
     return 0
 

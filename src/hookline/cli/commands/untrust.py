@@ -10,7 +10,8 @@ import os
 
 from hookline.cli.commands.trust import add_name_argument, describe_record
 from hookline.cli.options import add_common_options
-from hookline.cli.report.text import one_line, plural, print_report
+from hookline.cli.report.printer import print_report
+from hookline.cli.report.text import one_line, plural
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.errors import HooklineError, UsageError

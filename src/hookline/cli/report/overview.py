@@ -1,6 +1,5 @@
 """The configured hooks and what is known about them: their place, state and order, and their runs in the log."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
+from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
@@ -32,7 +32,7 @@ def known_hooks(config: Config) -> list[dict[str, Any]]:
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
-        print(f"hookline: {error}", file=sys.stderr)
+        tell(str(error))
     return [
         {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
         for hook in setup.hooks

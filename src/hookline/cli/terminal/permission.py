@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from hookline.agent.approval import Approval
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
-from hookline.contract.text import visible
+from hookline.cli.report.printer import print_question
+from hookline.contract.text import printable
 
 MAX_BYTES = 1024 * 1024
 
 # Our own tools that need no preview: the question says everything.
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
-_CHOICE = "[y]es, [a]lways, [N]o: "
+_CHOICE = "[y]es, [a]lways, [N]o:"
 _ANSWERS = {
     "y": Approval.ALLOW_ONCE,
     "yes": Approval.ALLOW_ONCE,
@@ -36,7 +37,7 @@ async def refuse(call: ToolCall, what: str) -> Approval:  # noqa: ARG001 - the a
 
 async def ask(call: ToolCall, what: str) -> Approval:
     """Asks the user outside the interactive mode; anything but a clear yes refuses."""
-    print(f"{call.name} wants to {what}. Allow it? {_CHOICE}", end="", file=sys.stderr, flush=True)
+    print_question(f"{call.name} wants to {what}. Allow it? {_CHOICE}", file=sys.stderr)
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
     # Not in a thread: reading in a thread can't be interrupted.
@@ -49,7 +50,7 @@ async def ask(call: ToolCall, what: str) -> Approval:
 
 def question(call: ToolCall) -> str:
     """The question after a preview; it repeats the tool's name, because other calls may have ended since then."""
-    return f"Allow {visible(call.name)}? {_CHOICE}"
+    return printable(f"Allow {call.name}? {_CHOICE} ")
 
 
 def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:

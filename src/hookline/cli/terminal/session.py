@@ -18,7 +18,7 @@ from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli.options import make_config
 from hookline.config import Config
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 from hookline.errors import UsageError
 
 
@@ -99,7 +99,7 @@ def _report_unusable_hooks(config: Config) -> None:
         return
     for problem in config.get_settings().problems:
         if problem.is_error and problem not in config.get_problems():
-            tell(printable(str(problem)))
+            tell(str(problem))
 
 
 def project_of(given: argparse.Namespace) -> str:

@@ -11,7 +11,6 @@ from hookline.agent.hook_watch import HookRecord, HookWatch
 from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.contract.text import visible
 from hookline.settings.trust import TrustStore, default_trust_path
 
 COMMANDS: Mapping[str, str] = {
@@ -80,10 +79,9 @@ def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -
         return
     for hook, state in hooks:
         when = f"{hook.event} {hook.matcher}" if hook.matcher else hook.event.value
-        name, source = (visible(hook.label), "bold"), (f"  {hook.source.value}", "dim")
-        terminal.console.print(Text.assemble(name, f"  {visible(when)}", source))
+        terminal.say_parts((hook.label, "bold"), (f"  {when}", ""), (f"  {hook.source.value}", "dim"))
         known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
-        terminal.indented(visible(known or "has not run yet"), "yellow" if state else "dim")
+        terminal.indented([known or "has not run yet"], "yellow" if state else "dim")
 
 
 def _history(record: HookRecord) -> str:
