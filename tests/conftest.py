@@ -93,7 +93,8 @@ class Person:
         self._theirs = theirs
         self.shown = ""
         """Everything so far, without colours and movements of the cursor."""
-        self._raw = b""
+        self.raw = b""
+        """Everything so far, byte by byte."""
         self._read_to = 0
 
     def type(self, text: str) -> None:
@@ -140,8 +141,8 @@ class Person:
         ready, _, _ = select.select([self._ours], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             return False
-        self._raw += os.read(self._ours, 65536)
-        self.shown = _ESCAPES.sub("", self._raw.decode(errors="replace")).replace("\r", "")
+        self.raw += os.read(self._ours, 65536)
+        self.shown = _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r", "")
         return True
 
 

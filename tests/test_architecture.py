@@ -132,6 +132,27 @@ def test_one_module_speaks_to_the_sdk() -> None:
     }
 
 
+_PRINTS = re.compile(r"sys\.(?:stdout|stderr)(?:\.buffer)?\.write|(?:\w+\.)*console\.print|print|Console")
+
+
+def test_few_modules_write_to_the_terminal() -> None:
+    """Text of strangers is made safe where it is printed, and there are few such places."""
+    printing = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and _PRINTS.fullmatch(ast.unparse(node.func))
+    }
+    assert printing == {
+        "hookline.contract.text",  # one line of ours, through `printable`
+        "hookline.cli.report.printer",  # lines through `painted`, JSON with escapes
+        "hookline.cli.main",  # the version, and tracebacks through `visible`
+        "hookline.cli.terminal.screen",  # a console that makes whatever it draws visible
+        "hookline.cli.terminal.slash",  # the help, on that console
+        "hookline.agent.tools._seeker",  # JSON for the process that started it
+    }
+
+
 def test_importing_the_package_loads_nothing_heavy() -> None:
     """`import hookline` costs next to nothing: what is slow to load waits for its first use."""
     code = (

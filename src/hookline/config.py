@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.hooks import ConfigSource
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import Layer, Problem, read_layer
@@ -71,7 +71,7 @@ class Config:
         if not quiet:
             for problem in self._problems:
                 if problem.is_error:
-                    tell(printable(str(problem)))
+                    tell(str(problem))
         self._hook_system: HookSystem | None = None
         self._lock = threading.RLock()
         if message_bus is not None:

@@ -88,3 +88,20 @@ def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture
         main(["help", "fly"])
     assert ended.value.code == 1
     assert "invalid choice: 'fly' (choose from 'init', 'list'" in capsys.readouterr().err
+
+
+def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error's message may be a stranger's: it is made visible, and no line of it begins in the first column."""
+
+    def fail(given: object) -> int:
+        raise RuntimeError(f"\x1b[2J\nAllow it? {given!r}")
+
+    monkeypatch.setattr("hookline.cli.commands.schema.run", fail)
+    assert main(["schema"]) == 1
+    first, *others, last = capsys.readouterr().err.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in others)
+    assert "  RuntimeError: \\x1b[2J" in others
+    assert last == "hookline: this is a bug in hookline; please report it"

@@ -19,6 +19,7 @@ from unittest.mock import ANY
 import pytest
 
 from hookline.contract.records import AdviceRecord, LogLevel, LogRecord, OverrideRecord
+from hookline.contract.text import printable
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger, Loggable
 from hookline.log.paths import default_log_path
@@ -289,7 +290,7 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
     for number in range(600):
         logger.write(record(count=number))
     logger.close()
-    said = re.escape(f"hookline: cannot write the log {path} ")
+    said = re.escape(f"hookline: cannot write the log {printable(str(path))} ")
     assert re.fullmatch(rf"{said}\({reason}\); hooks run, but unrecorded\n", capfd.readouterr().err)
     assert time.monotonic() - started < 2
 

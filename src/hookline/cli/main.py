@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
+from hookline.contract.text import tell, visible
 from hookline.errors import HooklineError
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
@@ -51,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> "NoReturn":
         """Prints the usage and the message, and exits."""
         self.print_usage(sys.stderr)
-        sys.stderr.write(f"hookline: {message}\n")
+        tell(message)
         sys.exit(1)
 
 
@@ -65,7 +66,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 def terminal_columns() -> int:
     """The width of the terminal, or 80."""
     try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
     except (AttributeError, ValueError, OSError):  # no stdout, or one that is not a terminal
         return 80
 
@@ -103,7 +104,7 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
         at_start()
         return command.run(options)
     except HooklineError as error:
-        sys.stderr.write(f"hookline: {error}\n")
+        tell(str(error))
         return 1
     except KeyboardInterrupt:
         return 130
@@ -114,7 +115,9 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
     except Exception:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
         import traceback  # noqa: PLC0415 - needed at this moment only
 
-        sys.stderr.write(f"{traceback.format_exc()}hookline: this is a bug in hookline; please report it\n")
+        # Indented, because the error's message may have several lines.
+        sys.stderr.write(visible(traceback.format_exc()).rstrip().replace("\n", "\n  ") + "\n")
+        tell("this is a bug in hookline; please report it")
         return 1
 
 
@@ -166,5 +169,5 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version  # noqa: PLC0415 - slow to load, and rarely needed
 
-        print(f"hookline {version('hookline')}")
+        sys.stdout.write(f"hookline {version('hookline')}\n")
         parser.exit()

@@ -1,12 +1,12 @@
 """The arguments that commands share, and the configuration that they ask for."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName, suggest_event
+from hookline.contract.text import tell
 from hookline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "
     """The configuration that the options ask for; its problems are printed on stderr."""
     config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
     for problem in config.get_problems():
-        print(f"hookline: {problem}", file=sys.stderr)
+        tell(str(problem))
     if given.settings and any(problem.is_error for problem in config.get_problems()):
         raise UsageError("a settings file that you named cannot be used")
     return config

@@ -3,20 +3,40 @@
 import contextlib
 import re
 import sys
-import unicodedata
 
-_UNUSUAL = re.compile(r"[^\n\t -~]")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+# Emoji keep the invisible characters that join and colour their parts, and Arabic and Indic words their joiners.
+_EMOJI = r"\u2190-\u2bff\U0001f000-\U0001faff"
+_KEPT = (
+    rf"(?<=[\ufe0f{_EMOJI}])\u200d(?=[{_EMOJI}])",
+    rf"(?<=[#*0-9©®\u203c-\u3299{_EMOJI}])[\ufe0e\ufe0f]",
+    r"(?<=[\u0620-\u0dff])[\u200c\u200d](?=[\u0620-\u0dff])",
+)
+# The categories Cc (except line feed and tab), Cf, Cs, Co, Zl and Zp, the blocks of tags and variation selectors, and
+# letters that have no shape.
+_HIDDEN = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    r"\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff"
+)
+_FOUND = re.compile(rf"{'|'.join(_KEPT)}|([{_HIDDEN}])")
 
 
 def visible(text: str) -> str:
-    r"""The text with everything that a terminal would act on, or not show, written out: `\x1b`, `\u202e`."""
-    return _UNUSUAL.sub(_written_out, text)
+    r"""The text with everything that a terminal would act on, or not show, written out: `\x1b`, `\u202e`.
+
+    Line feeds and tabs stay.
+    """
+    return _FOUND.sub(lambda found: ascii(found[1])[1:-1] if found[1] else found[0], text)
 
 
 def printable(text: str) -> str:
-    r"""The same in one line: `\n` and `\t` are written out as well."""
-    return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+    r"""The same in one line: a line feed is written out as `\n`."""
+    return visible(text).replace("\n", r"\n")
+
+
+def visible_json(text: str) -> str:
+    r"""JSON text that holds the same values, and in which `visible` would find nothing: U+202E is `\u202e`."""
+    return _FOUND.sub(lambda found: _json_escape(found[1]) if found[1] else found[0], text)
 
 
 def whole_text(text: str) -> str:
@@ -25,14 +45,12 @@ def whole_text(text: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Writes a line of ours to stderr; if stderr is missing or broken, the line is lost."""
+    """Writes one line of ours to stderr, safe for a terminal; if stderr is missing or broken, the line is lost."""
     with contextlib.suppress(Exception):
-        sys.stderr.write(f"hookline: {text}\n")
+        sys.stderr.write(f"hookline: {printable(text)}\n")
         sys.stderr.flush()
 
 
-def _written_out(found: re.Match[str]) -> str:
-    character = found[0]
-    if unicodedata.category(character) not in _HIDDEN:
-        return character
-    return ascii(character)[1:-1]
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(rf"\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

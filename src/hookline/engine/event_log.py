@@ -24,7 +24,7 @@ from hookline.contract.records import (
     StartRecord,
     hook_place,
 )
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import EVENT_TABLE
@@ -57,7 +57,7 @@ class EventLog:
             if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
                 self._reported.add(skip.detail + skip.hook.location)
                 # An untrusted name must not clear the screen, or look like a message of ours.
-                tell(f"{plan.event} hook {printable(skip.hook.label)} is not run: {skip.reason}")
+                tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
         if not is_short:
             self._log.write(
                 SkipRecord(

@@ -2,7 +2,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 from hookline.files import NotRegularError, state_path
 
 
@@ -14,7 +14,7 @@ def log_path(given: str | None) -> Path:
         path = Path(given).expanduser()
         if b"\0" not in os.fsencode(path):
             return path
-    tell(f"hooksConfig.log.path {printable(given)} can't name a file; the default log is used")
+    tell(f"hooksConfig.log.path {given} can't name a file; the default log is used")
     return default_log_path()
 
 

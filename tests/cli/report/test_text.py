@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from hookline.cli.report.text import cut, show_ago, show_clock, show_ms, show_place
-from hookline.contract.text import visible
+from hookline.cli.report.text import cut, plain, show_ago, show_clock, show_ms, show_place, text_lines
 
 NOON = 1_740_000_000.0
 
@@ -46,17 +45,26 @@ def test_no_time(timestamp: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("tab\tand\nline stay", "tab\tand\nline stay"),
-        ("äöü 漢字 🙂", "äöü 漢字 🙂"),
-        ("\x1b[31m\r\x07", r"\x1b[31m\r\x07"),
-        ("\u202eevil\u200b\ufeff", r"\u202eevil\u200b\ufeff"),
-        ("\U000e0041\ud800", r"\U000e0041\ud800"),
-        ("\x9b31m\x7f", r"\x9b31m\x7f"),
+        pytest.param("Grüße, 世界 👩‍💻\n\tx", "Grüße, 世界 👩‍💻\n\tx", id="harmless"),
+        pytest.param("\x1b[31mred\x1b[0m", "red", id="colours"),
+        pytest.param("\x1b[2J", "\\x1b[2J", id="clears-the-screen"),
+        pytest.param("a\r\nb\rc", "a\nb\\rc", id="line-endings"),
+        pytest.param("a\u202eb\u200b", "a\\u202eb\\u200b", id="turned-around"),
+        pytest.param("\x9b2J\ud800", "\\x9b2J\\ud800", id="odd-characters"),
+        pytest.param("\x1b\x1b[0m[2J", "\\x1b[2J", id="a-colour-inside"),
     ],
 )
-def test_hidden_characters_are_written_out(text: str, shown: str) -> None:
-    """Nothing that somebody else wrote can act on the terminal or pass unseen."""
-    assert visible(text) == shown
+def test_text_of_models_and_tools(text: str, shown: str) -> None:
+    """Colours are left out, and whatever else would act on a terminal is spelled out."""
+    assert plain(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\n\nb\x85c\n", ["a", "", "b\x85c"])]
+)
+def test_lines_end_with_line_feeds(text: str, lines: list[str]) -> None:
+    """And with nothing else, as for a shell."""
+    assert text_lines(text) == lines
 
 
 def test_places_are_written_from_here_or_from_home(

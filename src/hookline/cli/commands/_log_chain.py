@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, print_report, show_place
+from hookline.cli.report.text import one_line, plural, show_place
 from hookline.errors import HooklineError, UsageError
 from hookline.log.chain import Head
 from hookline.log.verify import Finding, Verification, log_head, verify_log

@@ -8,8 +8,9 @@ from typing import Any
 from hookline.cli.commands._consent import add_yes_option, log_consent, require_person, require_terminal
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.options import add_common_options, make_config
+from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, print_report, show_place, unknown_hook
+from hookline.cli.report.text import one_line, show_place, unknown_hook
 from hookline.config import Config
 from hookline.contract.hooks import ConfigSource
 from hookline.contract.records import Consent, hook_place

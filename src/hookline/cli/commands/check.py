@@ -11,8 +11,6 @@ Exit codes:
 """
 
 import argparse
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -26,9 +24,10 @@ from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.overview import trust_states
+from hookline.cli.report.printer import print_json, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import plural, print_report, show_place, trust_advice, wrap
-from hookline.contract.text import visible
+from hookline.cli.report.text import plural, show_place, trust_advice, wrap
+from hookline.contract.text import tell
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,12 +56,12 @@ def run(given: argparse.Namespace) -> int:
     if system is not None:
         findings += run_loop(dry_run(system, setup))
     elif given.run:
-        print("hookline: nothing was run, because hooks are not enabled", file=sys.stderr)
+        tell("nothing was run, because hooks are not enabled")
     findings.sort(key=lambda finding: (not finding.problem.is_error, _place(finding)))
     if given.sarif:
         rules = {check.rule: check.about for check in CHECKS} | RULES
         report = sarif(findings, rules, project_dir=setup.project_dir, version=version("hookline"))
-        print(json.dumps(report, indent=2))
+        print_json(report)
     else:
         summary = _report(findings, setup)
         print_report(given, summary, _lines(findings, summary, setup))
@@ -88,8 +87,8 @@ def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
 def _lines(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> Iterator[str]:
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
-        yield f"{style.bold(visible(_shown(finding)))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
-        yield wrap(finding.text, "    ")
+        yield f"{style.bold(_shown(finding))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
+        yield from wrap(finding.text, "    ")
     if findings:
         yield ""
     yield _summary(findings, report, setup)

@@ -7,10 +7,11 @@ Examples:
 """
 
 import argparse
-import json
 import sys
 
 from hookline.cli.commands._complete import candidates
+from hookline.cli.report.printer import print_json, print_lines, print_script
+from hookline.contract.text import printable
 from hookline.errors import UsageError
 
 # Each script calls `hookline completion --words`, which knows all commands and the hooks of this project.
@@ -66,10 +67,17 @@ def run(given: argparse.Namespace) -> int:
     """Prints the script, or the completions."""
     if given.words:
         fitting = candidates(sys.stdin.read().split("\0")[:-1])
-        print(json.dumps(fitting) if given.json else "".join(f"{word}\n" for word in fitting), end="")
+        if given.json:
+            print_json(fitting, indent=None)
+        else:
+            # The shell would complete a name with control characters to something else, which is not its name.
+            print_lines(*(word for word in fitting if word == printable(word)))
         return 0
     if given.shell is None:
         raise UsageError(f"which shell? hookline completion {'|'.join(_SCRIPTS)}")
     script = _SCRIPTS[given.shell]
-    print(json.dumps({"shell": given.shell, "script": script}) if given.json else script, end="")
+    if given.json:
+        print_json({"shell": given.shell, "script": script}, indent=None)
+    else:
+        print_script(script)
     return 0

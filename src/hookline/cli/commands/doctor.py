@@ -14,8 +14,9 @@ from dataclasses import asdict
 
 from hookline.cli.commands._examine import Health, Sign, examine
 from hookline.cli.options import add_common_options, read_config
+from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import plural, print_report, wrap
+from hookline.cli.report.text import plural, wrap
 
 _MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
 
@@ -37,8 +38,9 @@ def _lines(signs: Sequence[Sign], bad: int) -> Iterator[str]:
     width = max(len(sign.about) for sign in signs) + 2
     for sign in signs:
         mark, paint = _MARKS[sign.health]
-        text = wrap(sign.message, " " * (6 + width)).lstrip()
-        yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{text}"
+        first, *others = wrap(sign.message, " " * (6 + width))
+        yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{first.lstrip()}"
+        yield from others
     yield ""
     yield (
         style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.") if bad else style.good("Hooks run here.")

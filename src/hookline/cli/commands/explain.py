@@ -14,8 +14,9 @@ from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, print_report, show_ms, show_place
+from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_ms, show_place
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_table import EVENT_TABLE, Matching

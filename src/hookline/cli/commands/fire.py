@@ -17,13 +17,15 @@ from typing import Any
 from hookline.cli.interrupt import run_loop
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.fire import fire_lines
+from hookline.cli.report.printer import print_lines, print_wire
 from hookline.config import Config
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
 from hookline.contract.records import LogRecord
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
+from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
-from hookline.contract.wire import parse_json, stringify_json
+from hookline.contract.wire import parse_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
@@ -52,20 +54,18 @@ def run(given: argparse.Namespace) -> int:
     event = event_of(given.event)
     fields = _fields(given.input)
     if not Path(given.project).is_dir():
-        print(f"hookline: {given.project} is not a directory, so no hook can be started in it", file=sys.stderr)
+        tell(f"{given.project} is not a directory, so no hook can be started in it")
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
     verdict = run_loop(fire_once(config, event, fields))
     log = _redacted(config, memory.records)
     if given.json:
-        sys.stdout.buffer.write(stringify_json(_report(verdict, log)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_wire(_report(verdict, log))
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
-            print(f"hookline: --input has no {subject}, so every matcher counts as a match", file=sys.stderr)
-        for line in fire_lines(verdict, log, enabled=config.get_enable_hooks()):
-            print(line)
+            tell(f"--input has no {subject}, so every matcher counts as a match")
+        print_lines(*fire_lines(verdict, log, enabled=config.get_enable_hooks()))
     return EXIT_BLOCKED if verdict.blocked else 0
 
 

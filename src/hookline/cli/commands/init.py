@@ -17,8 +17,8 @@ from typing import Any
 
 from hookline.cli.commands._starter import ALLOWED_FILE, DENIED_FILE, HOOKS, sample_input, settings_text
 from hookline.cli.options import add_common_options, require_project
+from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import print_report
 from hookline.config import Config
 from hookline.errors import UsageError
 from hookline.settings.paths import default_paths

@@ -17,13 +17,13 @@ from typing import Any
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.overview import known_hooks
+from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import (
     HOOKS_DISABLED,
     cut,
     one_line,
     plural,
-    print_report,
     screen_width,
     show_ago,
     show_ms,
@@ -47,7 +47,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
     ("MEDIAN", lambda hook: show_ms(hook["median"])),
     ("P95", lambda hook: show_ms(hook["p95"])),
     ("LAST RUN", lambda hook: show_ago(hook["lastRun"])),
-    ("FROM", lambda hook: show_place(hook["file"], hook["line"])),
+    ("FROM", lambda hook: one_line(show_place(hook["file"], hook["line"]))),
 )
 
 
@@ -66,7 +66,7 @@ def run(given: argparse.Namespace) -> int:
     enabled = config.get_enable_hooks()
     print_report(given, {"enabled": enabled, "hooks": hooks}, _lines(hooks, enabled=enabled))
     if not hooks and not given.json:
-        print(f"No hook of {event} is configured." if configured else _why_none(config))
+        print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
     return 0
 
 

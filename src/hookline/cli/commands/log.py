@@ -14,7 +14,6 @@ Examples:
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,8 +23,10 @@ import msgspec
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
 from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
+from hookline.cli.report.printer import print_json, print_lines
 from hookline.cli.report.text import plural
 from hookline.config import Config
+from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
@@ -84,16 +85,16 @@ def run(given: argparse.Namespace) -> int:
         if given.follow:
             _print(reader.follow(query), as_json=given.json, at_once=True)
         if not count and not given.json:
-            sys.stderr.write(f"hookline: no such record in {path}\n")
+            tell(f"no such record in {path}")
         if reader.unreadable:
-            sys.stderr.write(f"hookline: {plural(reader.unreadable, 'line')} of {path} could not be read\n")
+            tell(f"{plural(reader.unreadable, 'line')} of {path} could not be read")
     return 0
 
 
 def _recorded_in(config: Config) -> Path:
     options = config.get_settings().options.log
     if not options.enabled:
-        sys.stderr.write("hookline: the settings disable the log (hooksConfig.log.enabled), so nothing is recorded\n")
+        tell("the settings disable the log (hooksConfig.log.enabled), so nothing is recorded")
     return log_path(options.path)
 
 
@@ -101,7 +102,12 @@ def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False)
     count = 0
     for entry in entries:
         count += 1
-        print(json.dumps(msgspec.to_builtins(entry)) if as_json else show_entry(entry), flush=at_once)
+        if as_json:
+            print_json(msgspec.to_builtins(entry), indent=None)
+        else:
+            print_lines(show_entry(entry))
+        if at_once:
+            sys.stdout.flush()
     sys.stdout.flush()
     return count
 
@@ -112,8 +118,9 @@ def _show(reader: LogReader, run: str, *, as_json: bool) -> int:
     records = reader.whole_records(run)
     if not records:
         raise UsageError(f"no run {run} is recorded; hookline log shows the ids")
-    if as_json:
-        print(*map(json.dumps, records), sep="\n")
-    else:
-        print(*("\n".join(show_record(record)) for record in records), sep="\n\n")
+    for number, record in enumerate(records):
+        if as_json:
+            print_json(record, indent=None)
+        else:
+            print_lines(*([""] if number else []), *show_record(record))
     return 0

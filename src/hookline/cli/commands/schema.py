@@ -7,10 +7,10 @@ Examples:
 """
 
 import argparse
-import json
 from typing import Any
 
 from hookline.cli.options import event_of
+from hookline.cli.report.printer import print_json
 from hookline.contract.schema import input_schema, output_schema
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the schema."""
-    print(json.dumps(_schema(given.what, given.event), indent=None if given.json else 2))
+    print_json(_schema(given.what, given.event), indent=None if given.json else 2)
     return 0
 
 

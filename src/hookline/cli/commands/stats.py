@@ -19,8 +19,9 @@ from hookline.cli.commands._log_filters import add_filter_options, query_of
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_summary, recorded_in
+from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, print_report, screen_width, show_ms, show_place
+from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.log.reader import LogQuery, LogReader
@@ -52,7 +53,7 @@ def run(given: argparse.Namespace) -> int:
     idle = _idle(without_runs, config, query)
     print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, _lines(entries, idle, over))
     if not entries and not given.json:
-        print(f"No run {_wanted(given)} is recorded in {recorded_in(config)}.")
+        print_lines(f"No run {_wanted(given)} is recorded in {recorded_in(config)}.")
     return 1 if over and given.fail_over_budget else 0
 
 

@@ -16,7 +16,6 @@ Exit codes:
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +25,13 @@ from hookline.cli.commands._consent import log_consent, require_person
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import trust_states
+from hookline.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.cli.report.review import Review, review, review_lines
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, print_report, show_place, unknown_hook
+from hookline.cli.report.text import one_line, plural, show_place, unknown_hook
 from hookline.contract.hooks import HookEntry
 from hookline.contract.records import Consent, hook_place
+from hookline.contract.text import tell
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.trust import TrustRecord, TrustStore
 
@@ -74,11 +75,10 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         return _answer_in_json(given, waiting, wanted, setup)
     if not waiting:
-        print(_nothing_waits(given.name, setup))
+        print_lines(_nothing_waits(given.name, setup))
     code = _ask(given, waiting, setup) if waiting else 0
     refused = _refused(wanted, setup)
-    for label, reason in refused:
-        print(style.warn(one_line(f"{label} will not run: {reason}")))
+    print_lines(*(style.warn(one_line(f"{label} will not run: {reason}")) for label, reason in refused))
     return 1 if refused else code
 
 
@@ -121,7 +121,7 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> 
     one_by_one = can_ask and not given.all and not given.yes
     accepted = 0
     for shown in waiting:
-        print(*review_lines(shown.report), "", sep="\n")
+        print_lines(*review_lines(shown.report), "")
         if one_by_one and _says_yes(f"Trust {one_line(shown.hook.label)}?"):
             _trust([shown], setup)
             accepted += 1
@@ -131,19 +131,19 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> 
         _trust(waiting, setup)
         accepted = len(waiting)
     if accepted:
-        print(style.good(f"{plural(accepted, 'hook')} trusted."))
+        print_lines(style.good(f"{plural(accepted, 'hook')} trusted."))
     left = len(waiting) - accepted
     if left:
-        print(style.warn(f"{plural(left, 'hook')} not trusted; hooks without trust do not run."))
+        print_lines(style.warn(f"{plural(left, 'hook')} not trusted; hooks without trust do not run."))
     return 1 if left else 0
 
 
 def _says_yes(question: str) -> bool:
     # Not `input`, which may ask on stderr.
-    print(f"{question} [y/N] ", end="", flush=True)
+    print_question(f"{question} [y/N]")
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
-        print()
+        print_lines("")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -165,9 +165,9 @@ def _answer_in_json(
         _trust(waiting, setup)
     hooks = [{**shown.report, "trusted": given.yes} for shown in waiting]
     refused = [{"hook": label, "reason": reason} for label, reason in _refused(wanted, setup)]
-    print(json.dumps({"project": setup.project_dir, "hooks": hooks, "refused": refused}, indent=2))
+    print_json({"project": setup.project_dir, "hooks": hooks, "refused": refused})
     if waiting and not given.yes:
-        sys.stderr.write("hookline: nothing was trusted; review it and add --yes\n")
+        tell("nothing was trusted; review it and add --yes")
         return 1
     return 1 if refused else 0
 

@@ -13,7 +13,8 @@ from hookline.cli.commands._consent import add_yes_option, log_consent, require_
 from hookline.cli.commands.trust import add_name_argument, describe_record
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, read_config
-from hookline.cli.report.text import one_line, plural, print_report
+from hookline.cli.report.printer import print_report
+from hookline.cli.report.text import one_line, plural
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.records import Consent

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural
+from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, text_lines
 from hookline.contract.answers import ToolSelection
 from hookline.contract.events import HookEventName
-from hookline.contract.text import visible
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.engine.event_table import EVENT_TABLE
 
@@ -30,13 +29,13 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
     for record in log:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
-                yield style.dim(f"  not run: {one_line(hook)}: {visible(record['reason'])}")
+                yield style.dim(f"  not run: {one_line(hook)}: {record['reason']}")
         elif record.get("kind") in ("settings", "fault"):
-            yield style.warn(f"  {visible(record['message'])}")
+            yield style.warn(f"  {record['message']}")
     for run in verdict.runs:
         yield from _run_lines(run)
     for undone in verdict.overridden:
-        yield style.warn(visible(f"  note: {undone.by} overrode the {undone.field} of {undone.of}"))
+        yield style.warn(f"  note: {undone.by} overrode the {undone.field} of {undone.of}")
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
         yield style.good("Goes on: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
@@ -54,13 +53,13 @@ def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
         yield from _block(stream, text.rstrip("\n"))
     for text in run.advice:
-        yield style.warn(f"{_INDENT}note: {visible(text)}")
+        yield style.warn(f"{_INDENT}note: {text}")
 
 
 def _decision_lines(verdict: Verdict) -> Iterator[str]:
-    reason = visible(str(verdict.reason))
+    reason = str(verdict.reason)
     if verdict.stop:
-        yield style.bad("Stops the agent: ") + visible(str(verdict.stop_reason))
+        yield style.bad("Stops the agent: ") + str(verdict.stop_reason)
     if verdict.blocked and verdict.denied:
         yield style.bad("Blocked: ") + reason
     elif verdict.denied and verdict.event is HookEventName.AFTER_TOOL:
@@ -99,7 +98,7 @@ def _tools_line(tools: ToolSelection) -> str:
 def _block(title: str, text: str) -> Iterator[str]:
     if not text:
         return
-    lines = visible(text).splitlines()
+    lines = text_lines(text)
     yield style.dim(f"{_INDENT}{title}:")
     yield from (f"{_INDENT}  {line[:400]}" for line in lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place
+from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place, text_lines
 from hookline.contract.endings import show_signal
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES
-from hookline.contract.text import visible
 from hookline.log.reader import LogEntry
 
 _ID_WIDTH = 12
@@ -36,7 +35,7 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(text, str):
             continue
         yield f"  {style.dim(f'{stream}:')}{'' if text else ' (empty)'}"
-        yield from (f"    {visible(line)}" for line in _readable(text).splitlines())
+        yield from (f"    {line}" for line in text_lines(_readable(text)))
 
 
 def _summary(entry: LogEntry) -> str:

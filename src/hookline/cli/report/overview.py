@@ -1,6 +1,5 @@
 """The configured hooks and what is known about them: their place, state and order, and their runs in the log."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
-from hookline.cli.report.text import one_line
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
+from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader
@@ -30,12 +29,12 @@ def known_hooks(config: Config) -> list[dict[str, Any]]:
     trust = trust_states(setup)
     states = dict(_states(setup, trust))
     if any(hook.needs_trust for hook in setup.hooks) and (problem := setup.trust.problem_in(setup.project_dir)):
-        print(f"hookline: {one_line(problem)}", file=sys.stderr)
+        tell(problem)
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
         summary = read_summary(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
-        print(f"hookline: {error}", file=sys.stderr)
+        tell(str(error))
     return [
         {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
         for hook in setup.hooks

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, show_place
+from hookline.cli.report.text import one_line, show_place, text_lines
 from hookline.contract.hooks import HookEntry
-from hookline.contract.text import visible
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.trust import TrustState, TrustStore, show_uncovered
 
@@ -58,7 +57,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
 
 
 def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The review for a person, with control characters escaped."""
+    """The review for a person."""
     is_changed = report["state"] == TrustState.CHANGED
     state = "changed since it was trusted" if is_changed else report["state"]
     title = f"{report['event']} {one_line(report['hook'])}"
@@ -71,10 +70,10 @@ def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
         value = definition.get(key)
         was = before.get(key) if before else value
         if was != value:
-            yield style.bad(f"  - {key}: {_value(was)}")
-            yield style.good(f"  + {key}: {_value(value)}")
+            yield from map(style.bad, _value_lines(f"  - {key}: ", was))
+            yield from map(style.good, _value_lines(f"  + {key}: ", value))
         elif value not in (None, {}, False) or key == "network":
-            yield f"    {key}: {_value(value)}"
+            yield from _value_lines(f"    {key}: ", value)
     if report["uncovered"]:
         yield style.warn(f"  {_sentence(show_uncovered(report['uncovered']))}")
     elif not report["files"]:
@@ -102,19 +101,16 @@ def _file(path: str, digest: str, trusted_text: str | None) -> dict[str, str | N
         else:
             text = data.decode("utf-8", "backslashreplace")
     if text is not None and trusted_text is not None:
-        before, after = _text_lines(trusted_text), _text_lines(text)
+        before, after = text_lines(trusted_text), text_lines(text)
         diff = "\n".join(difflib.unified_diff(before, after, "trusted", "now", lineterm=""))
     return {"path": path, "text": text, "diff": diff, "note": note}
 
 
-def _text_lines(text: str) -> list[str]:
-    # Not `splitlines`, which also splits at characters that are part of a line for a shell.
-    return text.removesuffix("\n").split("\n")
-
-
-def _value(value: Any) -> str:
+def _value_lines(start: str, value: Any) -> Iterator[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return visible(text).replace("\n", "\n      ")
+    first, *others = text.split("\n")
+    yield f"{start}{first}"
+    yield from (f"      {line}" for line in others)
 
 
 def _file_lines(file: Mapping[str, str | None]) -> Iterator[str]:
@@ -127,5 +123,5 @@ def _file_lines(file: Mapping[str, str | None]) -> Iterator[str]:
         return
     yield f"  {place}{' has changed' if diff else ''}:"
     paints = {"+": style.good, "-": style.bad} if diff else {}
-    for line in _text_lines(diff or text):
-        yield f"    {paints.get(line[:1], str)(visible(line))}".rstrip(" ")
+    for line in text_lines(diff or text):
+        yield f"    {paints.get(line[:1], str)(line)}".rstrip(" ")

@@ -1,12 +1,25 @@
 """Colour where a person's terminal shows it, plain text everywhere else."""
 
 import os
+import re
 import sys
 from typing import TextIO
 
+from hookline.contract.text import printable
+
+# A colour in a line that is not printed yet. Random in each process, so that no text of a stranger contains it.
+_MARK = f"<{os.urandom(8).hex()}>"
+_MARKS = re.compile(rf"{_MARK}(\d+)m")
+
+
+def painted(line: str) -> str:
+    """The line as it is printed: our colours as escape sequences, and nothing else that a terminal acts on."""
+    parts = _MARKS.split(line)
+    return "".join(f"\x1b[{part}m" if at % 2 else printable(part) for at, part in enumerate(parts))
+
 
 class Style:
-    """Paints words for a stream: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    """Paints words of a line for `painted`: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
@@ -35,7 +48,7 @@ class Style:
         stream = self._stream or sys.stdout
         if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
             return text
-        return f"\x1b[{code}m{text}\x1b[0m"
+        return f"{_MARK}{code}m{text}{_MARK}0m"
 
 
 style = Style()

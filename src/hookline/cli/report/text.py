@@ -1,13 +1,11 @@
 """How values look to a person: times, places, and text that came from somebody else."""
 
-import argparse
-import json
+import re
 import sys
 import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
@@ -18,18 +16,24 @@ HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": tru
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
 _TENTHS_BELOW = 10
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"), (1, 1, "s"))
 
 
-def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -> None:
-    """Prints the report with `--json`, and the lines otherwise."""
-    for line in (json.dumps(report, indent=2),) if given.json else lines:
-        print(line)
-
-
 def one_line(text: str) -> str:
-    """The text on one line, with control characters escaped."""
+    """The text on one line without runs of spaces, as wide as it will be printed."""
     return visible(" ".join(text.split()))
+
+
+def plain(text: str) -> str:
+    """Text of a model or a tool: without its colours, and everything else that would control the terminal escaped."""
+    return visible(_COLOURS.sub("", text.replace("\r\n", "\n")))
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a text, as an editor or a shell counts them."""
+    # Not `splitlines`, which also splits at characters that are part of a line.
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def show_ms(milliseconds: float | None) -> str:
@@ -73,11 +77,11 @@ def screen_width() -> int:
     return terminal_columns() if sys.stdout.isatty() else sys.maxsize
 
 
-def wrap(text: str, indent: str) -> str:
+def wrap(text: str, indent: str) -> list[str]:
     """The text in lines that fit on the screen, each with this indent."""
     import textwrap  # noqa: PLC0415 - few commands need it
 
-    return textwrap.fill(
+    return textwrap.wrap(
         visible(text),
         screen_width(),
         initial_indent=indent,

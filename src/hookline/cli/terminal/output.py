@@ -9,10 +9,11 @@ import msgspec
 
 from hookline.agent.events import Event, HistoryCompressed, ModelText, Note, SessionStarted, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.cli.report.plain import plain
+from hookline.cli.report.printer import Prose, print_lines, print_wire
 from hookline.cli.report.style import Style
-from hookline.contract.text import visible
-from hookline.contract.wire import stringify_json, to_plain
+from hookline.cli.report.text import plain, text_lines
+from hookline.contract.text import tell
+from hookline.contract.wire import to_plain
 
 MAX_LINES = 20
 """How many lines of a tool's result are shown."""
@@ -28,31 +29,31 @@ class TextOutput:
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")
+        self._prose = Prose(sys.stdout)
 
     def listen(self, event: Event) -> None:
         """Prints the events that matter to a person."""
         match event:
             case ModelText():
-                print(event.text, end="\n" if event.is_final else "", flush=True)
+                self._prose.print(event.text + ("\n" if event.is_final else ""))
             case ToolCallChanged() if event.call.status in _ENDINGS:
                 self._show_call(event.call)
             case Note():
-                print(f"hookline: {event.text}", file=sys.stderr)
+                tell(event.text)
             case HistoryCompressed():
                 tokens = event.after_tokens
-                print(f"hookline: the history was compressed to about {tokens} tokens", file=sys.stderr)
+                tell(f"the history was compressed to about {tokens} tokens")
             case TurnEnded():
                 if (line := ending(event)) is not None:
-                    print(line, flush=True)
+                    print_lines(line, flush=True)
             case _:
                 pass
 
     def _show_call(self, call: ToolCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
-        print(self._style.dim(f"[{call.name}: {visible(status)}]"), file=sys.stderr)
-        for line in display_lines(call):
-            print(f"  {line}", file=sys.stderr)
+        lines = (f"  {line}" for line in display_lines(call))
+        print_lines(self._style.dim(f"[{call.name}: {status}]"), *lines, file=sys.stderr)
 
 
 class JsonOutput:
@@ -68,12 +69,12 @@ class JsonOutput:
         if isinstance(event, SessionStarted):
             self._session = event
         if isinstance(event, TurnEnded):
-            _print(self._result(event))
+            print_wire(self._result(event))
 
     def failed(self, message: str) -> None:
         """Prints an object here too, so that a program learns why there is no result."""
         own_id = self._session and self._session.session_id
-        _print({"sessionId": own_id, "response": None, "error": message, "problems": self.problems})
+        print_wire({"sessionId": own_id, "response": None, "error": message, "problems": self.problems})
 
     def _result(self, ended: TurnEnded) -> dict[str, Any]:
         """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
@@ -100,16 +101,16 @@ class StreamOutput(JsonOutput):
         """Prints the event as an object with a type."""
         match event:
             case ToolCallChanged():
-                _print({"type": "tool_call", "id": event.call.id, **_call(event.call)})
+                print_wire({"type": "tool_call", "id": event.call.id, **_call(event.call)})
             case TurnEnded():
-                _print({"type": "result", **self._result(event)})
+                print_wire({"type": "result", **self._result(event)})
             case _:
                 super().listen(event)
-                _print(msgspec.to_builtins(event, enc_hook=to_plain))
+                print_wire(msgspec.to_builtins(event, enc_hook=to_plain))
 
     def failed(self, message: str) -> None:
         """Prints the error as the last event."""
-        _print({"type": "error", "message": message, "problems": self.problems})
+        print_wire({"type": "error", "message": message, "problems": self.problems})
 
 
 Output = TextOutput | JsonOutput
@@ -119,8 +120,8 @@ OUTPUTS: Mapping[str, Callable[[], Output]] = {"text": TextOutput, "json": JsonO
 def ending(ended: TurnEnded) -> str | None:
     """The line that says why hooks ended the turn; None when they did not, or when the response says it."""
     if ended.stopped:
-        return None if ended.response == ended.stop_reason else visible(stopped(ended.stop_reason, ended.decided_by))
-    return visible(not_called(ended.reason, ended.decided_by)) if ended.blocked and not ended.response else None
+        return None if ended.response == ended.stop_reason else stopped(ended.stop_reason, ended.decided_by)
+    return not_called(ended.reason, ended.decided_by) if ended.blocked and not ended.response else None
 
 
 def not_called(reason: str | None, hooks: tuple[str, ...]) -> str:
@@ -147,7 +148,7 @@ def display_lines(call: ToolCall) -> list[str]:
     """The lines of a call's result that a person is shown."""
     if _is_hidden(call):
         return ["(a hook hides this result)"]
-    return first_lines(plain(_display(call)).splitlines(), MAX_LINES)
+    return first_lines(text_lines(plain(_display(call))), MAX_LINES)
 
 
 def first_lines(lines: list[str], most: int) -> list[str]:
@@ -175,8 +176,3 @@ def _is_hidden(call: ToolCall) -> bool:
 
 def _display(call: ToolCall) -> str:
     return "" if call.result is None or call.result.return_display is None else str(call.result.return_display)
-
-
-def _print(value: Mapping[str, Any]) -> None:
-    sys.stdout.buffer.write(stringify_json(value) + b"\n")
-    sys.stdout.buffer.flush()

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from hookline.agent.approval import Approval, Reply, Request
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
+from hookline.cli.report.printer import print_lines, print_question
 from hookline.cli.terminal.output import names
 from hookline.contract.text import printable, visible
 
@@ -99,13 +100,13 @@ class PlainTerminal:
 
     def show(self, text: str, mark: str | None = None) -> None:
         """Prints a line."""
-        print(text if mark is None else f"  {text}", file=sys.stderr)
+        print_lines(text if mark is None else f"  {text}", file=sys.stderr)
 
     async def read(self, question: str) -> str:
         """The next line; what was typed before the question is discarded."""
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        print(question, end="", file=sys.stderr, flush=True)
+        print_question(question.rstrip(), file=sys.stderr)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[str] = loop.create_future()
         # Not in a thread: reading in a thread can't be interrupted.

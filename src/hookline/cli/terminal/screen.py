@@ -2,26 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
 from hookline.agent.events import Event, HistoryCompressed, HooksFinished, ModelText, Note, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.cli.report.plain import plain
-from hookline.cli.report.text import cut, one_line
+from hookline.cli.report.text import cut, one_line, plain
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
 from hookline.cli.terminal.output import display_lines, ending, names, not_called
 from hookline.contract.events import HookEventName
-from hookline.contract.text import visible
+from hookline.contract.text import printable, visible
 
 _TICK_S = 0.1
 _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
@@ -31,14 +31,24 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.IDLE: ("⊘", "/", "yellow"),
 }
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
+_INDENT = 2
 _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
+
+
+class _SafeConsole(Console):
+    """Writes out whatever would act on the terminal, and no code before has written out."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # Markdown decodes entities, so that `&#x202e;` becomes a character only here.
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 class Terminal:
     """Prints the agent's events; while the agent works, a status line says what it is waiting for."""
 
     def __init__(self) -> None:
-        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.console = _SafeConsole(highlight=False, markup=False, emoji=False)
         self._is_unicode = self.console.encoding.lower().startswith("utf")
         self.activity = Activity()
         self._live: Live | None = None
@@ -67,18 +77,30 @@ class Terminal:
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a line of hookline or of a hook."""
-        self.console.print(Text(visible(text), style=style))
+        self.say_parts((text, style))
 
-    def indented(self, text: str, style: str) -> None:
+    def say_parts(self, *parts: tuple[str, str]) -> None:
+        """Prints a line that has several styles; where it is too long for the screen, the rest is indented."""
+        line = Text.assemble(*((printable(text), style) for text, style in parts))
+        first, *others = line.wrap(self.console, max(1, self.console.width - _INDENT))
+        self.console.print(first)
+        self._print_indented(*others)
+
+    def indented(self, lines: Iterable[str], style: str) -> None:
         """Prints lines that belong to the line before them."""
-        self.console.print(Padding(Text(text, style=style), (0, 0, 0, 2), expand=False))
+        self._print_indented(*(Text(printable(line), style=style) for line in lines))
+
+    def _print_indented(self, *things: RenderableType) -> None:
+        """Prints what a stranger wrote: the first column is ours, so that a question there is a question of ours."""
+        for thing in things:
+            self.console.print(Padding(thing, (0, 0, 0, _INDENT), expand=False))
 
     def show_row(self, text: str, mark: str | None) -> None:
         """Prints a line of a question, or a row below it: part of a command, or of the changes to a file."""
         if mark is None:
             self.say(text, "bold")
         else:
-            self.indented(text, _COLOURS.get(mark, "dim"))
+            self.indented([text], _COLOURS.get(mark, "dim"))
 
     @asynccontextmanager
     async def busy(self, default: str) -> AsyncIterator[None]:
@@ -136,11 +158,11 @@ class Terminal:
 
     def _print_streamed(self, text: str) -> None:
         if text.strip():
-            self.console.print(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
+            self._print_indented(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
 
     def _show_call(self, call: ToolCall) -> None:
         sign, ascii_sign, style = _SIGNS[call.status]
-        head = Text.assemble((sign if self._is_unicode else ascii_sign, style), " ", (visible(call.name), "bold"))
+        head = Text.assemble((sign if self._is_unicode else ascii_sign, style), " ", (printable(call.name), "bold"))
         subject = one_line(_subject(call.arguments))
         head.append(f" {subject}" if subject else "")
         # The line before this one says which hook blocked the call, and why.
@@ -148,7 +170,7 @@ class Terminal:
         head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
         if not is_blocked and (lines := display_lines(call)):
-            self.indented("\n".join(lines), "dim")
+            self.indented(lines, "dim")
 
     def _show_decision(self, event: HooksFinished) -> None:
         match event.event:

@@ -20,7 +20,7 @@ from hookline.cli.options import make_config
 from hookline.cli.terminal.permission import refuse
 from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
-from hookline.contract.text import printable, tell
+from hookline.contract.text import tell
 from hookline.errors import UsageError
 
 
@@ -103,7 +103,7 @@ def _report_unusable_hooks(config: Config) -> None:
         return
     for problem in config.get_settings().problems:
         if problem.is_error and problem not in config.get_problems():
-            tell(printable(str(problem)))
+            tell(str(problem))
 
 
 def project_of(given: argparse.Namespace) -> str:

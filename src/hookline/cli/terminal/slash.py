@@ -11,7 +11,6 @@ from hookline.agent.hook_watch import HookRecord, HookWatch
 from hookline.cli.terminal.readiness import HookStates, states_of
 from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
-from hookline.contract.text import visible
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -71,10 +70,9 @@ def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -
         return
     for hook, state in hooks:
         when = f"{hook.event} {hook.matcher}" if hook.matcher else hook.event.value
-        name, source = (visible(hook.label), "bold"), (f"  {hook.source.value}", "dim")
-        terminal.console.print(Text.assemble(name, f"  {visible(when)}", source))
+        terminal.say_parts((hook.label, "bold"), (f"  {when}", ""), (f"  {hook.source.value}", "dim"))
         known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
-        terminal.indented(visible(known or "has not run yet"), "yellow" if state else "dim")
+        terminal.indented([known or "has not run yet"], "yellow" if state else "dim")
 
 
 def _history(record: HookRecord) -> str:

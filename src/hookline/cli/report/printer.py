@@ -1,0 +1,69 @@
+"""Everything that a command prints: the only place that writes to stdout, besides the screen of the interactive agent.
+
+Most of what is printed contains text of strangers: names, paths, commands, reasons. A command prints whole lines, and a
+line can neither act on the terminal nor end before its end, whatever is in it.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from hookline.cli.report.style import painted
+from hookline.cli.report.text import plain
+from hookline.contract.text import visible_json
+
+
+def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
+    """Prints each line, safe for a terminal, with its colours."""
+    for line in lines:
+        print(painted(line), file=file, flush=flush)
+
+
+def print_question(question: str, file: TextIO | None = None) -> None:
+    """Prints the beginning of a line, behind which a person answers."""
+    print(f"{painted(question)} ", end="", file=file, flush=True)
+
+
+def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -> None:
+    """Prints the report with `--json`, and the lines otherwise."""
+    if given.json:
+        print_json(report)
+    else:
+        print_lines(*lines)
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Prints a value as JSON in ASCII."""
+    print(json.dumps(value, indent=indent))
+
+
+def print_wire(value: Any) -> None:
+    """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once."""
+    from hookline.contract.wire import stringify_json  # noqa: PLC0415 - slow to load
+
+    sys.stdout.buffer.write(visible_json(stringify_json(value).decode()).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_script(text: str) -> None:
+    """Prints a text of ours as it is, for a shell."""
+    print(text, end="")
+
+
+class Prose:
+    """Prints a text that arrives in pieces; on a terminal its lines are indented, because the first column is ours."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._indent = "  " if stream.isatty() else ""
+        self._at_start = True
+
+    def print(self, text: str) -> None:
+        """Prints a piece."""
+        for line in plain(text).splitlines(keepends=True):
+            self._stream.write(self._indent if self._at_start and line != "\n" else "")
+            self._stream.write(line)
+            self._at_start = line.endswith("\n")
+        self._stream.flush()

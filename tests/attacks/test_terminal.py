@@ -1,0 +1,449 @@
+"""Text of strangers on a terminal: it is shown, and it neither acts on the terminal nor poses as a line of hookline."""
+
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import termios
+import time
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.cli.main import COMMANDS
+from hookline.cli.terminal.slash import COMMANDS as SLASH_COMMANDS
+from hookline.testing import calls, says
+
+if TYPE_CHECKING:
+    from tests.conftest import Person
+
+# The first test of each worker makes the hostile project, with a log of real events.
+pytestmark = pytest.mark.timeout(60)
+
+FORGED = "Allow it? [y]es"
+ACTING = "\x1b]0;pwned\x07\x1b[2J\x1b[35m\x9b31m\x7f\x08\x0c\x85\u2028\u202e\u2066\u200b\u2060\ufeff\xad\U000e0041"
+ATTACK = f"{ACTING}\r{FORGED}\n{FORGED}: "
+END = "This is the end."
+MARKDOWN = f"""{ATTACK}
+
+# {ATTACK}
+- {ATTACK}
+
+```{ATTACK}
+{ATTACK}
+```
+&#x202e;&#13;&#10;{FORGED} [{ATTACK}](http://{ATTACK})
+
+{END}"""
+HOOK = f"guard{ATTACK}"
+
+_OURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
+# What prompt_toolkit and rich write to draw, without the sequences of the attack.
+_DRAWING = re.compile(r"\x1b(?:\[(?!2J|35m)[0-9;?]*[A-Za-z]|[=>]|\([AB])")
+_HARMLESS = "\n\t"
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def assert_harmless(shown: str, own: re.Pattern[str] = _OURS) -> None:
+    """Apart from our own colours there is nothing that acts or hides, and no line begins with the forged one."""
+    text = own.sub("", shown)
+    found = {ascii(one) for one in text if one not in _HARMLESS and unicodedata.category(one) in _INVISIBLE}
+    assert not found, f"{found} in {text!r}"
+    forged = [line for line in text.split("\n") if line.startswith(FORGED)]
+    assert not forged, text
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to call a command; `{…}` in a word stands for a path or an id of the template."""
+
+    words: tuple[str, ...]
+    typed: str = ""
+    """What a person types; with it, or without `piped`, the command runs on a terminal."""
+    piped: str | None = None
+    """What stdin holds; stdout and stderr are pipes then, too."""
+    trusted: bool = True
+    says_nothing: bool = False
+    """True where no text of the stranger is shown."""
+    answers: bool = False
+    """True where stdout is a pipe for the model's answer, so that each of its lines is the model's."""
+
+
+def row(*words: str, **options: Any) -> Row:
+    """A call of a command."""
+    return Row(words, **options)
+
+
+def _deny(event: str, **more: Any) -> dict[str, Any]:
+    return {"decision": "deny", "reason": ATTACK, "systemMessage": ATTACK, "hookEventName": event, **more}
+
+
+Answers = Mapping[str, Sequence[tuple[str, int]]]
+"""By event, what each of its hooks prints, and its exit code."""
+
+ANSWERS: Answers = {
+    "BeforeTool": [
+        (json.dumps(_deny("BeforeTool")), 0),
+        (ATTACK, 0),
+        (ATTACK, 1),
+        (ATTACK, 2),
+        (f'{{"decision": "{ATTACK}"}}', 0),
+        (json.dumps({"decision": ATTACK, "hookSpecificOutput": {"tool_input": {ATTACK: ATTACK}}}), 0),
+    ],
+    "AfterTool": [(json.dumps(_deny("AfterTool", hookSpecificOutput={"additionalContext": ATTACK})), 0)],
+    "BeforeAgent": [(json.dumps({"continue": False, "stopReason": ATTACK}), 0)],
+    "BeforeModel": [(json.dumps(_deny("BeforeModel")), 0)],
+    "BeforeToolSelection": [
+        (json.dumps({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": [ATTACK]}}}), 0)
+    ],
+    "SessionStart": [(ATTACK, 3)],
+}
+CHANGED = ("SessionStart", "BeforeModel")
+"""The hooks of these events are changed after they were trusted."""
+INPUTS: Mapping[str, Mapping[str, Any]] = {
+    "BeforeTool": {"tool_name": ATTACK, "tool_input": {ATTACK: ATTACK}},
+    "AfterTool": {"tool_name": ATTACK, "tool_input": {}, "tool_response": {"llmContent": ATTACK}},
+    "BeforeAgent": {"prompt": ATTACK},
+    "BeforeToolSelection": {},
+    "SessionStart": {"source": ATTACK},
+}
+FIRES = [row("fire", event, "--input", json.dumps(fields)) for event, fields in INPUTS.items()]
+AGENT = ("agent", "--session-id", "s1", "--model", "replay:{replay}")
+RUNS = (*AGENT, "--prompt", ATTACK, "--settings")
+
+ROWS: Mapping[str, Sequence[Row]] = {
+    "init": [row("init"), row("init", "--project", "{empty}"), row("init", "--project", ATTACK)],
+    "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
+    "enable": [row("enable", HOOK), row("enable", ATTACK), row("enable", HOOK, "--json")],
+    "disable": [row("disable", HOOK), row("disable", f"{HOOK}?"), row("disable", HOOK, "--json")],
+    "check": [
+        row("check"),
+        row("check", "--run"),
+        row("check", "--json"),
+        row("check", "--sarif"),
+        row("check", "--tool", ATTACK),
+        row("check", "--project", "{broken}"),
+        row("check", "--project", "{empty}"),
+    ],
+    "explain": [
+        *(row("explain", event) for event in ANSWERS),
+        row("explain", "BeforeTool", "--tool", ATTACK),
+        row("explain", "BeforeTool", "--tool", ATTACK, trusted=False),
+        row("explain", "BeforeTool", "--json"),
+        row("explain", ATTACK),
+    ],
+    "fire": [
+        *FIRES,
+        *(row(*fire.words, "--json", piped="") for fire in FIRES),
+        row("fire", "BeforeTool", trusted=False),
+        row("fire", "BeforeTool", "--input", ATTACK),
+        row("fire", "BeforeTool", "--input", f"@{ATTACK}"),
+        row("fire", "BeforeTool", "--project", ATTACK),
+        row("fire", "BeforeTool", "--settings", ATTACK),
+    ],
+    "trust": [
+        row("trust", typed="y\n" * 30, trusted=False),
+        row("trust", typed="n\n" * 30),
+        row("trust", "--all", "--yes", trusted=False),
+        row("trust", "--all", "--yes"),
+        row("trust", "--list"),
+        row("trust", "--list", "--project", "{empty}"),
+        row("trust", "--json", trusted=False),
+        row("trust", HOOK, "--yes"),
+        row("trust", ATTACK),
+        row("trust", "--project", "{broken}"),
+    ],
+    "untrust": [
+        row("untrust", "--all"),
+        row("untrust", HOOK),
+        row("untrust", ATTACK),
+        row("untrust", "--all", "--json"),
+    ],
+    "log": [
+        row("log"),
+        row("log", "--json"),
+        row("log", "show", "{id}"),
+        row("log", "show", "{id}", "--json"),
+        row("log", "show", ATTACK),
+        row("log", "--file", ATTACK),
+        row("log", "--file", "{junk}"),
+        row("log", "--hook", ATTACK, says_nothing=True),
+        row("log", "--since", ATTACK),
+        row("log", ATTACK, says_nothing=True),
+    ],
+    "stats": [row("stats"), row("stats", "--json"), row("stats", "--hook", ATTACK), row("stats", "--event", ATTACK)],
+    "doctor": [
+        row("doctor"),
+        row("doctor", trusted=False),
+        row("doctor", "--json"),
+        row("doctor", "--project", "{broken}"),
+        row("doctor", "--project", ATTACK),
+    ],
+    "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
+    "completion": [
+        row("completion", "bash", says_nothing=True),
+        row("completion", ATTACK),
+        row("completion", "--words", piped="trust\0\0", says_nothing=True),
+        row("completion", "--words", "--json", piped="disable\0\0"),
+    ],
+    "agent": [
+        *(row(*RUNS, f"{{{settings}}}", "--yes") for settings in ("calm", "blocking", "stopping", "silent")),
+        *(row(*RUNS, f"{{{settings}}}", "--yes", piped="", answers=True) for settings in ("calm", "blocking")),
+        row(*RUNS, "{calm}", typed="n\n" * 9),
+        row(*RUNS, "{calm}", "--headless"),
+        row(*RUNS, "{calm}", "--yes", "--output", "json"),
+        row(*RUNS, "{blocking}", "--yes", "--output", "stream-json"),
+        row(*RUNS, "{asking}", typed="n\n" * 9),
+        row(*AGENT, "--prompt", "x", "--yes"),
+        row(*AGENT, "--prompt", "x", "--project", "{broken}", typed="n\n" * 9),
+        row("agent", "--prompt", "x", "--model", ATTACK),
+        row("agent", "--prompt", "x", "--model", f"replay:{ATTACK}"),
+        row("agent", "--prompt", "x", "--model", "replay:{junk}", "--output", "json"),
+        row("agent", "--prompt", "x", "--model", "replay:{replay}", "--resume", ATTACK),
+        row("agent", "--prompt", "x", "--model", "replay:{replay}", "--session-id", ATTACK),
+        row("agent", "--prompt", "x", "--model", "replay:{replay}", "--resume"),
+        row(*AGENT, "--prompt", "x", "--max-turns", ATTACK),
+    ],
+    "": [row(ATTACK), row("list", ATTACK), row("list", f"--{ATTACK}")],
+}
+
+
+class Stranger:
+    """A project in which every text is hostile, with a log and trust; its paths stay, home and state are copied."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.project = base / f"project{ATTACK}"
+        self.names: dict[str, str] = {"junk": str(base / f"junk{ATTACK}.jsonl"), "id": ""}
+        for name in ("empty", "broken"):
+            self.names[name] = str(base / f"{name}{ATTACK}")
+            Path(self.names[name], ".llxprt").mkdir(parents=True)
+        Path(self.names["broken"], ".llxprt", "settings.json").write_text(f'{{"enableHooks": true, "{ATTACK}')
+        Path(self.names["junk"]).write_text(f"{ATTACK}\n")
+        self._write_project(changed=False)
+        self.hookline(row("trust", "--all", "--yes"), "first")
+        self._write_project(changed=True)
+        self._write_agents()
+        for fire in FIRES:
+            self.hookline(fire, "first")
+        self.hookline(row(*RUNS, "{calm}", "--yes"), "first")
+        log = (base / "first" / "state" / "hooks.jsonl").read_bytes().splitlines()
+        self.names["id"] = next(found for line in log if (found := json.loads(line).get("id")))
+
+    def hookline(self, call: Row, place: str) -> str:
+        """What a call shows, with home and state in this place."""
+        environ = {
+            **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")},
+            "HOME": str(self.base / place / "home"),
+            "HOOKLINE_STATE_DIR": str(self.base / place / "state"),
+            "TERM": "xterm",
+        }
+        Path(environ["HOME"]).mkdir(parents=True, exist_ok=True)
+        words = [word if word == ATTACK else self._filled(word) for word in call.words]
+        command = [sys.executable, "-m", "hookline", *words]
+        if call.piped is None:
+            return _on_terminal(command, call.typed, cwd=self.project, env=environ)
+        done = subprocess.run(
+            command,
+            cwd=self.project,
+            env=environ,
+            input=call.piped.encode(),
+            capture_output=True,
+            check=False,
+            timeout=20,
+        )
+        stdout = done.stdout.decode()
+        return (re.sub("^", "model: ", stdout, flags=re.MULTILINE) if call.answers else stdout) + done.stderr.decode()
+
+    def copy(self, name: str, *, trusted: bool) -> str:
+        """A copy of home and state, by the name of its place."""
+        place = self.base / name
+        shutil.copytree(self.base / "first", place)
+        if not trusted:
+            (place / "state" / "trust.json").unlink()
+        return name
+
+    def _filled(self, word: str) -> str:
+        return re.sub(r"\{([a-z]+)\}", lambda found: self.names.get(found[1], found[0]), word)
+
+    def _write_project(self, *, changed: bool) -> None:
+        hooks: dict[str, Any] = {
+            event: [
+                {
+                    "matcher": f"{re.escape(ATTACK)}|.*",
+                    "hooks": [
+                        self._hook(event, number, *answer, ATTACK if changed and event in CHANGED else "#")
+                        for number, answer in enumerate(all_)
+                    ],
+                }
+            ]
+            for event, all_ in ANSWERS.items()
+        }
+        hooks["BeforeTool"] += [
+            {"matcher": f"({ATTACK}", "hooks": [{"type": "command", "command": ATTACK, "name": f"odd{ATTACK}"}]},
+            {"hooks": [{"type": ATTACK, "command": ATTACK}, {"type": "command", "command": f"missing{ATTACK}"}]},
+            ATTACK,
+        ]
+        settings = {
+            "enableHooks": True,
+            "hooks": {**hooks, f"Before{ATTACK}": []},
+            "hooksConfig": {"disabled": [f"odd{ATTACK}"], ATTACK: ATTACK},
+            "mcpServers": {ATTACK: {"command": ATTACK}},
+            "extensions": [{"name": ATTACK, "hooks": {"AfterTool": hooks["AfterTool"]}}, {"name": ATTACK, "hooks": 1}],
+            ATTACK: ATTACK,
+        }
+        _write_json(self.project / ".llxprt" / "settings.json", settings)
+        (self.project / ATTACK).write_text("pwned")
+
+    def _hook(self, event: str, number: int, answer: str, code: int, comment: str) -> dict[str, Any]:
+        script = self.project / f"{event}{number}{ATTACK}.sh"
+        script.parent.mkdir(exist_ok=True)
+        text = shlex.quote(answer)
+        script.write_text(
+            f"#!/bin/sh\n: {shlex.quote(comment)}\ncat >/dev/null\nprintf %s {text} | tee /dev/stderr\nexit {code}\n"
+        )
+        script.chmod(0o755)
+        return {
+            "type": "command",
+            "name": HOOK if number == 0 else f"{number}{ATTACK}",
+            "description": ATTACK,
+            "command": f'"$LLXPRT_PROJECT_DIR"/{shlex.quote(script.name)}',
+            "env": {"SAID": f"{comment}{ATTACK}"},
+            "budget": 0.001,
+        }
+
+    def _write_agents(self) -> None:
+        answers = [
+            [says(ATTACK), calls(("run_shell_command", {"command": f"printf %s {shlex.quote(ATTACK)}"}))],
+            [calls(("run_shell_command", {"command": f"printf '%b' {_octal(ATTACK)} # {ATTACK}"}))],
+            [calls((ATTACK, {ATTACK: ATTACK}), ("write_file", {"file_path": ATTACK, "content": ATTACK}))],
+            [
+                calls(
+                    ("read_file", {"file_path": ATTACK}), ("list_directory", {"path": "."}), ("glob", {"pattern": "*"})
+                )
+            ],
+            [calls(("replace", {"file_path": ATTACK, "old_string": "pwned", "new_string": ATTACK}))],
+            [says(MARKDOWN)],
+        ]
+        self.names["replay"] = str(self.base / f"replay{ATTACK}.jsonl")
+        lines = ({"method": "generateContentStream", "response": answer} for answer in answers)
+        Path(self.names["replay"]).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        asks = (json.dumps({"decision": "ask", "reason": ATTACK}), 0)
+        chosen: dict[str, Answers] = {
+            "calm": {"AfterAgent": [(ATTACK, 1)], "SessionStart": ANSWERS["SessionStart"]},
+            "blocking": {"BeforeTool": ANSWERS["BeforeTool"], "AfterTool": ANSWERS["AfterTool"]},
+            "stopping": {"BeforeTool": ANSWERS["BeforeAgent"]},
+            "silent": {"BeforeModel": ANSWERS["BeforeModel"]},
+            "asking": {"BeforeTool": [asks]},
+        }
+        for name, events in chosen.items():
+            hooks = {
+                event: [{"hooks": [self._hook(f"{name}{event}", number, *one, "#") for number, one in enumerate(all_)]}]
+                for event, all_ in events.items()
+            }
+            server = {"command": sys.executable, "args": ["-c", f"import sys; sys.exit({ATTACK!r})"]}
+            servers = {ATTACK: server} if name == "calm" else {}
+            settings = {"enableHooks": True, "hooks": hooks, "mcpServers": servers}
+            self.names[name] = str(self.base / f"{name}{ATTACK}.json")
+            _write_json(Path(self.names[name]), settings)
+
+
+def _write_json(file: Path, value: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(value))
+
+
+def _octal(text: str) -> str:
+    return shlex.quote("".join(f"\\0{byte:03o}" for byte in text.encode()))
+
+
+def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[str, str]) -> str:
+    """What the command writes, byte by byte, with stdin, stdout and stderr on one terminal."""
+    ours, theirs = pty.openpty()
+    try:
+        modes = termios.tcgetattr(theirs)
+        modes[1] &= ~termios.OPOST
+        modes[3] &= ~termios.ECHO
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+        os.write(ours, typed.encode())
+        child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=dict(env))
+        shown, deadline = b"", time.monotonic() + 18
+        while (is_running := child.poll() is None) or select.select([ours], [], [], 0)[0]:
+            if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
+                shown += os.read(ours, 65536)
+            if time.monotonic() > deadline:
+                child.kill()
+                child.wait()
+                raise AssertionError(f"it does not end: {shown!r}")
+        return shown.decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
+    """The hostile project."""
+    return Stranger(tmp_path_factory.mktemp("stranger"))
+
+
+CASES = [
+    pytest.param(call, id=f"{command or 'usage'}-{number}")
+    for command, all_ in ROWS.items()
+    for number, call in enumerate(all_)
+]
+
+
+@pytest.mark.parametrize("call", CASES)
+def test_whatever_a_command_shows_is_harmless(call: Row, stranger: Stranger, request: pytest.FixtureRequest) -> None:
+    """Control and direction characters are made visible in every field of every command, and no field adds a line."""
+    shown = stranger.hookline(call, stranger.copy(request.node.callspec.id, trusted=call.trusted))
+    assert "Traceback" not in shown
+    assert ("pwned" in shown) is not call.says_nothing, shown
+    assert_harmless(shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "refusals", "last"),
+    [
+        pytest.param("calm", 4, END, id="asked-by-the-agent"),
+        pytest.param("asking", 7, END, id="asked-by-a-hook"),
+        pytest.param("blocking", 0, END, id="blocked"),
+        pytest.param("stopping", 0, "Stopped by", id="stopped"),
+        pytest.param("silent", 0, "The model was not called", id="without-a-model"),
+    ],
+)
+def test_whatever_the_interactive_agent_shows_is_harmless(
+    settings: str, refusals: int, last: str, stranger: Stranger, person: Callable[..., "Person"]
+) -> None:
+    """In a conversation, too; and since nothing of a stranger begins in the first column, a question there is ours."""
+    names = stranger.names
+    words = ("agent", "--project", str(stranger.project), "--model", f"replay:{names['replay']}")
+    here = person(*words, "--settings", names[settings], *(() if settings == "calm" else ("--yes",)))
+    here.say("go")
+    for _ in range(refusals):
+        here.expect(" wants to ")
+        here.expect("[N]o:")
+        here.type("n\r")
+    here.expect(last)
+    for command in SLASH_COMMANDS:
+        here.say(command)
+    assert here.leaves_with() == 0
+    drawn = _DRAWING.sub("", here.raw.decode())
+    assert "pwned" in drawn
+    assert not re.search(rf"[\r\n]{re.escape(FORGED)}", drawn), drawn
+    assert_harmless(drawn.replace("\r", "").replace("\b", ""))
+
+
+def test_every_command_is_tried() -> None:
+    """A new command needs rows in the table above."""
+    assert {*ROWS} == {*COMMANDS, ""}
