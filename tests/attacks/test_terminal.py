@@ -121,7 +121,7 @@ AGENT = ("agent", "--session-id", "s1", "--model", "replay:{replay}")
 RUNS = (*AGENT, "--prompt", ATTACK, "--settings")
 
 ROWS: Mapping[str, Sequence[Row]] = {
-    "init": [row("init"), row("init", "--project", "{empty}"), row("init", "--project", ATTACK)],
+    "init": [row("init"), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
     "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
     "enable": [row("enable", HOOK), row("enable", ATTACK), row("enable", HOOK, "--json")],
     "disable": [row("disable", HOOK), row("disable", f"{HOOK}?"), row("disable", HOOK, "--json")],
@@ -224,7 +224,7 @@ class Stranger:
         self.base = base
         self.project = base / f"project{ATTACK}"
         self.names: dict[str, str] = {"junk": str(base / f"junk{ATTACK}.jsonl"), "id": ""}
-        for name in ("empty", "broken"):
+        for name in ("empty", "fresh", "broken"):
             self.names[name] = str(base / f"{name}{ATTACK}")
             Path(self.names[name], ".llxprt").mkdir(parents=True)
         Path(self.names["broken"], ".llxprt", "settings.json").write_text(f'{{"enableHooks": true, "{ATTACK}')
