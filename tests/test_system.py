@@ -210,6 +210,7 @@ def test_the_log_goes_to_a_file_of_the_user(project: Path, tmp_path: Path) -> No
     system.dispose()
     lines = (tmp_path / "state" / "hooks.jsonl").read_text().splitlines()
     assert [(record["kind"], record["session"]) for record in map(json.loads, lines)] == [
+        ("start", "s1"),
         ("hook", "s1"),
         ("event", "s1"),
     ]
