@@ -20,6 +20,7 @@ from hookline.cli.options import make_config
 from hookline.config import Config
 from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
+from hookline.settings.read import MOST_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +98,12 @@ def _report_unusable_hooks(config: Config) -> None:
     """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
     if not config.get_enable_hooks():
         return
-    for problem in config.get_settings().problems:
-        if problem.is_error and problem not in config.get_problems():
-            tell(printable(str(problem)))
+    reported = config.get_problems()
+    errors = [problem for problem in config.get_settings().problems if problem.is_error and problem not in reported]
+    for problem in errors[: MOST_PROBLEMS // 2 - 1]:
+        tell(printable(str(problem)))
+    if len(errors) >= MOST_PROBLEMS // 2:
+        tell("more hooks can't run because of their settings; hookline check shows them")
 
 
 def project_of(given: argparse.Namespace) -> str:

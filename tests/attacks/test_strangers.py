@@ -1,0 +1,178 @@
+"""A stranger's project that nobody has trusted: looking at it hurts nothing and takes no time."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES, MOST_ALTERNATIVES
+
+Hook = dict[str, Any]
+Result = subprocess.CompletedProcess[str]
+
+INPUT = json.dumps({"tool_name": "write_file", "tool_input": {}})
+TURN = {"candidates": [{"content": {"role": "model", "parts": [{"text": "done"}]}}]}
+COMMANDS: dict[str, Sequence[str]] = {
+    "fire": ("fire", "BeforeTool", "--input", INPUT),
+    "list": ("list",),
+    "check": ("check",),
+    "trust": ("trust",),
+    "explain": ("explain", "BeforeTool", "--tool", "write_file"),
+    "doctor": ("doctor",),
+    "agent": ("agent", "--prompt", "hi", "--replay", "turns.json"),
+}
+HOSTILE_MATCHERS = {
+    "alternatives": "a|" * 50_000 + "b",
+    "alternatives-in-4-KiB": "a|" * 2000 + "b",
+    "groups": "(" * 50_000 + ")" * 50_000,
+    "groups-in-4-KiB": "(?:" * 1000 + ")" * 1000,
+    "open-groups": "(" * LARGEST_BYTES,
+    "nested-quantifiers": "((a?)*)*c",
+    "nested-counts": "((a{9999}){9999}){9999}b",
+    "huge-count": "a{99999999999999999999,99999999999999999999}",
+    "backtracking": "(a+)+$",
+    "lookbehind": "(?<=" * (DEEPEST_NESTING + 1) + "a" + ")" * (DEEPEST_NESTING + 1),
+    "lookaheads": "(?=" * 1000 + "a" + ")" * 1000,
+    "backreferences": "(a?)(?:\\1*)*c",
+    "classes": "[" * LARGEST_BYTES,
+    "wide-class": "[" + "\U00010000-\U0010ffff" * 400 + "]",
+    "backslashes": "\\" * LARGEST_BYTES,
+    "surrogate": "\ud800|" * 100,
+    "null": "a\0" * 2000,
+}
+
+
+def command_of(text: str = "true", **more: Any) -> Hook:
+    return {"type": "command", "command": text, **more}
+
+
+def write_settings(project: Path, home: Path, settings: dict[str, Any]) -> None:
+    for folder, values in ((project, settings), (home, {"enableHooks": True})):
+        (folder / ".llxprt").mkdir(exist_ok=True)
+        (folder / ".llxprt" / "settings.json").write_text(json.dumps(values))
+    (project / "turns.json").write_text(json.dumps([TURN]))
+
+
+def hookline(project: Path, words: Sequence[str], **environ: str) -> Result:
+    return subprocess.run(
+        [sys.executable, "-m", "hookline", *words],
+        cwd=project,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,  # did not hang
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_dies_of_a_strangers_matcher(command: str, project: Path, own_home: Path) -> None:
+    """A matcher that overflows the stack or never ends"""
+    groups = [{"matcher": matcher, "hooks": [command_of()]} for matcher in HOSTILE_MATCHERS.values()]
+    write_settings(project, own_home, {"enableHooks": True, "hooks": {"BeforeTool": groups, "AfterTool": groups}})
+    ended = hookline(project, COMMANDS[command])
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) <= 20
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_strangers_matcher_is_not_even_compiled(command: str, project: Path, own_home: Path) -> None:
+    """A matcher of an untrusted hook reaches the regular expression engine"""
+    write_settings(project, own_home, {"hooks": {"BeforeTool": [{"matcher": "qqq+", "hooks": [command_of()]}]}})
+    # A package of this name before the real one: it writes down every pattern that is compiled.
+    spy = project / "spy" / "regress"
+    spy.mkdir(parents=True)
+    (spy / "__init__.py").write_text(
+        "from pathlib import Path\n"
+        "class RegressError(Exception): pass\n"
+        "class Regex:\n"
+        "    def __init__(self, pattern): Path(__file__).with_name('compiled').open('a').write(pattern + '\\n')\n"
+        "    def find(self, text): return None\n"
+    )
+    ended = hookline(project, COMMANDS[command], PYTHONPATH=str(spy.parent))
+    assert ended.returncode in (0, 1), ended.stderr
+    compiled = spy / "compiled"
+    assert not compiled.exists() or "qqq" not in compiled.read_text()
+
+
+@pytest.mark.parametrize("command", ["true", "no-such-program", "echo a; if true; then echo b; fi", "./missing.sh"])
+@pytest.mark.parametrize("asked", COMMANDS)
+def test_looking_at_a_project_runs_nothing_of_it(asked: str, command: str, project: Path, own_home: Path) -> None:
+    """A hook's env makes a shell or a loader run the project's file before trust"""
+    mark = project / "ran"
+    for name in ("evil.sh", "bash", "sh", "command", "env"):
+        (project / name).write_text(f"#!/bin/sh\n/bin/echo ran >>'{mark}'\n")
+        (project / name).chmod(0o755)
+    env = {
+        "BASH_ENV": str(project / "evil.sh"),
+        "ENV": str(project / "evil.sh"),
+        "PATH": str(project),
+        "PROMPT_COMMAND": str(project / "evil.sh"),
+        "BASH_FUNC_command%%": f"() {{ /bin/echo ran >>'{mark}'; }}",
+        "SHELLOPTS": "xtrace",
+        "PS4": f"$(/bin/echo ran >>'{mark}')",
+        "PYTHONSTARTUP": str(project / "evil.sh"),
+    }
+    write_settings(project, own_home, {"hooks": {"BeforeTool": [{"hooks": [command_of(command, env=env)]}]}})
+    assert hookline(project, COMMANDS[asked]).returncode in (0, 1)
+    assert not mark.exists()
+
+
+def _hooks(count: int) -> Any:
+    return {"hooks": {"BeforeTool": [{"hooks": [command_of(f"echo {number}") for number in range(count)]}]}}
+
+
+def _disabled(count: int) -> Any:
+    named = [command_of(name=f"nam{number}") for number in range(count)]
+    options = {"disabled": [f"name{number}" for number in range(count)]}
+    return {"hooksConfig": options, "hooks": {"BeforeTool": [{"hooks": named}]}}
+
+
+def _repeated(count: int) -> str:
+    objects = ",".join('{"x": 1, "x": 2}' for _ in range(count))
+    return f'{{"enableHooks": true, "hooks": {{"BeforeTool": [{objects}]}}}}'
+
+
+FLOODS: dict[str, Callable[[int], Any]] = {
+    "no-groups": lambda count: {"hooks": {"BeforeTool": [1] * count}},
+    "hooks": _hooks,
+    "wrong-fields": lambda count: {
+        "hooks": {"BeforeTool": [{"hooks": [command_of(timeout="x", naem="y", final=3)]}] * count}
+    },
+    "matchers": lambda count: {
+        "hooks": {
+            "BeforeTool": [{"matcher": f"((a{n}*)+b|{'x|' * 99}c)", "hooks": [command_of()]} for n in range(count)]
+        }
+    },
+    "events": lambda count: {"hooks": {f"BeforTool{number}": [1] for number in range(count)}},
+    "extensions": lambda count: {"extensions": [{"name": f"e{n}", "hooks": {"BeforeTool": [1]}} for n in range(count)]},
+    "disabled-names": _disabled,
+    "top-level-keys": lambda count: {f"hook{number}": 1 for number in range(count)},
+    "keys-of-a-hook": lambda count: {
+        "hooks": {"BeforeTool": [{"hooks": [command_of(**{f"commnd{number}": 1 for number in range(count)})]}]}
+    },
+    "repeated-keys": _repeated,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_problems_or_hooks_is_read_soon_and_told_in_few_lines(
+    flood: str, project: Path, own_home: Path
+) -> None:
+    """10,000 problems or hooks in one file"""
+    values = FLOODS[flood](10_000)
+    write_settings(project, own_home, {} if isinstance(values, str) else values)
+    if isinstance(values, str):
+        (project / ".llxprt" / "settings.json").write_text(values)
+    for words in COMMANDS.values():
+        ended = hookline(project, words)
+        assert ended.returncode in (0, 1), ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert len(ended.stderr.splitlines()) <= 20
