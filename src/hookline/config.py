@@ -68,7 +68,7 @@ class Config:
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
         problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
-        # They are printed, and so are those of hooks: half of the lines for each.
+        # Half of the lines, because hooks without trust are reported as well.
         self._problems = tuple(first_problems(problems, MOST_PROBLEMS // 2))
         if not quiet:
             for problem in self._problems:

@@ -16,7 +16,8 @@ Hook = dict[str, Any]
 Result = subprocess.CompletedProcess[str]
 
 INPUT = json.dumps({"tool_name": "write_file", "tool_input": {}})
-TURN = {"candidates": [{"content": {"role": "model", "parts": [{"text": "done"}]}}]}
+CALL = {"functionCall": {"name": "list_directory", "args": {"path": "."}}}
+TURNS = [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in (CALL, {"text": "done"})]
 COMMANDS: dict[str, Sequence[str]] = {
     "fire": ("fire", "BeforeTool", "--input", INPUT),
     "list": ("list",),
@@ -24,7 +25,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "trust": ("trust",),
     "explain": ("explain", "BeforeTool", "--tool", "write_file"),
     "doctor": ("doctor",),
-    "agent": ("agent", "--prompt", "hi", "--replay", "turns.json"),
+    "agent": ("agent", "--yes", "--model", "replay:turns.jsonl", "--prompt", "hi"),
 }
 HOSTILE_MATCHERS = {
     "alternatives": "a|" * 50_000 + "b",
@@ -55,7 +56,8 @@ def write_settings(project: Path, home: Path, settings: dict[str, Any]) -> None:
     for folder, values in ((project, settings), (home, {"enableHooks": True})):
         (folder / ".llxprt").mkdir(exist_ok=True)
         (folder / ".llxprt" / "settings.json").write_text(json.dumps(values))
-    (project / "turns.json").write_text(json.dumps([TURN]))
+    lines = [json.dumps({"method": "generateContentStream", "response": [turn]}) for turn in TURNS]
+    (project / "turns.jsonl").write_text("\n".join(lines))
 
 
 def hookline(project: Path, words: Sequence[str], **environ: str) -> Result:
@@ -71,15 +73,22 @@ def hookline(project: Path, words: Sequence[str], **environ: str) -> Result:
     )
 
 
+def assert_well(command: str, ended: Result) -> None:
+    """The command did its work, and told problems in few lines."""
+    codes = {"fire": (0,), "explain": (0,), "list": (0,), "agent": (0,)}.get(command, (0, 1))
+    assert ended.returncode in codes, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert sum(line.startswith("hookline: ") for line in ended.stderr.splitlines()) <= 20, ended.stderr
+    if command == "agent":
+        assert ended.stdout.strip() == "done"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_dies_of_a_strangers_matcher(command: str, project: Path, own_home: Path) -> None:
     """A matcher that overflows the stack or never ends"""
     groups = [{"matcher": matcher, "hooks": [command_of()]} for matcher in HOSTILE_MATCHERS.values()]
     write_settings(project, own_home, {"enableHooks": True, "hooks": {"BeforeTool": groups, "AfterTool": groups}})
-    ended = hookline(project, COMMANDS[command])
-    assert ended.returncode in (0, 1), ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert len(ended.stderr.splitlines()) <= 20
+    assert_well(command, hookline(project, COMMANDS[command]))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -96,8 +105,7 @@ def test_a_strangers_matcher_is_not_even_compiled(command: str, project: Path, o
         "    def __init__(self, pattern): Path(__file__).with_name('compiled').open('a').write(pattern + '\\n')\n"
         "    def find(self, text): return None\n"
     )
-    ended = hookline(project, COMMANDS[command], PYTHONPATH=str(spy.parent))
-    assert ended.returncode in (0, 1), ended.stderr
+    assert_well(command, hookline(project, COMMANDS[command], PYTHONPATH=str(spy.parent)))
     compiled = spy / "compiled"
     assert not compiled.exists() or "qqq" not in compiled.read_text()
 
@@ -121,7 +129,7 @@ def test_looking_at_a_project_runs_nothing_of_it(asked: str, command: str, proje
         "PYTHONSTARTUP": str(project / "evil.sh"),
     }
     write_settings(project, own_home, {"hooks": {"BeforeTool": [{"hooks": [command_of(command, env=env)]}]}})
-    assert hookline(project, COMMANDS[asked]).returncode in (0, 1)
+    assert_well(asked, hookline(project, COMMANDS[asked]))
     assert not mark.exists()
 
 
@@ -171,8 +179,5 @@ def test_a_flood_of_problems_or_hooks_is_read_soon_and_told_in_few_lines(
     write_settings(project, own_home, {} if isinstance(values, str) else values)
     if isinstance(values, str):
         (project / ".llxprt" / "settings.json").write_text(values)
-    for words in COMMANDS.values():
-        ended = hookline(project, words)
-        assert ended.returncode in (0, 1), ended.stderr
-        assert "Traceback" not in ended.stderr
-        assert len(ended.stderr.splitlines()) <= 20
+    for command, words in COMMANDS.items():
+        assert_well(command, hookline(project, words))

@@ -100,9 +100,11 @@ def _report_unusable_hooks(config: Config) -> None:
         return
     reported = config.get_problems()
     errors = [problem for problem in config.get_settings().problems if problem.is_error and problem not in reported]
-    for problem in errors[: MOST_PROBLEMS // 2 - 1]:
+    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
+    shown = errors[: max(0, MOST_PROBLEMS // 2 - len(reported))]
+    for problem in shown:
         tell(printable(str(problem)))
-    if len(errors) >= MOST_PROBLEMS // 2:
+    if len(errors) > len(shown):
         tell("more hooks can't run because of their settings; hookline check shows them")
 
 
