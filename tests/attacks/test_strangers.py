@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES, MOST_ALTERNATIVES
+from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES
 
 Hook = dict[str, Any]
 Result = subprocess.CompletedProcess[str]
@@ -83,17 +83,19 @@ def assert_well(command: str, ended: Result) -> None:
         assert ended.stdout.strip() == "done"
 
 
+@pytest.mark.attack("13.1", "a matcher that overflows the stack or never ends")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_dies_of_a_strangers_matcher(command: str, project: Path, own_home: Path) -> None:
-    """A matcher that overflows the stack or never ends"""
+    """Each command works, whatever patterns an untrusted file has."""
     groups = [{"matcher": matcher, "hooks": [command_of()]} for matcher in HOSTILE_MATCHERS.values()]
     write_settings(project, own_home, {"enableHooks": True, "hooks": {"BeforeTool": groups, "AfterTool": groups}})
     assert_well(command, hookline(project, COMMANDS[command]))
 
 
+@pytest.mark.attack("13.1", "a harmless-looking matcher of an untrusted hook")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_strangers_matcher_is_not_even_compiled(command: str, project: Path, own_home: Path) -> None:
-    """A matcher of an untrusted hook reaches the regular expression engine"""
+    """No command passes a pattern of an untrusted hook to the regular expression engine."""
     write_settings(project, own_home, {"hooks": {"BeforeTool": [{"matcher": "qqq+", "hooks": [command_of()]}]}})
     # A package of this name before the real one: it writes down every pattern that is compiled.
     spy = project / "spy" / "regress"
@@ -110,10 +112,10 @@ def test_a_strangers_matcher_is_not_even_compiled(command: str, project: Path, o
     assert not compiled.exists() or "qqq" not in compiled.read_text()
 
 
-@pytest.mark.parametrize("command", ["true", "no-such-program", "echo a; if true; then echo b; fi", "./missing.sh"])
+@pytest.mark.attack("13.1", "env of an untrusted hook that a shell would act on (BASH_ENV, PATH, …)")
 @pytest.mark.parametrize("asked", COMMANDS)
-def test_looking_at_a_project_runs_nothing_of_it(asked: str, command: str, project: Path, own_home: Path) -> None:
-    """A hook's env makes a shell or a loader run the project's file before trust"""
+def test_looking_at_a_project_runs_nothing_of_it(asked: str, project: Path, own_home: Path) -> None:
+    """No command runs a file of a project, or a function from a hook's env, before the hook is trusted."""
     mark = project / "ran"
     for name in ("evil.sh", "bash", "sh", "command", "env"):
         (project / name).write_text(f"#!/bin/sh\n/bin/echo ran >>'{mark}'\n")
@@ -128,7 +130,9 @@ def test_looking_at_a_project_runs_nothing_of_it(asked: str, command: str, proje
         "PS4": f"$(/bin/echo ran >>'{mark}')",
         "PYTHONSTARTUP": str(project / "evil.sh"),
     }
-    write_settings(project, own_home, {"hooks": {"BeforeTool": [{"hooks": [command_of(command, env=env)]}]}})
+    commands = ("true", "no-such-program", "echo a; if true; then echo b; fi", "./missing.sh", "command evil")
+    hooks = [command_of(command, env=env) for command in commands]
+    write_settings(project, own_home, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
     assert_well(asked, hookline(project, COMMANDS[asked]))
     assert not mark.exists()
 
@@ -170,14 +174,16 @@ FLOODS: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.attack("13.2", "10,000 problems or hooks in one file")
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_of_problems_or_hooks_is_read_soon_and_told_in_few_lines(
     flood: str, project: Path, own_home: Path
 ) -> None:
-    """10,000 problems or hooks in one file"""
+    """Every command that reads the file ends in bounded time and prints few lines."""
     values = FLOODS[flood](10_000)
     write_settings(project, own_home, {} if isinstance(values, str) else values)
     if isinstance(values, str):
         (project / ".llxprt" / "settings.json").write_text(values)
-    for command, words in COMMANDS.items():
-        assert_well(command, hookline(project, words))
+    for command in ("fire", "check", "trust") if flood != "hooks" else COMMANDS:
+        assert_well(command, hookline(project, COMMANDS[command]))

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import to_plain
+from hookline.settings.read import open_without_waiting
 from hookline.shell.files import FoundFiles, existing_files
 from hookline.shell.names import PossiblePaths, possible_paths
 
@@ -24,8 +26,10 @@ _BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xf
 # Longer than the coarsest clock of a file system: within it, a second change may leave no trace in the times.
 _SETTLING_NS = 2_000_000_000
 
+_UNREADABLE = "unreadable:"
 _CHUNK = 1024 * 1024
-_MOST_CHUNKS = 1024
+# Of all files of a hook together: a stranger's command may name any number of files of any size.
+_MOST_BYTES = 256 * _CHUNK
 _MAX_PREPARED = 1024
 
 
@@ -130,33 +134,37 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
 
 
 def _take(definition: Mapping[str, Any], found: FoundFiles, project: str) -> Fingerprint:
-    contents = [(name, *_read(name, status, project)) for name, status in sorted(found.files.items())]
+    contents, left = [], _MOST_BYTES
+    for name, status in sorted(found.files.items()):
+        resolved, digest, size = _read(name, status, project, left)
+        contents.append((name, resolved, digest))
+        left -= size
+    unread = (name.removeprefix(f"{project}/") for name, _, digest in contents if digest.startswith(_UNREADABLE))
     # ASCII, so that a lone surrogate in a command has a hash as well.
     text = json.dumps(definition, sort_keys=True, ensure_ascii=True) + json.dumps(contents)
     return Fingerprint(
         digest=hashlib.sha256(text.encode()).hexdigest(),
         definition=definition,
         hashes={resolved: digest for _, resolved, digest in contents if digest != _FOREIGN_BINARY},
-        unresolved=found.unresolved,
+        unresolved=tuple(dict.fromkeys((*found.unresolved, *unread))),
     )
 
 
-def _read(name: str, status: os.stat_result, project: str) -> tuple[str, str]:
-    """The resolved path of a file and the hash of its content."""
-    resolved = os.path.realpath(name)
-    try:
-        with Path(resolved).open("rb", buffering=0) as file:
-            head = file.read(_CHUNK)
-            # These change with every update of the system and are not the repository's to change.
-            if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
-                return resolved, _FOREIGN_BINARY
-            digest = hashlib.sha256(head)
-            for _ in range(_MOST_CHUNKS):
-                chunk = file.read(_CHUNK)
-                if not chunk:
-                    return resolved, digest.hexdigest()
-                digest.update(chunk)
-    except OSError:
-        pass
+def _read(name: str, status: os.stat_result, project: str, most: int) -> tuple[str, str, int]:
+    """The resolved path of a file, the hash of its content, and how many bytes that are."""
+    resolved, size = os.path.realpath(name), 0
+    # Files in /proc and pipes may block; their bytes are then missing, and they count as unreadable.
+    with suppress(OSError), open_without_waiting(Path(resolved)) as file:
+        chunk = os.read(file.fileno(), _CHUNK)
+        # These change with every update of the system and are not the repository's to change.
+        if chunk.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
+            return resolved, _FOREIGN_BINARY, 0
+        digest = hashlib.sha256()
+        while status.st_size <= most and size <= most:
+            if not chunk:
+                return resolved, digest.hexdigest(), size
+            digest.update(chunk)
+            size += len(chunk)
+            chunk = os.read(file.fileno(), _CHUNK)
     # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
-    return resolved, "unreadable:" + ":".join(map(str, signature(status)))
+    return resolved, _UNREADABLE + ":".join(map(str, signature(status))), size
