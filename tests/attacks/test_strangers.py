@@ -1,16 +1,23 @@
 """A stranger's project that nobody has trusted: looking at it hurts nothing and takes no time."""
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hookline.config import Config
+from hookline.contract.hooks import ConfigSource
 from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import read_layer
+from hookline.triggers.tools import fire_before_tool_hook
 
 Hook = dict[str, Any]
 Result = subprocess.CompletedProcess[str]
@@ -187,3 +194,68 @@ def test_a_flood_of_problems_or_hooks_is_read_soon_and_told_in_few_lines(
         (project / ".llxprt" / "settings.json").write_text(values)
     for command in ("fire", "check", "trust") if flood != "hooks" else COMMANDS:
         assert_well(command, hookline(project, COMMANDS[command]))
+
+
+def seconds_to_read(file: Path, *, is_guest: bool) -> float:
+    """The processor time that reading and decoding takes; the same text is a new object each time, as in a session."""
+    source = ConfigSource.PROJECT if is_guest else ConfigSource.USER
+    began = time.process_time()
+    decoded = decode_settings([read_layer(file, source, is_guest=is_guest)])
+    took = time.process_time() - began
+    assert len(decoded.problems) <= 20
+    assert not is_guest or len(decoded.hooks) <= 1000
+    return took
+
+
+@pytest.mark.attack("13.2", "ten times as many problems or hooks")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("is_guest", [True, False], ids=["project", "user"])
+@pytest.mark.parametrize("flood", FLOODS)
+def test_reading_settings_is_linear(flood: str, is_guest: bool, tmp_path: Path) -> None:
+    """10,000 entries take at most 15 times as long as 1,000, also when a file that was read is read again."""
+    files = []
+    for count in (1000, 10_000):
+        values = FLOODS[flood](count)
+        files.append(tmp_path / f"{count}.json")
+        files[-1].write_text(values if isinstance(values, str) else json.dumps(values))
+    for _ in range(4):  # a busy machine may slow down one of two
+        small, large = (min(seconds_to_read(file, is_guest=is_guest) for _ in range(3)) for file in files)
+        if large <= 15 * max(small, 0.002):
+            return
+    assert large <= 15 * small
+
+
+@pytest.mark.attack("13.2", "10,000 problems that appear during a session")
+@pytest.mark.parametrize("flood", ["no-groups", "hooks", "wrong-fields", "repeated-keys"])
+def test_a_flood_during_a_session_does_not_hold_the_loop(flood: str, project: Path, own_home: Path) -> None:
+    """The settings are taken over, the user's guard still denies, and the loop goes on within bounded time."""
+    guard = command_of('echo \'{"decision": "deny", "reason": "guarded"}\'')
+    write_settings(project, own_home, {})
+    (own_home / ".llxprt" / "settings.json").write_text(
+        json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [guard]}]}})
+    )
+    longest = 0.0
+
+    async def session() -> list[str]:
+        nonlocal longest
+        config, reasons = Config(project), []
+
+        async def watch() -> None:
+            nonlocal longest
+            while True:
+                before = time.monotonic()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.monotonic() - before)
+
+        watching = asyncio.create_task(watch())
+        for values in ({}, FLOODS[flood](10_000), {}):
+            text = values if isinstance(values, str) else json.dumps(values)
+            (project / ".llxprt" / "settings.json").write_text(text)
+            await asyncio.sleep(0.01)
+            output = await fire_before_tool_hook(config, "write_file", {})
+            reasons.append("" if output is None else output.get_effective_reason())
+        watching.cancel()
+        return reasons
+
+    assert asyncio.run(session()) == ["guarded"] * 3
+    assert longest < 10  # it was 15 s and more
