@@ -24,9 +24,10 @@ class AttackTable:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Adds the outcome of one test; a skipped one held nothing."""
-        for point, words in (value for name, value in report.user_properties if name == "attack"):
+        for name, value in report.user_properties:
             # The call decides, unless setup or teardown fail.
-            if report.when == "call" or report.outcome != "passed":
+            if name == "attack" and (report.when == "call" or report.outcome != "passed"):
+                point, words = str(value).split(" ", 1)
                 self.results[point, words].append(report.outcome)
 
     def lines(self) -> list[str]:
@@ -59,7 +60,7 @@ class _Marking:
         for item in items:
             marker = item.get_closest_marker("attack")
             if marker is not None:
-                item.user_properties.append(("attack", tuple(map(str, marker.args))))
+                item.user_properties.append(("attack", " ".join(map(str, marker.args))))
                 attacks.append(item)
         config.hook.pytest_deselected(items=[item for item in items if item not in attacks])
         items[:] = attacks

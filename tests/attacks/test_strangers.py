@@ -175,7 +175,7 @@ FLOODS: dict[str, Callable[[int], Any]] = {
     "disabled-names": _disabled,
     "top-level-keys": lambda count: {f"hook{number}": 1 for number in range(count)},
     "keys-of-a-hook": lambda count: {
-        "hooks": {"BeforeTool": [{"hooks": [command_of(**{f"commnd{number}": 1 for number in range(count)})]}]}
+        "hooks": {"BeforeTool": [{"hooks": [{**command_of(), **{f"commnd{number}": 1 for number in range(count)}}]}]}
     },
     "repeated-keys": _repeated,
 }
@@ -192,7 +192,7 @@ def test_a_flood_of_problems_or_hooks_is_read_soon_and_told_in_few_lines(
     write_settings(project, own_home, {} if isinstance(values, str) else values)
     if isinstance(values, str):
         (project / ".llxprt" / "settings.json").write_text(values)
-    for command in ("fire", "check", "trust") if flood != "hooks" else COMMANDS:
+    for command in ("check", "agent") if flood != "hooks" else COMMANDS:
         assert_well(command, hookline(project, COMMANDS[command]))
 
 
@@ -209,8 +209,9 @@ def seconds_to_read(file: Path, *, is_guest: bool) -> float:
 
 @pytest.mark.attack("13.2", "ten times as many problems or hooks")
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("is_guest", [True, False], ids=["project", "user"])
-@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize(
+    ("flood", "is_guest"), [*((flood, False) for flood in FLOODS), ("hooks", True), ("repeated-keys", True)]
+)
 def test_reading_settings_is_linear(flood: str, is_guest: bool, tmp_path: Path) -> None:
     """10,000 entries take at most 15 times as long as 1,000, also when a file that was read is read again."""
     files = []
@@ -219,7 +220,7 @@ def test_reading_settings_is_linear(flood: str, is_guest: bool, tmp_path: Path) 
         files.append(tmp_path / f"{count}.json")
         files[-1].write_text(values if isinstance(values, str) else json.dumps(values))
     for _ in range(4):  # a busy machine may slow down one of two
-        small, large = (min(seconds_to_read(file, is_guest=is_guest) for _ in range(3)) for file in files)
+        small, large = (min(seconds_to_read(file, is_guest=is_guest) for _ in range(2)) for file in files)
         if large <= 15 * max(small, 0.002):
             return
     assert large <= 15 * small
@@ -248,7 +249,8 @@ def test_a_flood_during_a_session_does_not_hold_the_loop(flood: str, project: Pa
                 longest = max(longest, time.monotonic() - before)
 
         watching = asyncio.create_task(watch())
-        for values in ({}, FLOODS[flood](10_000), {}):
+        contents: list[Any] = [{}, FLOODS[flood](10_000), {}]
+        for values in contents:
             text = values if isinstance(values, str) else json.dumps(values)
             (project / ".llxprt" / "settings.json").write_text(text)
             await asyncio.sleep(0.01)
