@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults mutants trace-event check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks fuzz mutants trace-event check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -47,6 +47,12 @@ cov: $(READY) ## branch coverage of the package
 
 faults: $(READY) ## hooks that misbehave in every way, the slow ones included
 	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults
+
+attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
+	@$(BIN)/python tools/attacks.py
+
+fuzz: $(READY) ## random and mutated settings, answers, requests, replay files and commands (FUZZ_SECONDS=60)
+	@$(BIN)/python tools/fuzz.py --seconds $(or $(FUZZ_SECONDS),60)
 
 mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...")
 	@$(BIN)/python tools/mutate.py $(addprefix --only ,$(ONLY))

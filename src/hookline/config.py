@@ -10,7 +10,7 @@ from hookline.contract.hooks import ConfigSource
 from hookline.contract.text import tell
 from hookline.settings.merge import hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
-from hookline.settings.read import Layer, Problem, read_layer
+from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ class Config:
         self._source = _source(self._working_dir, settings, settings_files, settings_paths)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
-        self._problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
+        problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
+        # Half of the lines, because hooks without trust are reported as well.
+        self._problems = tuple(first_problems(problems, MOST_PROBLEMS // 2))
         if not quiet:
             for problem in self._problems:
                 if problem.is_error:

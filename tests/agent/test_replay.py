@@ -80,6 +80,7 @@ def test_no_line_left_is_an_error(tmp_path: Path) -> None:
     ("bad", "said"),
     [
         pytest.param("{oops", "is not JSON: ", id="not-json"),
+        pytest.param("[" * 100_000, "is not JSON: ", id="nested-too-deeply"),
         pytest.param([], 'expected an object with "method": "generateContentStream"', id="array"),
         pytest.param({"method": "countTokens"}, 'expected an object with "method"', id="another-method"),
         pytest.param({"method": "generateContentStream"}, 'expected "response" to be an array', id="no-response"),

@@ -114,6 +114,7 @@ def try_in_child(patterns: list[str]) -> tuple[int, str]:
     return ended.returncode, ended.stdout.split()[-1]
 
 
+@pytest.mark.attack("13.1", "random nested and alternating patterns below the limits")
 @pytest.mark.parametrize("make", [nested, looping])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_accepted_pattern_crashes_the_engine(make: Callable[[random.Random], str], seed: int) -> None:
@@ -124,6 +125,80 @@ def test_no_accepted_pattern_crashes_the_engine(make: Callable[[random.Random], 
     code, last = try_in_child(patterns)
     at_fault = "" if last == "done" else patterns[int(last)]
     assert (code, last, at_fault) == (0, "done", "")
+
+
+# Each construct, repeated; the size of the smallest that crashes on a stack of 128 KiB was measured (None: none found).
+CONSTRUCTS: dict[str, tuple[Callable[[int], str], int | None]] = {
+    "alternatives": (lambda n: "a|" * n + "b", 700),
+    "alternatives-in-a-group": (lambda n: f"(?:{'a|' * n}b)", 700),
+    "quantified-alternatives": (lambda n: "a*|" * n, 700),
+    "empty-alternatives": (lambda n: "|" * n, 1100),
+    "groups": (lambda n: "(" * n + "a" + ")" * n, 105),
+    "groups-left-open": (lambda n: "(" * n, 105),
+    "groups-without-capture": (lambda n: "(?:" * n + "a" + ")" * n, 105),
+    "named-groups": (lambda n: "".join(f"(?<n{i}>" for i in range(n)) + "a" + ")" * n, 105),
+    "lookaheads": (lambda n: "(?=" * n + "a" + ")" * n, 95),
+    "negative-lookaheads": (lambda n: "(?!" * n + "a" + ")" * n, 95),
+    "lookbehinds": (lambda n: "(?<=" * n + "a" + ")" * n, 95),
+    "negative-lookbehinds": (lambda n: "(?<!" * n + "a" + ")" * n, 95),
+    "optional-groups": (lambda n: "(?:" * n + "a" + ")?" * n, 105),
+    "groups-of-alternatives": (lambda n: "(?:b|" * n + "a" + ")" * n, None),
+    "characters": (lambda n: "a" * n, None),
+    "any-characters": (lambda n: "." * n, None),
+    "stars": (lambda n: "a*" * n, None),
+    "lazy-stars": (lambda n: "a*?" * n, None),
+    "groups-in-a-row": (lambda n: "(a)" * n, None),
+    "repeated-groups-in-a-row": (lambda n: "(a)*" * n, None),
+    "lookaheads-in-a-row": (lambda n: "(?=a)" * n, None),
+    "classes": (lambda n: "[ab]" * n, None),
+    "ranges-of-a-class": (lambda n: f"[{'a-z' * n}]", None),
+    "characters-of-a-class": (lambda n: f"[{''.join(chr(0x4E00 + 2 * i) for i in range(n))}]", None),
+    "brackets": (lambda n: "[" * n, None),
+    "backreferences": (lambda n: "(a)" + "\\1" * n, None),
+    "named-backreferences": (lambda n: "(?<x>a)" + "\\k<x>" * n, None),
+    "count": (lambda n: f"(?:ab){{{'9' * n}}}", None),
+    "counts": (lambda n: "a{0,9999}" * n, None),
+    "anchors": (lambda n: "^" * n + "$" * n, None),
+    "boundaries": (lambda n: "\\b" * n, None),
+    "properties": (lambda n: "\\p{L}" * n, None),
+    "backslashes": (lambda n: "\\" * n, None),
+}
+
+
+def largest_accepted(make: Callable[[int], str]) -> int:
+    """How often a construct can be repeated until its pattern is refused."""
+    accepted, refused = 1, LARGEST_BYTES + 1
+    while refused - accepted > 1:
+        middle = (accepted + refused) // 2
+        accepted, refused = (accepted, middle) if pattern_fault(make(middle)) else (middle, refused)
+    return accepted
+
+
+def wrapped(make: Callable[[int], str], opening: str, depth: int) -> Callable[[int], str]:
+    """The same construct inside groups."""
+    return lambda n: f"{opening * depth}{make(n)}{')' * depth}"
+
+
+@pytest.mark.attack("13.1", "the largest pattern of every construct that is accepted, also inside each other")
+def test_the_largest_pattern_of_each_construct_does_not_crash() -> None:
+    """At the limit each construct, alone and inside the deepest groups, can be compiled and searched with."""
+    largest = [make(largest_accepted(make)) for make, _ in CONSTRUCTS.values()]
+    room = DEEPEST_NESTING - 1
+    nests = [wrapped(make, opening, room) for make, _ in CONSTRUCTS.values() for opening in ("(?=", "(?:b|")]
+    patterns = [*largest, *(make(largest_accepted(make)) for make in nests)]
+    patterns = [pattern for pattern in patterns if pattern_fault(pattern) is None]
+    assert len(patterns) > 2 * len(CONSTRUCTS)
+    code, last = try_in_child(patterns)
+    at_fault = "" if last == "done" else patterns[int(last)]
+    assert (code, last, at_fault) == (0, "done", "")
+
+
+@pytest.mark.parametrize("construct", [name for name, (_, crash) in CONSTRUCTS.items() if crash])
+def test_the_limits_are_well_below_the_smallest_crash(construct: str) -> None:
+    """With 128 KiB, what musl gives a thread, the stack is full only from one and a half times the limit on."""
+    make, smallest = CONSTRUCTS[construct]
+    assert smallest is not None
+    assert largest_accepted(make) * 1.5 < smallest
 
 
 @pytest.mark.parametrize(

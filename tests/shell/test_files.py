@@ -22,6 +22,7 @@ def project_fixture(tmp_path: Path) -> Path:
         "hooks/pack/__main__.py",
         "node/index.js",
         "Makefile",
+        "cash$x",
     ):
         file = project / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +58,8 @@ def named(command: str, project: Path, env: Mapping[str, str] | None = None) -> 
         pytest.param("hooks/my\\ script.sh;guard.sh", {"hooks/my script.sh", "guard.sh"}, id="no-space-between"),
         pytest.param("'hooks/my script.sh'&&./guard.sh", {"hooks/my script.sh", "guard.sh"}, id="quoted-space"),
         pytest.param('ho""oks/x.sh', {"hooks/x.sh"}, id="quotes-inside-a-word"),
+        pytest.param("bash cash\\$x", {"cash$x"}, id="escaped-dollar-sign"),
+        pytest.param("bash 'cash$x'", {"cash$x"}, id="quoted-dollar-sign"),
         pytest.param("sh<hooks/x.sh", {"hooks/x.sh"}, id="input-redirection"),
         pytest.param("awk -fhooks/x.sh", {"hooks/x.sh"}, id="attached-option"),
         pytest.param("tool --file=hooks/x.sh", {"hooks/x.sh"}, id="long-option"),

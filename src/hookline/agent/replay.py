@@ -94,7 +94,7 @@ def _read(file: Path) -> str:
 def _chunks(text: str, place: str) -> list[Any]:
     try:
         line = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{place} is not JSON: {error}") from error
     if not isinstance(line, dict) or line.get("method") not in _METHODS:
         raise ModelError(f'{place}: expected an object with "method": "{_METHODS[0]}"')

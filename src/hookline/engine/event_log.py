@@ -33,6 +33,8 @@ from hookline.log.quiet import QuietEvents, about
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
+# A stranger's project must not fill the screen: in a session this many lines, and then one for an event.
+_TOLD_ONE_BY_ONE = 5
 
 
 class EventLog:
@@ -47,17 +49,13 @@ class EventLog:
     def planned(self, plan: HookExecutionPlan) -> None:
         """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long.
 
-        Each hook that waits for trust is also reported to the person, once.
+        Hooks that wait for trust are also reported to the person, once.
         """
         common: dict[str, Any] = {"session": self._session(), "event": plan.event.value, "subject": plan.subject}
         is_short = len(plan.unmatched) <= _LISTED_ONE_BY_ONE
         for skip in plan.skipped if is_short else plan.kept_back:
             level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
             self._log.write(_skip(level, skip, **common))
-            if skip.kind is SkipKind.UNTRUSTED and skip.detail + skip.hook.location not in self._reported:
-                self._reported.add(skip.detail + skip.hook.location)
-                # An untrusted name must not clear the screen, or look like a message of ours.
-                tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
         if not is_short:
             self._log.write(
                 SkipRecord(
@@ -75,6 +73,18 @@ class EventLog:
                 " nested repetition"
             )
             self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
+        self._tell_untrusted(plan)
+
+    def _tell_untrusted(self, plan: HookExecutionPlan) -> None:
+        untrusted = (skip for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED)
+        fresh = [skip for skip in untrusted if skip.detail + skip.hook.location not in self._reported]
+        listed = fresh[: max(0, _TOLD_ONE_BY_ONE - len(self._reported))]
+        for skip in listed:
+            # An untrusted name must not clear the screen, or look like a message of ours.
+            tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
+        if more := len(fresh) - len(listed):
+            tell(f"{plan.event}: {more} more hooks are not run, because they are not trusted; hookline list shows them")
+        self._reported.update(skip.detail + skip.hook.location for skip in fresh)
 
     def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
         """Counts an event for which no hook had to run; the first of its kind is logged."""

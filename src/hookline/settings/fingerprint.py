@@ -26,9 +26,11 @@ _BINARY_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xf
 # Longer than the coarsest clock of a file system: within it, a second change may leave no trace in the times.
 _SETTLING_NS = 2_000_000_000
 
+_UNREADABLE = "unreadable:"
 # Smaller files are read every time: a store through a mapping of a dirty page changes no time of the file.
 _CHUNK = 1024 * 1024
-_MOST_CHUNKS = 1024
+# Of all files of a hook together: a stranger's command may name any number of files of any size.
+_MOST_BYTES = 256 * _CHUNK
 _MAX_PREPARED = 1024
 
 
@@ -83,10 +85,16 @@ class Fingerprinter:
         """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
         prepared = self._prepare(hook, project)
         found = existing_files(prepared.paths, project)
-        contents = [(name, *self._content(name, status, project)) for name, status in sorted(found.files.items())]
+        contents: list[tuple[str, str, str]] = []
+        left = _MOST_BYTES
+        for name, status in sorted(found.files.items()):
+            resolved = os.path.realpath(name)
+            digest, size = self._content(resolved, status, project, left)
+            contents.append((name, resolved, digest))
+            left -= size
         state = (found.unresolved, found.given_up, contents)
         if prepared.latest is None or prepared.latest[0] != state:
-            prepared.latest = (state, _take(prepared.definition, contents, found))
+            prepared.latest = (state, _take(prepared.definition, contents, found, project))
         return prepared.latest[1]
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
@@ -97,20 +105,19 @@ class Fingerprinter:
         """The words that may lead to files which can't be covered, without a look at any file."""
         return self._prepare(hook, project).paths.unresolved
 
-    def _content(self, name: str, status: os.stat_result, project: str) -> tuple[str, str]:
-        """The resolved path of a file and the hash of its content."""
-        resolved = os.path.realpath(name)
+    def _content(self, resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
+        """The hash of a file's content and its size; a file that is longer than `most` counts as unreadable."""
         if status.st_size < _CHUNK:
-            return resolved, _hash(resolved, status, project)
+            return _hash(resolved, status, project, most)
         known = self._large.get((resolved, project))
         if known is not None and known[0] == signature(status):
-            return resolved, known[1]
-        digest = _hash(resolved, status, project)
+            return known[1], status.st_size
+        digest, size = _hash(resolved, status, project, most)
         if is_settled(status):
             if len(self._large) >= _MAX_PREPARED:
                 self._large.clear()
             self._large[resolved, project] = (signature(status), digest)
-        return resolved, digest
+        return digest, size
 
     def _prepare(self, hook: HookEntry, project: str) -> "_Prepared":
         key = (id(hook), project)
@@ -158,32 +165,37 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
     return plain
 
 
-def _take(definition: Mapping[str, Any], contents: Sequence[tuple[str, str, str]], found: FoundFiles) -> Fingerprint:
+def _take(
+    definition: Mapping[str, Any], contents: Sequence[tuple[str, str, str]], found: FoundFiles, project: str
+) -> Fingerprint:
+    unread = (name.removeprefix(f"{project}/") for name, _, digest in contents if digest.startswith(_UNREADABLE))
     # ASCII, so that a lone surrogate in a command has a hash as well.
     text = json.dumps(definition, sort_keys=True, ensure_ascii=True) + json.dumps(contents)
     return Fingerprint(
         digest=hashlib.sha256(text.encode()).hexdigest(),
         definition=definition,
         hashes={resolved: digest for _, resolved, digest in contents if digest != _FOREIGN_BINARY},
-        unresolved=found.unresolved,
+        unresolved=tuple(dict.fromkeys((*found.unresolved, *unread))),
         given_up=found.given_up,
     )
 
 
-def _hash(resolved: str, status: os.stat_result, project: str) -> str:
+def _hash(resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
+    """The hash of a file's content, and how many bytes were read for it."""
+    size = 0
+    # Files in /proc and pipes may block; their bytes are then missing, and they count as unreadable.
     with suppress(OSError), open_without_waiting(resolved, buffering=0) as file:
         # Not a whole chunk, which takes longer to allocate than a script takes to read.
-        head = file.read(min(status.st_size + 1, _CHUNK))
+        chunk = os.read(file.fileno(), min(status.st_size + 1, _CHUNK))
         # These change with every update of the system and are not the repository's to change.
-        if head.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
-            return _FOREIGN_BINARY
-        digest = hashlib.sha256(head)
-        if 0 < len(head) == status.st_size:
-            return digest.hexdigest()  # one more byte was asked for: this is all
-        for _ in range(_MOST_CHUNKS):
-            chunk = file.read(_CHUNK)
-            if not chunk:
-                return digest.hexdigest()
+        if chunk.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
+            return _FOREIGN_BINARY, 0
+        digest = hashlib.sha256()
+        while status.st_size <= most and size <= most:
             digest.update(chunk)
+            size += len(chunk)
+            if not chunk or 0 < len(chunk) == status.st_size:  # one more byte was asked for: this is all
+                return digest.hexdigest(), size
+            chunk = os.read(file.fileno(), _CHUNK)
     # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
-    return "unreadable:" + ":".join(map(str, signature(status)))
+    return _UNREADABLE + ":".join(map(str, signature(status))), size

@@ -14,9 +14,10 @@ from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
 
 NOTHING_RUNS = "so none of its hooks run"
+# Of each file; the rest is counted.
+MOST_PROBLEMS = 20
 
 _LARGEST_BYTES = 4 << 20
-_MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +62,20 @@ class Layer:
         )
 
 
-def first_problems(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once, and at most 20 per file: errors first, and the last one says how many more there are."""
+def first_problems(problems: Iterable[Problem], most: int = MOST_PROBLEMS) -> list[Problem]:
+    """Each problem once, and at most so many per file: errors first, and the last one says how many more there are."""
     by_origin: dict[str, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
         by_origin.setdefault(problem.origin, []).append(problem)
-    return [problem for found in by_origin.values() for problem in _shortened(found)]
+    return [problem for found in by_origin.values() for problem in _shortened(found, most)]
 
 
-def _shortened(problems: list[Problem]) -> list[Problem]:
-    if len(problems) <= _MOST_PROBLEMS:
+def _shortened(problems: list[Problem], most: int) -> list[Problem]:
+    if len(problems) <= most:
         return problems
     # Stable, so errors and warnings each keep their order.
     problems = sorted(problems, key=lambda problem: not problem.is_error)
-    shown, rest = problems[: _MOST_PROBLEMS - 1], problems[_MOST_PROBLEMS - 1 :]
+    shown, rest = problems[: most - 1], problems[most - 1 :]
     message = f"and {len(rest):,} more problems in this file"
     return [*shown, Problem(origin=rest[0].origin, path="", message=message, is_error=rest[0].is_error)]
 

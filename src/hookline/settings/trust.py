@@ -207,7 +207,7 @@ class TrustStore:
         for name, digest in print_.hashes.items():
             if not _SHA256.fullmatch(digest):
                 continue
-            with Path(name).open("rb") as file:
+            with open_without_waiting(Path(name)) as file:
                 data = file.read(MAX_TEXT_BYTES + 1)
             if len(data) > MAX_TEXT_BYTES:
                 continue

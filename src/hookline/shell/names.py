@@ -191,6 +191,9 @@ def _is_doubtful(word: Word, text: str, fixed: set[str]) -> bool:
         return False
     if not all(each.name in fixed and (each.is_plain or _UNCHANGED.match(each.source)) for each in word.expansions):
         return True
+    # Which of the dollar signs are quoted is not known any more when the word is looked up.
+    if word.expansions and any(isinstance(piece, Text) and "$" in piece.text for piece in word.pieces):
+        return True
     is_unknown_home = word.source.startswith("~") and _home(text).startswith("~")
     unquoted = _unquoted(word)
     has_braces = "{" in unquoted and "}" in unquoted and ("," in unquoted or ".." in unquoted)
@@ -213,6 +216,8 @@ def _readings(word: str, variables: Mapping[str, str]) -> Iterator[str]:
     for part in _parts(word):
         path = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), part)
         yield path
+        if path != part:
+            yield part  # its dollar sign may have been quoted
         if path.startswith("~"):
             yield _home(path)
         leader = _VARIABLE.match(part)

@@ -8,6 +8,8 @@ import jsonschema
 import pytest
 
 from hookline.cli.main import main
+from hookline.config import Config
+from hookline.settings.trust import TrustStore, default_trust_path
 
 OnTerminal = Callable[..., str]
 
@@ -97,6 +99,8 @@ def write(project: Path, settings: dict[str, Any]) -> Path:
     path = project / ".llxprt" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"enableHooks": True, **settings}, indent=2))
+    hooks = [hook for hook in Config(project, quiet=True).get_settings().hooks if hook.needs_trust]
+    TrustStore(default_trust_path()).trust(hooks, str(project))
     return path
 
 
@@ -131,8 +135,21 @@ def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.C
         "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; did you mean run_shell_command?\n"
         "\n"
         "1 error, 1 warning (1 hook in 1 file)\n"
-        "1 hook is not trusted and does not run; look at it and run: hookline trust\n"
     )
+
+
+def test_matchers_of_untrusted_hooks_are_not_looked_at(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A stranger's pattern is not compiled; whoever names the file with --settings has every check."""
+    file = write(project, WARNED)
+    default_trust_path().unlink()
+    main(["check"])
+    assert capsys.readouterr().out == (
+        "Nothing wrong with 1 hook in 1 file.\n"
+        "1 hook is not trusted and does not run; look at it and run: hookline trust\n"
+        "Matchers and scripts are checked when they are trusted, or with --settings FILE.\n"
+    )
+    main(["check", "--settings", str(file)])
+    assert "[matcher-no-tool]" in capsys.readouterr().out
 
 
 def test_good_settings_are_said_to_be(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +181,7 @@ def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out) == {
         "files": [str(path)],
         "hooks": 1,
-        "untrusted": 1,
+        "untrusted": 0,
         "findings": [
             {
                 "file": str(path),

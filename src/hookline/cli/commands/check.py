@@ -94,6 +94,7 @@ def _lines(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup)
     yield _summary(findings, report, setup)
     if report["untrusted"]:
         yield style.warn(trust_advice(report["untrusted"]))
+        yield style.dim("Matchers and scripts are checked when they are trusted, or with --settings FILE.")
 
 
 def _shown(finding: Finding) -> str:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -19,6 +19,7 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.engine.event_table import EVENT_TABLE
@@ -26,7 +27,7 @@ from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import by_authority
-from hookline.settings.read import Layer, Problem
+from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import (
     EnvironmentSettings,
     HookGroupSettings,
@@ -37,6 +38,9 @@ from hookline.settings.schema import (
 from hookline.settings.trust import show_uncovered
 
 _SECOND_MS = 1000
+# Guessing the name that was meant is slow, and a project's file may have many wrong ones.
+_MOST_GUESSES = 20
+_MOST_GUESSED = 1000
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig",): HooksConfigSettings,
     ("hooksConfig", "log"): LogSettings,
@@ -52,12 +56,16 @@ class Check:
     about: str
     """What it finds, in a few words."""
     find: Callable[[Setup], Iterable[Problem]]
+    needs_trust: bool = False
+    """Whether it compiles matchers or reads scripts, so that a project's hooks are left out until they are trusted."""
 
 
 def run_checks(setup: Setup) -> Iterator[Finding]:
-    """All findings about a setup, in the order of the checks."""
+    """The findings about a setup, in the order of the checks: of each check at most 20 per file."""
+    trust = trust_states(setup)
+    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
     for check in CHECKS:
-        for problem in dict.fromkeys(check.find(setup)):
+        for problem in first_problems(check.find(trusted if check.needs_trust else setup)):
             yield Finding(rule=check.rule, problem=problem)
 
 
@@ -128,13 +136,17 @@ def _misplaced_key(setup: Setup) -> Iterator[Problem]:
 
 
 def _disabled_name(setup: Setup) -> Iterator[Problem]:
-    labels = [hook.label for hook in setup.hooks]
+    labels = dict.fromkeys(hook.label for hook in setup.hooks)
+    guesses = iter(range(_MOST_GUESSES))
     for layer in setup.layers:
         names = decode_settings((replace(layer, is_guest=False),)).options.disabled
         for index, name in enumerate(names):
-            meant = difflib.get_close_matches(name, labels, n=1)
+            if name in labels:
+                continue
+            may_guess = next(guesses, None) is not None
+            meant = difflib.get_close_matches(name, islice(labels, _MOST_GUESSED), n=1) if may_guess else []
             # A user's list may name hooks of another project.
-            if name in labels or (not meant and layer.source is not ConfigSource.PROJECT):
+            if not meant and layer.source is not ConfigSource.PROJECT:
                 continue
             advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
             yield layer.problem(("hooksConfig", "disabled", index), f"names {name!r}, which no hook has; {advice}")
@@ -198,14 +210,19 @@ CHECKS: tuple[Check, ...] = (
     Check("misplaced-key", "a key that is misspelled or at the wrong level", _misplaced_key),
     Check("unknown-key", "an unknown key of a hook, a group or the options", _unknown_key),
     Check("disabled-name", "hooksConfig.disabled names a hook that does not exist", _disabled_name),
-    Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard),
-    Check("matcher-no-regex", "a matcher that is not a regular expression", matcher_no_regex),
-    Check("matcher-no-tool", "a matcher that matches no known tool", matcher_no_tool),
-    Check("matcher-no-trigger", "a matcher that equals no source, reason, trigger or type", matcher_no_trigger),
+    Check("matcher-wildcard", "a wildcard where a regular expression is expected", matcher_wildcard, needs_trust=True),
+    Check("matcher-no-regex", "a matcher that is not a regular expression", matcher_no_regex, needs_trust=True),
+    Check("matcher-no-tool", "a matcher that matches no known tool", matcher_no_tool, needs_trust=True),
+    Check(
+        "matcher-no-trigger",
+        "a matcher that equals no source, reason, trigger or type",
+        matcher_no_trigger,
+        needs_trust=True,
+    ),
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
-    Check("duplicate", "a hook that never runs because another has the same command", _duplicate),
-    Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block),
+    Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
+    Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
 )

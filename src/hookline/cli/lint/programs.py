@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hookline.child.command import direct_invocation, shell_invocation
@@ -22,9 +23,9 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     """What keeps a hook's command from being started and what to do about it, or None."""
     if hook.type is not HookType.COMMAND or hook.command is None:
         return 'is of type "plugin", which cannot be run; write "type": "command"'
-    env = {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)}
+    lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
     try:
-        return _fault(hook.command, project_dir, env)
+        return _fault(hook.command, lookup)
     except (OSError, ValueError) as error:
         # A null character, a variable without a name, no shell: the runner would fail in the same way.
         return f"cannot be started: {error}; fix it"
@@ -32,21 +33,35 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
         return None
 
 
-def _fault(command: str, project_dir: str, env: Mapping[str, str]) -> str | None:
-    words = _words(command, project_dir, env)
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """Where a command would be started."""
+
+    project_dir: str
+    environ: Mapping[str, str]
+    """What a shell is asked with: a project's `env` could make it run something (`BASH_ENV`, `LD_PRELOAD`)."""
+    env: Mapping[str, str]
+    """What the command would get, for reading only."""
+
+
+def _fault(command: str, lookup: _Lookup) -> str | None:
+    # Made for its errors: the environment may have a name or a value that no process can have.
+    if any(b"\0" in entry for entry in shell_invocation(command, lookup.project_dir, lookup.env).env):
+        raise ValueError("embedded null byte")
+    words = _words(command, lookup)
     if words is None:
-        return _syntax_fault(command, project_dir, env)
+        return _syntax_fault(command, lookup)
     if not words:
         return None
-    return _lookup_fault(words[0], project_dir, env) or _script_fault(words, project_dir)
+    return _lookup_fault(words[0], lookup) or _script_fault(words, lookup.project_dir)
 
 
-def _words(command: str, project_dir: str, env: Mapping[str, str]) -> Sequence[str] | None:
+def _words(command: str, lookup: _Lookup) -> Sequence[str] | None:
     """The words of a simple command without the assignments before it, or None if only a shell can parse it."""
     needed = ("PATH", "HOME", *PROJECT_DIR_VARIABLES)
-    known = {name: env[name] for name in needed if name in env}
+    known = {name: lookup.env[name] for name in needed if name in lookup.env}
     # With `env` before it, the runner's own parser accepts any simple command, even of a missing program or a builtin.
-    invocation = direct_invocation(f"env {command}", project_dir, known)
+    invocation = direct_invocation(f"env {command}", lookup.project_dir, known)
     if invocation is None:
         return None
     words = list(invocation.argv[1:])
@@ -55,35 +70,41 @@ def _words(command: str, project_dir: str, env: Mapping[str, str]) -> Sequence[s
     return words
 
 
-def _syntax_fault(command: str, project_dir: str, env: Mapping[str, str]) -> str | None:
-    shell = shell_invocation(command, project_dir, env)
+def _syntax_fault(command: str, lookup: _Lookup) -> str | None:
+    shell = shell_invocation(command, lookup.project_dir, lookup.env)
     option, text = shell.argv[1:]
-    done = subprocess.run(  # noqa: S603 - reads the command without running it
-        [shell.executable, "-n", option, text], env=env, capture_output=True, check=False, timeout=_PATIENCE_S
-    )
+    done = _ask_shell([shell.executable, "-n", option, text], lookup.environ)
     if done.returncode == 0:
         return None
     errors = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["syntax error"]
     return f"cannot be parsed by {shell.argv[0]} ({errors[0]}); fix its quoting"
 
 
-def _lookup_fault(program: str, project_dir: str, env: Mapping[str, str]) -> str | None:
+def _lookup_fault(program: str, lookup: _Lookup) -> str | None:
     if "/" in program:
-        return _file_fault(program, project_dir, env)
-    shell = shell_invocation("", project_dir, env)
-    done = subprocess.run(  # noqa: S603 - asks what the word means, and runs nothing
-        [shell.executable, "-c", 'command -v -- "$1"', shell.argv[0], program],
-        env=env,
-        cwd=project_dir,
-        capture_output=True,
-        check=False,
-        timeout=_PATIENCE_S,
-    )
-    if done.returncode == 0:
+        return _file_fault(program, lookup.project_dir, lookup.env)
+    if _is_on_path(program, lookup):
         return None
-    if (Path(project_dir) / program).is_file():
+    shell = shell_invocation("", lookup.project_dir, lookup.env)
+    # Without a PATH it knows its own words only: builtins, keywords and the person's exported functions.
+    environ = {**lookup.environ, "PATH": ""}
+    if _ask_shell([shell.executable, "-c", 'command -v -- "$1"', shell.argv[0], program], environ).returncode == 0:
+        return None
+    if (Path(lookup.project_dir) / program).is_file():
         return f"names {program}, which is not on PATH; for the file in the project write ./{program}"
     return f"names {program}, which is neither on PATH nor a builtin of {shell.argv[0]}; install it or write its path"
+
+
+def _is_on_path(program: str, lookup: _Lookup) -> bool:
+    folders = (Path(lookup.project_dir, folder) for folder in lookup.env.get("PATH", os.defpath).split(os.pathsep))
+    return any(os.access(folder / program, os.X_OK) and (folder / program).is_file() for folder in folders)
+
+
+def _ask_shell(words: Sequence[str | bytes], environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """What a shell says about a command; it runs nothing of it, and stands in no directory of a stranger."""
+    return subprocess.run(  # noqa: S603 - the words are ours, and the command is only read
+        words, env=environ, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE_S
+    )
 
 
 def _file_fault(name: str, project_dir: str, env: Mapping[str, str]) -> str | None:

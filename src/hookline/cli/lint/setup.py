@@ -109,7 +109,7 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
     order = list(HookEventName)
     return Setup(
         layers=config.get_layers(),
-        problems=tuple(dict.fromkeys((*config.get_problems(), *settings.problems))),
+        problems=settings.problems,
         hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
         options=settings.options,
         is_enabled=config.get_enable_hooks(),

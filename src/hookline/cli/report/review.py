@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, show_place, text_lines
 from hookline.contract.hooks import HookEntry
 from hookline.settings.fingerprint import fingerprint
+from hookline.settings.read import open_without_waiting
 from hookline.settings.trust import TrustState, TrustStore, show_uncovered
 
 _MAX_SHOWN_BYTES = 1024 * 1024
@@ -90,14 +92,19 @@ def _file(path: str, digest: str, trusted_text: str | None) -> dict[str, str | N
     """A file of a hook's command: its text, or a note if it cannot be shown, and the changes since it was trusted."""
     text = note = diff = None
     try:
-        data = Path(path).read_bytes()
+        with open_without_waiting(Path(path)) as file:
+            size = os.fstat(file.fileno()).st_size
+            # No more than can be shown: it may be of any size.
+            data = file.read(_MAX_SHOWN_BYTES + 1)
     except OSError as error:
         note = f"cannot be read: {error.strerror}"
     else:
-        if hashlib.sha256(data).hexdigest() != digest:
+        if len(data) > _MAX_SHOWN_BYTES:
+            note = f"is not shown: {size} bytes, SHA-256 {digest}"
+        elif hashlib.sha256(data).hexdigest() != digest:
             note = "is changing right now"
-        elif b"\0" in data or len(data) > _MAX_SHOWN_BYTES:
-            note = f"is not shown: {len(data)} bytes, SHA-256 {digest}"
+        elif b"\0" in data:
+            note = f"is not shown: {size} bytes, SHA-256 {digest}"
         else:
             text = data.decode("utf-8", "backslashreplace")
     if text is not None and trusted_text is not None:

@@ -22,6 +22,7 @@ from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.errors import UsageError
+from hookline.settings.read import MOST_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +102,14 @@ def _report_unusable_hooks(config: Config) -> None:
     """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
     if not config.get_enable_hooks():
         return
-    for problem in config.get_settings().problems:
-        if problem.is_error and problem not in config.get_problems():
-            tell(str(problem))
+    reported = config.get_problems()
+    errors = [problem for problem in config.get_settings().problems if problem.is_error and problem not in reported]
+    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
+    shown = errors[: max(0, MOST_PROBLEMS // 2 - len(reported))]
+    for problem in shown:
+        tell(str(problem))
+    if len(errors) > len(shown):
+        tell("more hooks can't run because of their settings; hookline check shows them")
 
 
 def project_of(given: argparse.Namespace) -> str:

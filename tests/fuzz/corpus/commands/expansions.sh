@@ -1,0 +1,1 @@
+$'a\x2esh' [[:alpha:]].sh {a,b}.sh ~/x ~root/y /*/*/z $((1+2)) $(echo $(echo a.sh)) <(cat b.sh)

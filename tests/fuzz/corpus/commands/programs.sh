@@ -1,0 +1,1 @@
+make -C sub; npm run x; env -S "bash a.sh" xargs sh -c './b.sh "$1"'

@@ -1,0 +1,1 @@
+bash "$LLXPRT_PROJECT_DIR"/a.sh && A=.sh; cat ./b$A ${X:-c.sh} | tee >out.log
