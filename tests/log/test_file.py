@@ -87,7 +87,7 @@ class Event:
         self._records = records
         self.threads: list[str] = []
 
-    def records(self) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - these are short
         """The records."""
         self.threads.append(threading.current_thread().name)
         return self._records
@@ -96,7 +96,7 @@ class Event:
 class Broken:
     """An entry that fails."""
 
-    def records(self) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:
         """Fail."""
         raise RuntimeError("no records")
 

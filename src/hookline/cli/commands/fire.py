@@ -20,14 +20,12 @@ from hookline.cli.report.fire import fire_lines
 from hookline.config import Config
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
-from hookline.contract.records import LogRecord
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.verdict import Verdict
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
-from hookline.log.redact import Redactor
 
 EXIT_BLOCKED = 2
 
@@ -56,9 +54,11 @@ def run(given: argparse.Namespace) -> int:
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
     verdict = asyncio.run(fire_once(config, event, fields))
-    log = _redacted(config, memory.records)
+    redactor = config.get_redactor()
+    log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
-        sys.stdout.buffer.write(stringify_json(_report(verdict, log)) + b"\n")
+        # Programs keep this output. A person who looks at the terminal sees what the hooks wrote.
+        sys.stdout.buffer.write(redactor.clean_json(stringify_json(_report(verdict, log))) + b"\n")
         sys.stdout.buffer.flush()
     else:
         subject = EVENT_TABLE[event].subject
@@ -111,12 +111,6 @@ def _forgotten_at(given: str) -> str:
         return f"; for the file of that name: --input {quote('@' + given)}" if Path(given).is_file() else ""
     except (OSError, ValueError):  # too long for a file name, or with a NUL in it
         return ""
-
-
-def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
-    options = config.get_settings().options
-    redactor = Redactor(options.redact, config.get_environ())
-    return [(redactor.redact(record) if options.redact else record).to_dict() for record in records]
 
 
 def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:

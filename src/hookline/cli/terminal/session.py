@@ -77,7 +77,7 @@ def make_session(
         # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else approve,
         person=approve,
-        transcript=Transcript(path),
+        transcript=Transcript(path, config.get_redactor()),
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past else (),
