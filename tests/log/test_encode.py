@@ -72,7 +72,7 @@ def test_a_secret_across_the_cut_does_not_leave_its_beginning(secret: str, befor
 
 def test_secrets_that_make_a_text_shorter_do_not_show_what_is_behind_the_cut() -> None:
     """Half a secret at the end of what is searched is never reached, however much was replaced before it."""
-    secret = "AKIAIOSFODNN7EXAMPLE"
+    secret = "AKIAIOSFODNN7EXAMPLE"  # noqa: S105 - the usual example
     redactor = Redactor((), {})
     text = (secret + " ") * 100 + "." * (100 + redactor.margin - 2100 - 6) + secret
     shown = encoded(run(stdout=text), 100, redactor)["stdout"]
@@ -103,7 +103,7 @@ def test_a_secret_of_one_record_is_replaced_in_the_others_of_its_entry() -> None
     """The record of an event has the reason that a hook gave."""
 
     class Event:
-        def records(self, keep: int | None = None) -> list[LogRecord]:
+        def records(self, keep: int | None = None) -> list[LogRecord]:  # noqa: ARG002 - these are short
             return [run("first hunter22", stdin='{"password":"hunter22"}'), run("second hunter22")]
 
     lines = list(Encoder(1000, Redactor(SECRET_NAMES, {})).lines(Event()))

@@ -96,7 +96,7 @@ class Event:
 class Broken:
     """An entry that fails."""
 
-    def records(self, keep: int | None = None) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it fails
         """Fail."""
         raise RuntimeError("no records")
 

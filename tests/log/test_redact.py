@@ -117,7 +117,7 @@ def test_secrets_are_replaced(text: str, shown: str) -> None:
     ],
 )
 def test_without_any_setting_usual_secrets_are_found_and_code_is_left_alone(text: str, shown: str) -> None:
-    """Assignments, options, headers and the tokens of providers are known; references, types and hashes are not them."""
+    """Assignments, options, headers and the tokens of providers are known; references, types and hashes stay."""
     assert cleaned(text, SECRET_NAMES) == shown
 
 
@@ -169,7 +169,7 @@ def test_the_environment_is_known_as_it_was_and_as_it_is() -> None:
     """A variable that was set later, or is gone by now, is a secret; so is an entry of bytes, as the system has it."""
     environ = {"A_TOKEN": "first-secret"}
     redactor = Redactor(["*_TOKEN"], environ)
-    environ["B_TOKEN"] = "second-secret"
+    environ["B_TOKEN"] = "second-secret"  # noqa: S105 - that is the point
     redactor.look()
     environ.clear()
     redactor.learn({b"C_TOKEN": b"third-secret", 1: 2})
@@ -206,7 +206,7 @@ def test_any_pattern_finds_keys(pattern: str) -> None:
         ('pa\\\\\\"ss\\\\\\\\wörd', True),
     ],
 )
-def test_a_text_without_secrets_is_told_quickly(text: str, is_suspect: bool) -> None:  # noqa: FBT001 - a column
+def test_a_text_without_secrets_is_told_quickly(text: str, is_suspect: bool) -> None:
     """The quick look never misses what cleaning would find."""
     assert Redactor(("*TOKEN*", "password"), ENVIRON).suspects(text.encode()) is is_suspect
 

@@ -57,7 +57,7 @@ def _header() -> re.Pattern[str]:
 @cache
 def _key_body() -> re.Pattern[str]:
     return re.compile(
-        r"private key(?: block)?-----((?:[A-Za-z0-9+/=\s\\,:.]|-(?!----))*+)(?:-----END[A-Z ]*+-----)?", re.I
+        r"private key(?: block)?-----((?:[A-Za-z0-9+/=\s\\,:.]|-(?!----))*+)(?:-----END[A-Z ]*+-----)?", re.IGNORECASE
     )
 
 

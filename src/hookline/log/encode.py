@@ -28,8 +28,8 @@ class Encoder:
 
     def lines(self, entry: Loggable) -> Iterator[bytes]:
         """The lines of an entry."""
-        # Texts are cut first, because searching takes time; and a little later than where they are going to end, so that
-        # a secret across the end is found.
+        # Texts are cut first, because searching takes time; and a little later than where they are going to end,
+        # to find a secret across the end.
         kept = self._limit + self._redactor.margin
         try:
             records = list(entry.records(kept))
