@@ -62,7 +62,7 @@ PLANTED: Mapping[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "slack-token": (printed("xoxb-PLANTED-1234567890-abcdefghijkl"), {}, {}),
     "google-key": (printed("AIzaSyPLANTEDabcdefghijklmnopqrstuvwxyz01234"), {}, {}),
     "command-text": (": --password PLANTED-cmdtext1", {}, {}),
-    "across-the-cut": ("true", {"content": "x" * 65_385 + " AKIAPLANTEDABCDEFGHI"}, {}),
+    "across-the-cut": ("true", {"content": " AKIAPLANTEDABCDEFGHI" * 4000}, {}),
 }
 
 
