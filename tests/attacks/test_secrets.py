@@ -66,7 +66,7 @@ PLANTED: Mapping[str, tuple[str, dict[str, Any], dict[str, str]]] = {
 }
 
 
-@pytest.fixture(params=PLANTED.values(), ids=PLANTED)
+@pytest.fixture(params=[*PLANTED.values()], ids=[*PLANTED])
 def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("START_TOKEN", "PLANTED-start")
     return request.param

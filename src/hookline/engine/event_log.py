@@ -194,8 +194,10 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     elif not run.success:
         level, more = LogLevel.INFO, ": deny"
-    is_long = keep is not None and len(run.stdin) > keep
-    stdin = Beginning.of(run.stdin, keep) if is_long else run.stdin.decode("utf-8", "replace")
+    if keep is None or len(run.stdin) <= keep:
+        stdin = run.stdin.decode("utf-8", "replace")
+    else:
+        stdin = Beginning.of(run.stdin, keep)
     return HookRecord(
         level=level,
         message=f"{hook.event}: {hook.label} {show_ending(run)}{more}",

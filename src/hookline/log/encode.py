@@ -9,8 +9,9 @@ import msgspec
 
 from hookline.contract.records import FaultRecord, HookRecord, LogLevel, LogRecord
 from hookline.contract.wire import stringify_json
+from hookline.log._named import REDACTED
 from hookline.log.logger import Beginning, Loggable
-from hookline.log.redact import REDACTED, SHORTEST_SECRET, Redactor
+from hookline.log.redact import SHORTEST_SECRET, Redactor
 
 # Longer texts are not read for the sake of secrets that are not written.
 _MOST_READ = 4 * 1024 * 1024
@@ -94,8 +95,9 @@ def _values_of_long_texts(records: Iterable[LogRecord], kept: int) -> Iterator[A
     """JSON values of texts that are going to be cut: a hook may have printed a secret from behind the cut."""
     runs = [record for record in records if isinstance(record, HookRecord)]
     if any(_may_show_a_secret(text) for run in runs for text in (run.stdout, run.stderr)):
-        texts = {run.stdin.whole for run in runs if isinstance(run.stdin, Beginning)}
-        for text in (*texts, *(run.stdout for run in runs if len(run.stdout) > kept)):
+        texts: set[bytes | str] = {run.stdin.whole for run in runs if isinstance(run.stdin, Beginning)}
+        texts.update(run.stdout for run in runs if len(run.stdout) > kept)
+        for text in texts:
             if len(text) <= _MOST_READ:
                 with suppress(ValueError, RecursionError):
                     yield msgspec.json.decode(text)
