@@ -20,6 +20,7 @@ from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator
+from hookline.log.encode import Encoder
 
 HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])
@@ -97,6 +98,29 @@ async def planning(project: str) -> tuple[float, float]:
     return median(first), again
 
 
+async def logging(project: str) -> float:
+    """Milliseconds of the log's thread for one event with 1 MB of source code, in the records of which is no secret."""
+    entries: list[Any] = []
+
+    class Sink:
+        def write(self, entry: Any) -> None:
+            entries.append(entry)
+
+        def close(self) -> None:
+            pass
+
+    given = {**settings(group(HOOK)), "hooksConfig": {"log": {"enabled": False}}}
+    config = Config(working_dir=project, session_id="bench", settings=given, log_sinks=[Sink()])
+    system = config.get_hook_system()
+    assert system is not None
+    await system.initialize()
+    code = Path(json.__file__).with_name("decoder.py").read_text()
+    code = (code * (2**20 // len(code) + 1))[: 2**20]
+    await system.get_event_handler().fire_before_tool_event("write_file", {"path": "x.py", "content": code})
+    encoder = Encoder(64 * 1024, config.get_redactor())
+    return _best(lambda: list(encoder.lines(entries[-1])), 5) / 1000
+
+
 def merging() -> float:
     """Microseconds to merge the answers of 100 hooks."""
     entry = HookEntry(
@@ -147,6 +171,7 @@ async def main() -> None:
             "disabled_ns": disabled(project),
             "planning_first_us": first,
             "planning_again_us": again,
+            "logging_ms": await logging(project),
             "merging_us": merging(),
             "help_ms": help_ms,
             "pass_ms": pass_ms,

@@ -129,6 +129,7 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")
     yield Figure("planning among 1,000 hooks, first time", engine["planning_first_us"], 1000, "µs")
     yield Figure("planning among 1,000 hooks, again", engine["planning_again_us"], 5, "µs")
+    yield Figure("the log's thread, for one event with 1 MB of source code", engine["logging_ms"], 10, "ms")
     yield Figure("start-up of `hookline --help`, against `python -c pass`", engine["help_ms"] / engine["pass_ms"], 3)
     for name, goal in startup.LIMITS.items():
         yield Figure(f"processor time of `hookline {name}`, against `python -c pass`", engine[name], goal)

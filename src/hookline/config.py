@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
     from hookline.log.logger import LogSink
+    from hookline.log.redact import Redactor
     from hookline.settings.decode import Settings
     from hookline.system import HookSystem
 
@@ -75,6 +76,7 @@ class Config:
                 if problem.is_error:
                     tell(str(problem))
         self._hook_system: HookSystem | None = None
+        self._redactor: Redactor | None = None
         self._lock = threading.RLock()
         if message_bus is not None:
             self.get_hook_system()  # it answers requests on the bus from now on
@@ -120,6 +122,17 @@ class Config:
     def get_environ(self) -> Mapping[str, str]:
         """The environment that hooks inherit."""
         return self._environ
+
+    def get_redactor(self) -> "Redactor":
+        """Keeps secrets out of whatever is written about this session: the same one that the log uses."""
+        from hookline.log.redact import Redactor  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        with self._lock:
+            if self._redactor is None:
+                system, patterns = self.get_hook_system(), self.get_settings().options.redact
+                self._redactor = Redactor(patterns, self._environ) if system is None else system.redactor
+                self._redactor.use(patterns)  # a system that is not initialized has not read them yet
+        return self._redactor
 
     def get_layers(self) -> tuple[Layer, ...]:
         """The settings as they were read, most specific first."""

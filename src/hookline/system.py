@@ -16,6 +16,7 @@ from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
+from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
@@ -72,6 +73,8 @@ class HookSystem:
         self._facts = facts
         self._source = source
         self._environ = environ
+        self.redactor = Redactor(SECRET_NAMES, environ)
+        """Keeps secrets out of whatever is written about this session."""
         self._bus = bus
         self._sinks = sinks
         self._trust_path = trust_path
@@ -166,7 +169,9 @@ class HookSystem:
 
     def _use(self, parts: _Parts, settings: Settings) -> None:
         before, parts.settings = parts.settings.options, settings
-        if (settings.options.log, settings.options.redact) != (before.log, before.redact):
+        if settings.options.redact != before.redact:
+            self.redactor.use(settings.options.redact)
+        if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
         parts.handler.runner = self._make_runner(settings.options)
         parts.handler.on_fault = settings.options.on_fault
@@ -179,6 +184,7 @@ class HookSystem:
 
     def _build(self) -> _Parts:
         settings = decode_settings(self._source.layers)
+        self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options))
         event_log = EventLog(log, self._facts.get_session_id)
         registry = HookRegistry(lambda: parts.settings, log)
@@ -219,22 +225,22 @@ class HookSystem:
         return TrustStore(self._trust_path or default_trust_path())
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
-        return (*file_sinks(options, self._environ), *self._sinks)
+        return (*file_sinks(options, self.redactor), *self._sinks)
 
     def _make_runner(self, options: HooksConfigSettings) -> HookRunner:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
             passes=_passes(options.environment),
+            on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
         )
 
 
-def file_sinks(options: HooksConfigSettings, environ: Mapping[str, str]) -> tuple[FileSink, ...]:
+def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSink, ...]:
     """The log file that the settings ask for, or nothing if they disable it."""
     if not options.log.enabled:
         return ()
-    redactor = Redactor(options.redact, environ) if options.redact else None
     path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 

@@ -4,7 +4,9 @@ from typing import Any
 import pytest
 
 from hookline.contract.records import HookRecord, LogLevel, LogRecord, SkipRecord
+from hookline.contract.secrets import SECRET_NAMES
 from hookline.log.encode import Encoder
+from hookline.log.logger import Beginning, Loggable
 from hookline.log.redact import Redactor
 
 
@@ -13,8 +15,8 @@ def run(message: str = "m", **fields: Any) -> HookRecord:
     return HookRecord(time="2025-02-18T16:30:00.000Z", level=LogLevel.INFO, message=message, truncated=False, **texts)
 
 
-def encoded(record: LogRecord, field_limit: int = 1000, redactor: Redactor | None = None) -> dict[str, Any]:
-    line = Encoder(field_limit, redactor).line(record)
+def encoded(entry: Loggable, field_limit: int = 1000, redactor: Redactor | None = None) -> dict[str, Any]:
+    (line,) = Encoder(field_limit, redactor or Redactor((), {})).lines(entry)
     assert (line[-1:], line.count(b"\n")) == (b"\n", 1)
     value: dict[str, Any] = json.loads(line)
     return value
@@ -51,22 +53,69 @@ def test_long_fields_are_cut() -> None:
     assert line["hooks"] == ["1234… (1 more characters)", "1"]
 
 
-def test_secrets_are_replaced_before_texts_are_cut() -> None:
-    """A secret does not survive by being cut in two."""
-    redactor = Redactor(["*KEY*"], {"MY_KEY": "abcdefgh"})
-    line = encoded(run(stdin='{"padding":"abcdefgh","api_key":"x"}', stderr="123456789 abcdefgh"), 12, redactor)
-    assert (line["stdin"], line["stderr"]) == (
-        '{"padding":"… (35 more characters)',
-        "123456789 [r… (8 more characters)",
-    )
+@pytest.mark.parametrize("before", range(0, 24, 3))
+@pytest.mark.parametrize(
+    "secret",
+    ["AKIAIOSFODNN7EXAMPLE", "very-secret-value", 'password="hunter22abc"', "Bearer abc.def-1234", "q" * 9000 + "z"],
+    ids=["form", "environment", "name", "header", "long"],
+)
+def test_a_secret_across_the_cut_does_not_leave_its_beginning(secret: str, before: int) -> None:
+    """A text is cut a little further than shown, then cleaned, then cut, wherever the end falls in the secret."""
+    redactor = Redactor(SECRET_NAMES, {"MY_TOKEN": "very-secret-value", "LONG_TOKEN": "q" * 9000 + "z"})
+    text = "." * (100 - before) + secret + " " + "!" * 20_000
+    shown = encoded(run(stdout=text), 100, redactor)["stdout"]
+    assert shown.startswith("." * (100 - before))
+    assert shown.endswith(f"… ({len(text) - 100} more characters)")
+    for part in ("AKIA", "very", "hunt", "abc.", "qqqq"):
+        assert part not in shown
+
+
+def test_secrets_that_make_a_text_shorter_do_not_show_what_is_behind_the_cut() -> None:
+    """Half a secret at the end of what is searched is never reached, however much was replaced before it."""
+    secret = "AKIAIOSFODNN7EXAMPLE"  # noqa: S105 - the usual example
+    redactor = Redactor((), {})
+    text = (secret + " ") * 100 + "." * (100 + redactor.margin - 2100 - 6) + secret
+    shown = encoded(run(stdout=text), 100, redactor)["stdout"]
+    assert shown == f"{'[redacted] ' * 4}[redacted]… ({len(text) - 100} more characters)"
+
+
+def test_a_secret_behind_the_cut_is_replaced_where_a_hook_printed_it() -> None:
+    """The input's end is not written, and the secrets there are known all the same."""
+    given = json.dumps({"tool_input": {"content": "x" * 100_000, "password": "hunter22"}}).encode()
+    stdin = Beginning.of(given, 5000)
+    shown = encoded(run(stdin=stdin, stderr="hunter22"), 100, Redactor(SECRET_NAMES, {}))
+    assert shown["stderr"] == "[redacted]"
+    assert shown["stdin"].endswith(f"… ({len(given) - 100} more characters)")
+    stdout = json.dumps({"x": "x" * 100_000, "password": "hunter22", "reason": "hunter22"})
+    shown = encoded(run(stdout=stdout, error="hunter22"), 100, Redactor(SECRET_NAMES, {}))
+    assert shown["error"] == "[redacted]"
+
+
+@pytest.mark.parametrize("letter", ["x", "ä", "😀"])
+def test_the_beginning_of_a_long_text_is_decoded_alone(letter: str) -> None:
+    """The number of missing characters is right in any alphabet, and a character that was cut is not shown."""
+    text = letter * 1000
+    shown = encoded(run(stdin=Beginning.of(text.encode(), 999)), 10)["stdin"]
+    assert shown == letter * 10 + "… (990 more characters)"
+
+
+def test_a_secret_of_one_record_is_replaced_in_the_others_of_its_entry() -> None:
+    """The record of an event has the reason that a hook gave."""
+
+    class Event:
+        def records(self, keep: int | None = None) -> list[LogRecord]:  # noqa: ARG002 - these are short
+            return [run("first hunter22", stdin='{"password":"hunter22"}'), run("second hunter22")]
+
+    lines = list(Encoder(1000, Redactor(SECRET_NAMES, {})).lines(Event()))
+    assert [json.loads(line)["message"] for line in lines] == ["first [redacted]", "second [redacted]"]
 
 
 def test_a_record_that_cannot_be_redacted_is_not_shown() -> None:
     """When replacing secrets fails, the record is left out, and the log says so."""
 
     class BrokenRedactor(Redactor):
-        def redact(self, record: Any) -> Any:
-            raise RuntimeError(record.message)
+        def suspects(self, text: bytes) -> bool:
+            raise RuntimeError(text)
 
     assert encoded(run("secret"), redactor=BrokenRedactor([], {})) == {
         "kind": "fault",

@@ -95,7 +95,7 @@ class Event:
         self._records = records
         self.threads: list[str] = []
 
-    def records(self) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - these are short
         """The records."""
         self.threads.append(threading.current_thread().name)
         return self._records
@@ -107,7 +107,7 @@ class Slow:
     def __init__(self) -> None:
         self.go_on = threading.Event()
 
-    def records(self) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it waits
         """Wait."""
         self.go_on.wait(10)
         return ()
@@ -116,7 +116,7 @@ class Slow:
 class Broken:
     """An entry that fails."""
 
-    def records(self) -> Sequence[LogRecord]:
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it fails
         """Fail."""
         raise RuntimeError("no records")
 

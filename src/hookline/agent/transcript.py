@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.contents import content_from_json, function_calls
+from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import UsageError
 from hookline.files import make_private_directory, open_regular, state_path
+from hookline.log.redact import Redactor
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content
@@ -24,19 +26,23 @@ _MESSAGES = ("user", "model", "tool_results")
 class Transcript:
     """Appends to a session's file, which only its owner can read; the first failed write is reported and ends it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redactor: Redactor | None = None) -> None:
         self.path = path
+        self._redactor = redactor or Redactor(SECRET_NAMES, os.environ)
         self._is_broken = False
 
     def write(self, kind: str, **fields: Any) -> None:
         """Appends a record: a session's start or end, a message, a hook's note, a tool call, a compression."""
         if self._is_broken:
             return
-        line = stringify_json({"type": kind, "timestamp": utc_timestamp(), **fields}) + b"\n"
+        line = stringify_json({"type": kind, "timestamp": utc_timestamp(), **fields})
+        if kind != "session":  # its facts are needed to find it again
+            self._redactor.look()
+            line = self._redactor.clean_json(line)
         try:
             make_private_directory(self.path.parent)
             with os.fdopen(open_regular(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
-                file.write(line)
+                file.write(line + b"\n")
         except OSError as error:
             self._is_broken = True
             tell(f"the session is not recorded: {self.path}: {error.strerror}")

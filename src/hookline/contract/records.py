@@ -47,7 +47,7 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     blocked: bool | None = None
     count: int | None = None
 
-    def records(self) -> "Sequence[LogRecord]":
+    def records(self, keep: int | None = None) -> "Sequence[LogRecord]":  # noqa: ARG002 - see log/logger.py
         """This record alone."""
         return (self,)
 

@@ -28,7 +28,7 @@ from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.log.logger import HookLogger
+from hookline.log.logger import Beginning, HookLogger
 from hookline.log.quiet import QuietEvents, about
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
@@ -151,7 +151,7 @@ class _Fired(msgspec.Struct, frozen=True):
     fire_id: str
     session: str
 
-    def records(self) -> list[LogRecord]:
+    def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
         common: dict[str, Any] = {
             "time": utc_timestamp(self.seconds),
@@ -161,15 +161,15 @@ class _Fired(msgspec.Struct, frozen=True):
             "subject": self.verdict.subject,
         }
         try:
-            return list(self._records(common))
+            return list(self._records(common, keep))
         except Exception as error:  # noqa: BLE001 - a fault of ours is logged like every other
             return [_fault("logging", error, "so the log lacks what its hooks did", **common)]
 
-    def _records(self, common: dict[str, Any]) -> Iterator[LogRecord]:
+    def _records(self, common: dict[str, Any], keep: int | None) -> Iterator[LogRecord]:
         verdict = self.verdict
         for index, run in enumerate(verdict.runs):
             facts = {**common, "id": f"{self.fire_id}-{index}", **hook_place(run.hook)}
-            yield _run(run, facts)
+            yield _run(run, facts, keep)
             for advice in run.advice:
                 message = f"{verdict.event}: {run.hook.label}: {advice}"
                 yield AdviceRecord(level=LogLevel.WARN, message=message, **facts)
@@ -216,13 +216,17 @@ class _Fired(msgspec.Struct, frozen=True):
         return f"goes on with another {', '.join(verdict.effect)}" if verdict.effect else "goes on"
 
 
-def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
+def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:
     hook, level, more = run.hook, LogLevel.DEBUG, ""
     if run.failed:
         meaning = "its onError is block" if run.blocks else "the operation goes on without it"
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     elif not run.success:
         level, more = LogLevel.INFO, ": deny"
+    if keep is None or len(run.stdin) <= keep:
+        stdin = run.stdin.decode("utf-8", "replace")
+    else:
+        stdin = Beginning.of(run.stdin, keep)
     return HookRecord(
         level=level,
         message=f"{hook.event}: {hook.label} {show_ending(run)}{more}",
@@ -235,7 +239,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
         truncated=run.truncated,
         decision=run.decision,
         env=dict(hook.env),
-        stdin=run.stdin.decode("utf-8", "replace"),
+        stdin=stdin,
         stdout=run.stdout,
         stderr=run.stderr,
         error=run.error,

@@ -33,6 +33,7 @@ class HookRunner:
         limits: ChildLimits | None = None,
         environ: Mapping[str, str] | None = None,
         passes: Passes | None = None,
+        on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
     ) -> None:
         """Takes its options.
@@ -41,10 +42,11 @@ class HookRunner:
             limits: how much a hook may write, and how many may run.
             environ: what hooks inherit, as it is when they start; this program's own environment if not given.
             passes: which variables of it, by their names; all if not given.
+            on_environment: called with all of it when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
         """
         self._limits = limits or ChildLimits()
-        self._inherited = Inherited(os.environ if environ is None else environ, passes)
+        self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
         self._on_end = on_end
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -219,10 +221,16 @@ def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
 class Inherited:
     """The environment that hooks get, as it is at each event: the same object while nothing has changed."""
 
-    def __init__(self, environ: Mapping[Any, Any], passes: Passes | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[Any, Any],
+        passes: Passes | None = None,
+        on_change: Callable[[Mapping[Any, Any]], None] | None = None,
+    ) -> None:
         # os.environ decodes every variable at every look; its own bytes are copied and compared in a microsecond.
         self._environ = environ._data if isinstance(environ, type(os.environ)) else environ  # type: ignore[attr-defined]  # noqa: SLF001
         self._passes = passes
+        self._on_change = on_change
         # What it was, where hooks ran, and what was made of that: replaced as a whole, for threads.
         self._last: tuple[Mapping[Any, Any] | None, str, Mapping[str, str]] = (None, "", {})
 
@@ -235,6 +243,8 @@ class Inherited:
             has_changed = known is None or now != known
         except Exception:  # noqa: BLE001 - foreign code: an entry that can't be compared must not stop every guard
             has_changed = True
+        if has_changed and self._on_change is not None:
+            self._on_change(now)
         if has_changed or cwd != last_cwd:
             passed_on = {name: value for name, value in _possible(now) if self._passes is None or self._passes(name)}
             made = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}

@@ -1,63 +1,117 @@
 """Entries of the log → lines of JSON."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from hookline.contract.records import FaultRecord, LogLevel, LogRecord
+from hookline.contract.records import FaultRecord, HookRecord, LogLevel, LogRecord
 from hookline.contract.wire import stringify_json
-from hookline.log.logger import Loggable
-from hookline.log.redact import Redactor
+from hookline.log._named import REDACTED
+from hookline.log.logger import Beginning, Loggable
+from hookline.log.redact import SHORTEST_SECRET, Redactor
+
+# Longer texts are not read for the sake of secrets that are not written.
+_MOST_READ = 4 * 1024 * 1024
+_LONG_ANSWER = 1000
+# What most hooks print, in which there is no secret.
+_PLAIN_ANSWER = re.compile(r'[\s{}":,]++|decision|allow|approve|continue|suppressOutput|true|false')
 
 
 class Encoder:
     """Turns entries into lines, with secrets replaced and long texts cut; never raises."""
 
-    def __init__(self, field_limit: int, redactor: Redactor | None) -> None:
-        self._field_limit = field_limit
+    def __init__(self, field_limit: int, redactor: Redactor) -> None:
+        self._limit = field_limit
         self._redactor = redactor
 
     def lines(self, entry: Loggable) -> Iterator[bytes]:
         """The lines of an entry."""
+        # Texts are cut first, because searching takes time; and a little later than where they are going to end,
+        # to find a secret across the end.
+        kept = self._limit + self._redactor.margin
         try:
-            yield from map(self.line, entry.records())
+            records = list(entry.records(kept))
         except Exception as error:  # noqa: BLE001 - an entry that fails must not end the log's thread
             yield fault_line("an entry of the log could not be made", error=type(error).__name__)
-
-    def line(self, record: LogRecord) -> bytes:
-        """The line of a record."""
+            return
         try:
-            # Before cutting: JSON text that was cut can no longer be searched by key.
-            return self._encode(self._redactor.redact(record) if self._redactor else record) + b"\n"
-        except Exception as error:  # noqa: BLE001 - a record that can't be written must not stop the ones after it
-            return fault_line("a record could not be written", time=record.time, error=type(error).__name__)
+            yield from self._encode(records, kept)
+        except Exception as error:  # noqa: BLE001 - records that can't be cleaned must not be shown
+            for record in records:
+                yield fault_line("a record could not be written", time=record.time, error=type(error).__name__)
 
-    def _encode(self, record: LogRecord) -> bytes:
-        with suppress(UnicodeEncodeError):  # a lone surrogate, which stringify_json can write
-            line = _json(record)
-            # A line that is no longer than the limit has no field that is.
-            if len(line) <= self._field_limit:
-                return line
-        return stringify_json(_shorten(record.to_dict(), self._field_limit))
+    def _encode(self, records: Sequence[LogRecord], kept: int) -> list[bytes]:
+        whole = [_to_dict(record) for record in records]
+        plain = [_cut(record, kept) for record in whole]
+        lines = [_json(record) for record in plain]
+        secrets = self._redactor.find(_values_of_long_texts(records, kept))
+        is_clean = not secrets and not any(map(self._redactor.suspects, lines))
+        if not is_clean:
+            plain = self._redactor.clean_records(plain, secrets, self._limit)
+        for index, line in enumerate(lines):
+            is_short = len(line) <= self._limit  # then each of its fields is short, too
+            if not (is_clean and is_short):
+                short = plain[index] if not is_clean else _cut(plain[index], self._limit)
+                lines[index] = _json(short if is_short else self._with_notes(short, whole[index]))
+        return [line + b"\n" for line in lines]
+
+    def _with_notes(self, value: Any, whole: Any) -> Any:
+        """The value, with a note behind each text of which not all is there."""
+        if isinstance(value, str) and isinstance(whole, str) and len(whole) > self._limit and value != REDACTED:
+            length = whole.length if isinstance(whole, Beginning) else len(whole)
+            return f"{value}… ({length - self._limit} more characters)"
+        if isinstance(value, dict) and isinstance(whole, dict) and len(value) == len(whole):
+            pairs = zip(value.items(), whole.values(), strict=True)
+            return {key: self._with_notes(item, before) for (key, item), before in pairs}
+        if isinstance(value, list) and isinstance(whole, list):
+            return [self._with_notes(*pair) for pair in zip(value, whole, strict=True)]
+        return value
 
 
 def fault_line(message: str, **fields: Any) -> bytes:
     """The line of a fault in the log itself."""
-    return _json(FaultRecord(level=LogLevel.WARN, message=message, stage="logging", **fields)) + b"\n"
+    return _json(FaultRecord(level=LogLevel.WARN, message=message, stage="logging", **fields).to_dict()) + b"\n"
 
 
-def _shorten(value: Any, limit: int) -> Any:
+def _to_dict(record: LogRecord) -> dict[str, Any]:
+    plain = record.to_dict()
+    if isinstance(record, HookRecord) and isinstance(record.stdin, Beginning):
+        plain["stdin"] = record.stdin  # msgspec made a plain text of it
+    return plain
+
+
+def _cut(value: Any, limit: int) -> Any:
     if isinstance(value, str):
-        more = len(value) - limit
-        return f"{value[:limit]}… ({more} more characters)" if more > 0 else value
+        return value[:limit]
     if isinstance(value, dict):
-        return {key: _shorten(item, limit) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shorten(item, limit) for item in value]
-    return value
+        return {key: _cut(item, limit) for key, item in value.items()}
+    return [_cut(item, limit) for item in value] if isinstance(value, list) else value
 
 
-# A session id may be any object.
-_json = msgspec.json.Encoder(enc_hook=str).encode
+def _values_of_long_texts(records: Iterable[LogRecord], kept: int) -> Iterator[Any]:
+    """JSON values of texts that are going to be cut: a hook may have printed a secret from behind the cut."""
+    runs = [record for record in records if isinstance(record, HookRecord)]
+    if any(_may_show_a_secret(text) for run in runs for text in (run.stdout, run.stderr)):
+        texts: set[bytes | str] = {run.stdin.whole for run in runs if isinstance(run.stdin, Beginning)}
+        texts.update(run.stdout for run in runs if len(run.stdout) > kept)
+        for text in texts:
+            if len(text) <= _MOST_READ:
+                with suppress(ValueError, RecursionError):
+                    yield msgspec.json.decode(text)
+
+
+def _may_show_a_secret(printed: str) -> bool:
+    return len(printed) > _LONG_ANSWER or len(_PLAIN_ANSWER.sub("", printed)) >= SHORTEST_SECRET
+
+
+def _json(plain: dict[str, Any]) -> bytes:
+    try:
+        return _encode(plain)
+    except UnicodeEncodeError:  # a lone surrogate
+        return stringify_json(plain)
+
+
+_encode = msgspec.json.Encoder().encode

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from hookline.contract.secrets import SECRET_NAMES
 from hookline.log._appender import Appender
 from hookline.log.encode import Encoder, fault_line
 from hookline.log.logger import Loggable
@@ -32,7 +33,7 @@ class FileSink:
         self, path: Path, *, max_bytes: int = MAX_BYTES, backups: int = BACKUPS, redactor: Redactor | None = None
     ) -> None:
         self._appender_options = (path, max_bytes, backups)
-        self._encoder = Encoder(_FIELD_LIMIT, redactor)
+        self._encoder = Encoder(_FIELD_LIMIT, redactor or Redactor(SECRET_NAMES, os.environ))
         # By process: a forked child does not have the thread, and must not write what waits in its parent.
         self._writers: dict[int, _Writer] = {}
 

@@ -8,8 +8,35 @@ from hookline.contract.records import LogRecord
 class Loggable(Protocol):
     """A record, or an event whose records are made when they are asked for."""
 
-    def records(self) -> Iterable[LogRecord]:
-        """The records, in order; safe to call in any thread, and more than once."""
+    def records(self, keep: int | None = None) -> Iterable[LogRecord]:
+        """The records, in order; safe to call in any thread, and more than once.
+
+        If `keep` is given, only so many characters of each text are going to be used, and a longer one may be given as
+        its `Beginning`.
+        """
+
+
+class Beginning(str):
+    """The beginning of a long text in UTF-8, of which no more is needed."""
+
+    __slots__ = ("whole",)
+
+    whole: bytes
+
+    @classmethod
+    def of(cls, whole: bytes, keep: int) -> "Beginning":
+        """So many characters of the text."""
+        text = whole[:keep].decode("utf-8", "replace")
+        if not text.isascii():  # a character has at most four bytes
+            text = whole[: 4 * keep].decode("utf-8", "replace")[:keep]
+        beginning = cls(text)
+        beginning.whole = whole
+        return beginning
+
+    @property
+    def length(self) -> int:
+        """The number of characters of the whole text."""
+        return len(self.whole) if self.whole.isascii() else len(self.whole.decode("utf-8", "replace"))
 
 
 class LogSink(Protocol):

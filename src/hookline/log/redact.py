@@ -1,89 +1,237 @@
+"""Keeps secrets out of what is written: the log, the transcript, and the JSON that `fire` prints."""
+
 import json
-import re
-from collections.abc import Mapping, Sequence
-from fnmatch import translate
-from typing import Any, TypeVar
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
-from msgspec.structs import replace
-
-from hookline.contract.records import LogRecord
 from hookline.contract.wire import MAX_DEPTH, parse_json, stringify_json
-
-REDACTED = "[redacted]"
+from hookline.log._named import REDACTED, Names, Replacement
+from hookline.log._shapes import SHAPE_WORDS, WordFilter, headers, places, private_keys, tokens
 
 # Shorter values ("1", "true", "root") occur in ordinary text everywhere.
-_SHORTEST_SECRET = 6
+SHORTEST_SECRET = 6
+_SHORTEST_LINE = 16
 
-# A member of an object in text that is not JSON as a whole, such as output that was cut or is mixed with other text;
-# its quotes may be escaped. A container hides everything after it, because its end can't be found.
-_KEY = re.compile(r'"([^"\\\s]{1,100})\\*"\s*:\s*')
-_VALUE = re.compile(r'(\\*")(?:(?!(?<!\\)\1).)*(?:\1|\Z)|[\[{].*|[^\s"{}\[\],\\]+', re.DOTALL)
+# Each value that is searched for takes time in every text.
+_MOST_OF_ENVIRONMENT = 500
+_MOST_FOUND = 200
+_MOST_REMEMBERED = 100
 
-_Record = TypeVar("_Record", bound=LogRecord)
+# Readers select records by these; they come from hookline itself.
+_FIXED_FIELDS = frozenset({"kind", "time", "level", "id", "fire", "session", "event", "type", "source"})
+
+# A model needs these back as they were.
+_EXACT_KEYS = frozenset({"thoughtSignature"})
 
 
 class Redactor:
-    """Replaces secrets: values under keys that match a pattern, and values of environment variables so named.
+    """Replaces secrets, in any thread.
 
-    Patterns are globs over whole names, such as `*TOKEN*` or `password`; upper and lower case are the same.
+    A secret is a value under a name that matches a pattern (a glob over whole names, such as `*TOKEN*`), in JSON, in an
+    assignment, in an option or in the environment; it is then replaced wherever else it occurs. So is everything that
+    has the form of a key or token, whatever the patterns are.
     """
 
     def __init__(self, patterns: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._names = re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)", re.IGNORECASE)
-        values = {value for name, value in environ.items() if self._names.match(name)}
-        self._secrets = _any_of({value for value in values if len(value) >= _SHORTEST_SECRET})
+        self._environ = environ
+        self._environments: deque[Mapping[Any, Any]] = deque(maxlen=_MOST_REMEMBERED)
+        # Tuples are replaced as a whole, for threads.
+        self._of_environment: tuple[str, ...] = ()
+        self._remembered: tuple[str, ...] = ()
+        self.use(patterns)
 
-    def redact(self, record: _Record) -> _Record:
-        """The record with secrets replaced, in fields of a matching name and in all texts."""
-        names = zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True)
-        cleaned = {
-            name: self._member(key, value, MAX_DEPTH)
-            for name, key in names
-            if name not in ("time", "level") and (value := getattr(record, name)) is not None
-        }
-        return replace(record, **cleaned)
+    def use(self, patterns: Sequence[str]) -> None:
+        """Uses these patterns from now on."""
+        self._names = names = Names(patterns)
+        self._filter = WordFilter((*names.words, *SHAPE_WORDS))
+        self.look()
 
-    def _member(self, key: str, value: Any, depth: int) -> Any:
-        return REDACTED if self._names.match(key) else self._clean(value, depth)
+    def learn(self, environment: Mapping[Any, Any]) -> None:
+        """Takes an environment whose secrets are to be replaced; it must not change any more."""
+        # Read later, in the log's thread: a program may change its environment before each event.
+        self._environments.append(environment)
+
+    def look(self) -> None:
+        """Takes the environment as it is now."""
+        self.learn(dict(self._environ))
+
+    @property
+    def margin(self) -> int:
+        """How many characters behind a cut have to be there, so that a secret across the cut is found."""
+        return max(4096, *map(len, (*self._known(), "")))
+
+    def suspects(self, text: bytes) -> bool:
+        """Whether there may be a secret in a JSON text; this takes little time."""
+        return (
+            self._filter.may_match(text)
+            or any(True for _ in tokens(text))
+            or any(secret.encode("utf-8", "replace") in text for secret in _spellings(self._known()))
+        )
+
+    def find(self, values: Iterable[Any]) -> tuple[str, ...]:
+        """The secrets that JSON values have under matching keys."""
+        cleaning = _Cleaning(self._names)
+        for value in values:
+            cleaning.collect(value, in_texts=False)
+        return tuple(cleaning.found)
+
+    def clean(self, value: Any, secrets: Iterable[str] = (), limit: int | None = None) -> Any:
+        """A copy of a JSON value with secrets replaced, wherever they occur in it: those given and those found here.
+
+        Of each text only what comes from its first `limit` characters is returned, and nothing of a secret across them.
+        """
+        cleaning = _Cleaning(self._names, secrets)
+        cleaning.collect(value)
+        # A word such as "string" is not remembered: it may be no secret at all.
+        kept = dict.fromkeys((*self._remembered, *(found for found in cleaning.found if not found.isalpha())))
+        self._remembered = tuple(kept)[-_MOST_REMEMBERED:]
+        return cleaning.clean(value, self._known(), limit)
+
+    def clean_json(self, text: bytes) -> bytes:
+        """A JSON text with secrets replaced."""
+        return stringify_json(self.clean(parse_json(text.decode()))) if self.suspects(text) else text
+
+    def clean_records(
+        self, records: Sequence[dict[str, Any]], secrets: Iterable[str] = (), limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The records of one entry of the log, cleaned like any value, except the fields that readers select by."""
+        fixed = [{name: record[name] for name in record.keys() & _FIXED_FIELDS} for record in records]
+        cleaned = self.clean(list(records), secrets, limit)
+        return [{**clean, **own} for clean, own in zip(cleaned, fixed, strict=True)]
+
+    def _known(self) -> tuple[str, ...]:
+        while self._environments:
+            try:
+                environment = self._environments.popleft()
+            except IndexError:  # another thread took it
+                break
+            found = [value for name, value in _texts(environment) if self._names.match(name)]
+            known = dict.fromkeys((*self._of_environment, *(part for value in found for part in _parts(value))))
+            self._of_environment = tuple(known)[-_MOST_OF_ENVIRONMENT:]
+        return (*self._of_environment, *self._remembered)
+
+
+class _Cleaning:
+    """Cleans one value: the secrets that are in any part of it are first collected, then replaced in all of it."""
+
+    def __init__(self, names: Names, secrets: Iterable[str] = ()) -> None:
+        self._names = names
+        self.found: dict[str, None] = dict.fromkeys(secrets)
+        self._replacements: dict[str, list[Replacement]] = {}
+        self._secrets: tuple[str, ...] = ()
+        self._limit: int | None = None
+
+    def collect(self, value: Any, *, in_texts: bool = True) -> None:
+        pending = [(value, MAX_DEPTH, False)]
+        while pending:
+            item, depth, is_secret = pending.pop()
+            if isinstance(item, str):
+                if is_secret:
+                    self._add(item)
+                elif in_texts:
+                    self._collect_text(item)
+            elif isinstance(item, Mapping) and depth:
+                match = self._names.match
+                pending += [
+                    (inner, depth - 1, is_secret or match(str(key)))
+                    for key, inner in item.items()
+                    if key not in _EXACT_KEYS
+                ]
+            elif isinstance(item, list | tuple) and depth:
+                pending += [(inner, depth - 1, is_secret) for inner in item]
+
+    def clean(self, value: Any, known: tuple[str, ...], limit: int | None) -> Any:
+        self._secrets = _spellings((*known, *self.found))
+        self._limit = limit
+        return self._clean(value, MAX_DEPTH)
+
+    def _collect_text(self, text: str) -> None:
+        if text not in self._replacements:
+            self._replacements[text] = replacements = _replacements(self._names, text)
+            for start, end, _ in replacements:
+                for value in _read(text[start:end]):
+                    self._add(value)
+
+    def _add(self, value: str) -> None:
+        if len(self.found) < _MOST_FOUND:
+            self.found.update(dict.fromkeys(_parts(value)))
 
     def _clean(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
-            return self._clean_text(value, depth)
+            return self._clean_text(value)
         if isinstance(value, Mapping):
-            return {self._without_secrets(key): self._member(key, item, depth - 1) for key, item in value.items()}
+            return {self._clean_text(str(key)): self._member(str(key), item, depth - 1) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._clean(item, depth - 1) for item in value]
+            return [self._clean(item, depth - 1) for item in value] if depth > 0 else REDACTED
         return value
 
-    def _clean_text(self, text: str, depth: int) -> str:
-        if '"' in text:
-            try:
-                value = parse_json(text) if depth > 0 else None
-            except (ValueError, RecursionError):
-                value = None
-            if isinstance(value, dict | list | str):
-                # Always encoded again: of a duplicate key, the parser returns only the last value.
-                text = stringify_json(self._clean(value, depth - 1)).decode()
-            else:
-                text = self._clean_members(text)
-        return self._without_secrets(text)
+    def _member(self, key: str, value: Any, depth: int) -> Any:
+        is_text = isinstance(value, str | Mapping | list | tuple)
+        if depth <= 0 or (self._names.match(key) and (is_text or self._names.hides_numbers)):
+            return REDACTED
+        return value if key in _EXACT_KEYS else self._clean(value, depth)
 
-    def _clean_members(self, text: str) -> str:
-        cleaned: list[str] = []
+    def _clean_text(self, text: str) -> str:
+        replacements = [
+            *self._replacements.get(text, ()),
+            *((at, at + len(secret), REDACTED) for secret in self._secrets for at in places(text, secret)),
+        ]
+        limit = len(text) if self._limit is None else self._limit
+        pieces: list[str] = []
         done = 0
-        for key in _KEY.finditer(text):
-            if key.start() >= done and self._names.match(key[1]) and (value := _VALUE.match(text, key.end())):
-                quote = value[1] or '"'
-                cleaned += (text[done : key.end()], quote, REDACTED, quote)
-                done = value.end()
-        return "".join(cleaned) + text[done:]
-
-    def _without_secrets(self, text: str) -> str:
-        return self._secrets.sub(REDACTED, text)
+        for start, end, instead in sorted(replacements):
+            if start >= limit:
+                break
+            if start >= done:
+                pieces += (text[done:start], instead)
+            done = max(done, end)
+        return "".join((*pieces, text[done:limit]))
 
 
-def _any_of(secrets: set[str]) -> re.Pattern[str]:
-    """A pattern for all of them, longest first, also as they look inside JSON text."""
-    spellings = secrets | {json.dumps(secret)[1:-1] for secret in secrets}
-    spellings |= {json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets}
-    return re.compile("|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) or r"(?!)")
+def _replacements(names: Names, text: str) -> list[Replacement]:
+    """What is to be replaced in a text; the spans may overlap."""
+    flat = text.encode("ascii", "replace")  # as long as the text, and faster to search
+    low = flat.lower()
+    spans = (*tokens(flat), *headers(text, low), *private_keys(text, low))
+    return [*names.values(text, low), *((start, end, REDACTED) for start, end in spans)]
+
+
+def _texts(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    for entry in environment.items():
+        name, value = (os.fsdecode(part) if isinstance(part, bytes) else part for part in entry)
+        if isinstance(name, str) and isinstance(value, str):
+            yield name, value
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The value and its long lines, without surrounding white space, unless they are too short to be searched for."""
+    if len(value := value.strip()) >= SHORTEST_SECRET and value != REDACTED:
+        yield value
+        if "\n" in value:
+            yield from (line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
+
+
+def _read(value: str) -> Iterator[str]:
+    """A value that was found in a text, as it stands there and without the escapes of JSON."""
+    yield value
+    for _ in range(3):
+        if "\\" not in value:
+            return
+        try:
+            value = json.loads(f'"{value}"')
+        except ValueError:
+            return
+        yield value
+
+
+@lru_cache(maxsize=4)
+def _spellings(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    """The secrets, also as they look in JSON text and in JSON text inside it."""
+    found = dict.fromkeys(secrets)
+    for _ in range(2):
+        odd = [secret for secret in found if not secret.isascii() or json.dumps(secret)[1:-1] != secret]
+        found.update((json.dumps(secret, ensure_ascii=flag)[1:-1], None) for secret in odd for flag in (True, False))
+    return tuple(found)

@@ -14,6 +14,7 @@ from hookline.contract.hooks import (
     OnError,
     TrustLevel,
 )
+from hookline.contract.secrets import SECRET_NAMES
 
 
 def about(description: str) -> Meta:
@@ -150,8 +151,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         TrustLevel, about("strict refuses to run a project's command if the files that it uses can't all be found.")
     ] = TrustLevel.STANDARD
     redact: Annotated[
-        tuple[str, ...], about("Patterns such as *TOKEN* for names whose values are kept out of the log.")
-    ] = ()
+        tuple[str, ...],
+        about("Patterns of names whose values are kept out of the log and the transcript, in place of the usual ones."),
+    ] = SECRET_NAMES
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 

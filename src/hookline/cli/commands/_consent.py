@@ -41,9 +41,10 @@ def add_yes_option(parser: argparse.ArgumentParser) -> None:
 def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]]) -> None:
     """Writes a record for each hook that was decided about, given by the fields of its record."""
     from hookline.log.consent import consent_record  # noqa: PLC0415 - after the decision
+    from hookline.log.redact import Redactor  # noqa: PLC0415
     from hookline.system import file_sinks  # noqa: PLC0415
 
-    for sink in file_sinks(setup.options, setup.environ):
+    for sink in file_sinks(setup.options, Redactor(setup.options.redact, setup.environ)):
         for about in decided:
             sink.write(consent_record(action, via=_COMMANDS[action], project=setup.project_dir, **about))
         sink.close()

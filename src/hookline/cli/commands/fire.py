@@ -21,7 +21,6 @@ from hookline.cli.report.printer import print_lines, print_wire
 from hookline.config import Config
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
-from hookline.contract.records import LogRecord
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
@@ -29,7 +28,6 @@ from hookline.contract.wire import parse_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
-from hookline.log.redact import Redactor
 
 EXIT_BLOCKED = 2
 
@@ -58,9 +56,11 @@ def run(given: argparse.Namespace) -> int:
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
     verdict = run_loop(fire_once(config, event, fields))
-    log = _redacted(config, memory.records)
+    redactor = config.get_redactor()
+    log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
-        print_wire(_report(verdict, log))
+        # Programs keep this output. A person who looks at the terminal sees what the hooks wrote.
+        print_wire(_report(verdict, log), redactor.clean_json)
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
@@ -111,12 +111,6 @@ def _forgotten_at(given: str) -> str:
         return f"; for the file of that name: --input {quote('@' + given)}" if Path(given).is_file() else ""
     except (OSError, ValueError):  # too long for a file name, or with a NUL in it
         return ""
-
-
-def _redacted(config: Config, records: list[LogRecord]) -> list[dict[str, Any]]:
-    options = config.get_settings().options
-    redactor = Redactor(options.redact, config.get_environ())
-    return [(redactor.redact(record) if options.redact else record).to_dict() for record in records]
 
 
 def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:

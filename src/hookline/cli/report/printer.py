@@ -7,7 +7,7 @@ line can neither act on the terminal nor end before its end, whatever is in it.
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from hookline.cli.report.style import painted
@@ -39,11 +39,11 @@ def print_json(value: Any, indent: int | None = 2) -> None:
     print(json.dumps(value, indent=indent))
 
 
-def print_wire(value: Any) -> None:
-    """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once."""
+def print_wire(value: Any, clean: Callable[[bytes], bytes] = bytes) -> None:
+    """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once; `clean` may change the line."""
     from hookline.contract.wire import stringify_json  # noqa: PLC0415 - slow to load
 
-    sys.stdout.buffer.write(visible_json(stringify_json(value).decode()).encode() + b"\n")
+    sys.stdout.buffer.write(visible_json(clean(stringify_json(value)).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -82,7 +82,7 @@ def make_session(
         # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else person or refuse,
         person=person,
-        transcript=Transcript(path),
+        transcript=Transcript(path, config.get_redactor()),
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past else (),
