@@ -47,7 +47,7 @@ def fail() -> str:
 
 @server.tool()
 def where() -> str:
-    names = [name for name in ("SECRET", "HOOKLINE_CHILD_OF") if name in os.environ]
+    names = [name for name in ("SECRET", "HOOKLINE_RUN") if name in os.environ]
     return os.getcwd() + " " + os.environ["MARK"] + " " + " ".join(names)
 
 @server.tool()
@@ -196,7 +196,7 @@ def test_tools_of_a_server(project: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert failed.result is not None
     assert failed.result.error == "Error executing tool fail: no luck"
     assert where.result is not None
-    assert where.result.llm_content == f"{project} here HOOKLINE_CHILD_OF"
+    assert where.result.llm_content == f"{project} here HOOKLINE_RUN"
     assert picture.result == ToolResult(
         llm_content=[{"inlineData": {"mimeType": "image/png", "data": "cG5nIQ=="}}], return_display="[1 attachment]"
     )

@@ -152,10 +152,10 @@ def test_every_command_says_that_strict_trust_refuses_a_hook(bench: Bench, uncov
 WAYS = {
     "plain": "{}",
     "in-a-shell": "sh -c '{}'; true",
-    "unset": "unset HOOKLINE_CHILD_OF; {}",
-    "unset-before-exec": "exec env -u HOOKLINE_CHILD_OF {}",
+    "unset": "unset HOOKLINE_RUN; {}",
+    "unset-before-exec": "exec env -u HOOKLINE_RUN {}",
     "empty-environment": "env -i HOME=$HOME HOOKLINE_STATE_DIR=$HOOKLINE_STATE_DIR {}",
-    "another-session": "unset HOOKLINE_CHILD_OF; setsid --wait {}",
+    "another-session": "unset HOOKLINE_RUN; setsid --wait {}",
 }
 DECISIONS = {
     "trust": "trust --all --yes",
@@ -192,7 +192,7 @@ def test_a_hook_can_not_decide_which_hooks_run(
     before = decided()
     command = f"exec > said 2>&1; {WAYS[way].format(f'{HOOKLINE} {DECISIONS[decision]}')}"
     # Neither its own variables nor the list of those that hooks inherit take the mark away.
-    hook = {"command": command, "name": "evil", "env": {"HOOKLINE_CHILD_OF": ""}}
+    hook = {"command": command, "name": "evil", "env": {"HOOKLINE_RUN": ""}}
     file = tmp_path / "given.json"
     bench.write(file, _hooks("BeforeTool", hook, environment={"deny": ["HOOKLINE_CHILD*"]}))
     bench.run(*BEFORE_TOOL, "--settings", str(file))
@@ -209,7 +209,7 @@ def test_the_agents_shell_can_not_decide_which_hooks_run(
     before = decided()
     commands = [
         way.format(f"{HOOKLINE} {decision}")
-        for way in ("{}", "exec env -u HOOKLINE_CHILD_OF {}")
+        for way in ("{}", "exec env -u HOOKLINE_RUN {}")
         for decision in DECISIONS.values()
     ]
     answers: list[Answer] = [
@@ -223,7 +223,7 @@ def test_the_agents_shell_can_not_decide_which_hooks_run(
         "agent", "--model", f"replay:{replay}", "--yes", "--prompt", "do it", "--output", "stream-json"
     )
     assert code == 0
-    assert shown.count("hookline itself started this command (HOOKLINE_CHILD_OF is set)") >= len(DECISIONS)
+    assert shown.count("hookline itself started this command (HOOKLINE_RUN is set)") >= len(DECISIONS)
     assert shown.count(REFUSED) >= 2 * len(DECISIONS)
     assert decided() == before
 

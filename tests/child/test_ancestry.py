@@ -28,8 +28,8 @@ def test_a_person_is_a_person() -> None:
 @pytest.mark.parametrize(
     ("script", "sign"),
     [
-        pytest.param(QUOTED, "HOOKLINE_CHILD_OF is set", id="own"),
-        pytest.param(f"unset HOOKLINE_CHILD_OF; {QUOTED}; true", "which started it", id="parent"),
+        pytest.param(QUOTED, "HOOKLINE_RUN is set", id="own"),
+        pytest.param(f"unset HOOKLINE_RUN; {QUOTED}; true", "which started it", id="parent"),
         pytest.param(
             f"env -i bash -c {shlex.quote(f'bash -c {shlex.quote(QUOTED)}; :')}; :", "which started it", id="far"
         ),
@@ -38,12 +38,12 @@ def test_a_person_is_a_person() -> None:
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
 def test_the_mark_of_an_ancestor_is_found(script: str, sign: str) -> None:
     """A child can remove the mark from its own environment, and not from the one that its parent was started with."""
-    assert sign in answer(script, HOOKLINE_CHILD_OF="1")
+    assert sign in answer(script, HOOKLINE_RUN="1")
 
 
 def test_another_variable_is_no_mark() -> None:
     """Only the name itself counts, not one that ends or begins with it, nor a value."""
-    assert answer(QUOTED, XHOOKLINE_CHILD_OF="1", HOOKLINE_CHILD_OF_X="1", A="HOOKLINE_CHILD_OF=1") == "None"
+    assert answer(QUOTED, XHOOKLINE_RUN="1", HOOKLINE_RUN_X="1", A="HOOKLINE_RUN=1") == "None"
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")

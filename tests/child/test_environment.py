@@ -1,17 +1,13 @@
-import os
-
 import pytest
 
 from hookline.child.environment import prepare
 
-MARK = f"HOOKLINE_CHILD_OF={os.getpid()}".encode()
-
 
 def test_the_environment_is_encoded_with_the_directory() -> None:
-    """PWD names where the child runs, a mark who started it; the rest is handed on, but for what bash sets or drops."""
+    """PWD names where the child runs; the rest is handed on, but for what bash sets or drops."""
     prepared = prepare({"A": "ä", "PWD": "/old", "OLDPWD": "/older", "SHLVL": "3", "_": "x", "PS1": "$"}, "/here")
-    assert prepared.encoded == (MARK, b"PWD=/here", "A=ä".encode(), b"SHLVL=3", b"_=x", b"PS1=$")
-    assert prepared.handed_on == (MARK, b"PWD=/here", "A=ä".encode(), b"SHLVL=3")
+    assert prepared.encoded == (b"PWD=/here", "A=ä".encode(), b"SHLVL=3", b"_=x", b"PS1=$")
+    assert prepared.handed_on == (b"PWD=/here", "A=ä".encode(), b"SHLVL=3")
     assert not prepared.needs_bash
 
 
@@ -38,13 +34,7 @@ def test_a_strange_shell_level_needs_bash(level: str, needs_bash: bool) -> None:
 
 def test_undecodable_bytes_stay_as_they_are() -> None:
     """What os.environ could not decode reaches the child unchanged."""
-    assert prepare({"A": "\udcff"}, "/").encoded == (MARK, b"PWD=/", b"A=\xff")
-
-
-def test_the_mark_of_a_child_can_not_be_forged() -> None:
-    """Whatever the environment says, a child can see who started it."""
-    prepared = prepare({"HOOKLINE_CHILD_OF": ""}, "/")
-    assert prepared.encoded == prepared.handed_on[:-1] == (MARK, b"PWD=/")
+    assert prepare({"A": "\udcff"}, "/").encoded == (b"PWD=/", b"A=\xff")
 
 
 @pytest.mark.parametrize("name", ["", "A=B"])

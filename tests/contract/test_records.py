@@ -21,12 +21,14 @@ def test_every_kind_has_a_type() -> None:
     assert sorted(map(str, KINDS)) == [
         "advice",
         "cancel",
+        "consent",
         "event",
         "fault",
         "hook",
         "override",
         "settings",
         "skip",
+        "start",
         "unmatched",
     ]
 

@@ -17,9 +17,6 @@ _BASH_REWRITES = frozenset(
 _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
-# In the environment of all processes of a run: the marks of the runs that it is part of, its own last.
-MARK_NAME = "HOOKLINE_RUN"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
@@ -40,8 +37,7 @@ _last: tuple[Mapping[str, str], str, Environment | None] = ({}, "", None)
 def prepare(env: Mapping[str, str], cwd: str) -> Environment:
     """Encode an environment, or return the cached result: the same object for equal ones.
 
-    PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out. The mark of
-    our children is always there, whatever the environment says.
+    PWD is set to the directory that the process runs in, as after a `cd` in a shell. OLDPWD is left out.
     """
     global _last  # noqa: PLW0603 - events in a row, and their hooks, mostly have the very same environment
     last_env, last_cwd, environment = _last
@@ -53,17 +49,15 @@ def prepare(env: Mapping[str, str], cwd: str) -> Environment:
 
 @lru_cache(maxsize=32)
 def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
-    encoded = [f"{CHILD_MARK}={os.getpid()}".encode()]
-    if cwd.startswith("/"):
-        encoded.append(os.fsencode(f"PWD={cwd}"))
+    encoded = [os.fsencode(f"PWD={cwd}")] if cwd.startswith("/") else []
     handed_on = list(encoded)
-    needs_bash, level, marks = not cwd.startswith("/"), "0", ""
+    needs_bash, level, marks = not encoded, "0", ""
     for name, value in items:
         if not name or "=" in name:
             raise ValueError(f"{name!r} is no name for an environment variable")
-        if name in {"PWD", "OLDPWD", CHILD_MARK}:
+        if name in {"PWD", "OLDPWD"}:
             continue
-        if name == MARK_NAME:
+        if name == CHILD_MARK:
             marks = value
             continue
         entry = os.fsencode(f"{name}={value}")
@@ -77,5 +71,5 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
         handed_on.append(f"SHLVL={int(level)}".encode())
     else:
         needs_bash = True
-    marked = os.fsencode(f"{MARK_NAME}={marks}")
+    marked = os.fsencode(f"{CHILD_MARK}={marks}")
     return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on), marked)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import NamedTuple
 
-from hookline.child.environment import MARK_NAME
+from hookline.contract.hooks import CHILD_MARK
 
-_MARK_ENTRY = MARK_NAME.encode() + b"="
+_MARK_ENTRY = CHILD_MARK.encode() + b"="
 # A bound for hooks that start one process after another.
 _MOST = 1024
 _LONGEST_ENVIRONMENT = 1 << 22

@@ -13,8 +13,9 @@ DEFAULT_MAX_CONCURRENT = 128
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
-# In the environment of every process that hookline starts (hooks, tools, MCP servers): the number of its own process.
-CHILD_MARK = "HOOKLINE_CHILD_OF"
+# In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
+# part of, its own last.
+CHILD_MARK = "HOOKLINE_RUN"
 
 
 class HookType(StrEnum):
