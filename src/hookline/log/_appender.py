@@ -31,11 +31,12 @@ class Appender:
         self._max_bytes = max_bytes
         self._backups = backups
         self._descriptor: int | None = None
+        self._file = (0, 0)
         # Other threads of this process; a lock on a file does not keep them apart.
         self._lock = threading.Lock()
         self._head = START
         # The file whose last line is the head, and its size then: if both are the same, nobody else has appended.
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[tuple[int, int], int] | None = None
         # False after a wait for the lock that was in vain, until it is free again.
         self._waits = True
         self._complaints = set[str]()
@@ -61,8 +62,7 @@ class Appender:
     def _append_chunk(self, chunk: list[bytes], size: int) -> None:
         with self._lock:
             try:
-                descriptor, is_locked, status = self._open_for(size)
-                self._write(descriptor, status, chunk, is_linked=is_locked)
+                self._write(*self._open_for(size), chunk)
             except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
                 reason = why_unwritable(error)
                 self._complain(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
@@ -70,10 +70,9 @@ class Appender:
                 if self._descriptor is not None:
                     _unlock(self._descriptor)
 
-    def _write(self, descriptor: int, status: os.stat_result, lines: list[bytes], *, is_linked: bool) -> None:
-        file, size = (status.st_dev, status.st_ino), status.st_size
+    def _write(self, descriptor: int, size: int, is_linked: bool, lines: list[bytes]) -> None:  # noqa: FBT001
         head, names_prev, is_torn = self._head, False, False
-        if self._seen != (*file, size):
+        if self._seen != (self._file, size):
             tail = read_tail(descriptor, size)
             last = tail.head or self._head_of(self._backup(1))
             # A chain that ends before the last line that we know lacks lines; linking to that line shows it.
@@ -82,28 +81,28 @@ class Appender:
         self._seen = None
         data, new_head = link_lines(lines, head, names_prev=names_prev) if is_linked else (b"".join(lines), head)
         # A line that was cut short, by a full disk or the end of a process, must not swallow the next one.
-        size += _write_all(descriptor, b"\n" + data if is_torn else data)
+        written = _write_all(descriptor, b"\n" + data if is_torn else data)
         if is_linked:
-            self._head, self._seen = new_head, (*file, size)
-            if not status.st_size:
+            self._head, self._seen = new_head, (self._file, size + written)
+            if not size:
                 # Only now: until the new file had a line, the head was to be found in the rotated one.
                 self._remove_oldest()
 
-    def _open_for(self, size: int) -> tuple[int, bool, os.stat_result]:
-        """The file that has the name now, with room for this much; whether it is locked; and its status."""
+    def _open_for(self, size: int) -> tuple[int, int, bool]:
+        """The file that has the name now, with room for this much: its descriptor, its size, whether it is locked."""
         while True:
             if self._descriptor is None:
                 self._descriptor = self._open()
             descriptor = self._descriptor
             is_locked = self._try_lock(descriptor)
-            status = os.fstat(descriptor)
-            if not self._has_name(status):  # it was rotated by another process, or taken away
+            present = self._size_by_name()
+            if present is None:  # it was rotated by another process, or taken away
                 self._close()
-            elif is_locked and status.st_size and status.st_size + size > self._max_bytes:
+            elif is_locked and present and present + size > self._max_bytes:
                 self._shift_names()
                 self._close()
             else:
-                return descriptor, is_locked, status
+                return descriptor, present, is_locked
 
     def _try_lock(self, descriptor: int) -> bool:
         """Lock the file; False if that is impossible, or if another process keeps the lock for too long."""
@@ -126,12 +125,13 @@ class Appender:
                 return False
             time.sleep(_LOCK_POLL_S)
 
-    def _has_name(self, status: os.stat_result) -> bool:
+    def _size_by_name(self) -> int | None:
+        """The size of our file; None if it no longer has the name."""
         try:
             named = os.stat(self._path)  # noqa: PTH116 - hooks wait for this, and Path takes longer
         except FileNotFoundError:
-            return False
-        return named.st_ino == status.st_ino and named.st_dev == status.st_dev
+            return None
+        return named.st_size if (named.st_dev, named.st_ino) == self._file else None
 
     def _open(self) -> int:
         # Read, because the next line is linked to the last one.
@@ -139,10 +139,13 @@ class Appender:
         # Rotate the target of a symbolic link, not the link.
         self._path = Path(os.path.realpath(self._path))
         try:
-            return open_regular(self._path, flags)
+            descriptor = open_regular(self._path, flags)
         except FileNotFoundError:
             make_private_directory(self._path.parent)
-            return open_regular(self._path, flags)
+            descriptor = open_regular(self._path, flags)
+        status = os.fstat(descriptor)
+        self._file = (status.st_dev, status.st_ino)
+        return descriptor
 
     def _close(self) -> None:
         if self._descriptor is not None:
@@ -184,13 +187,15 @@ class Appender:
 
 
 def _write_all(descriptor: int, data: bytes) -> int:
-    remaining = memoryview(data)
-    while remaining:
-        remaining = remaining[os.write(descriptor, remaining) :]
-    return len(data)
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, data[written:])
+    return written
 
 
 def _unlock(descriptor: int) -> None:
     # Explicitly, also before it is closed: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
-    with suppress(OSError):
+    try:  # noqa: SIM105 - hooks wait for this, and a context manager takes measurable time
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        pass

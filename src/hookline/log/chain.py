@@ -90,16 +90,14 @@ class Tail(NamedTuple):
 def link_lines(lines: list[bytes], head: Head, *, names_prev: bool) -> tuple[bytes, Head]:
     """The lines with their links, the first of them to the line `head`; and the new head."""
     seq, prev = head
-    names_prev = names_prev and bool(prev)
+    named = b',"prev":"%b"' % prev.encode() if names_prev and prev else b""
     linked = []
     for line in lines:
         seq += 1
-        body = b'%b,"seq":%d' % (line[:-2], seq)
-        if names_prev:
-            body += b',"prev":"%b"' % prev.encode()
-            names_prev = False
+        body = b'%b,"seq":%d%b' % (line[:-2], seq, named)
         prev = _digest(prev, body)
-        linked.append(b'%b%b%b"}\n' % (body, _HASH, prev.encode()))
+        linked.append(b'%b,"hash":"%b"}\n' % (body, prev.encode()))
+        named = b""
     return b"".join(linked), Head(seq, prev)
 
 
