@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.records import (
@@ -83,7 +84,19 @@ class EventLog:
 
     def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
+        for run in verdict.runs:
+            if run.answer is not None and run.answer.doubt is not None:
+                self._report_unheard(run, run.answer.doubt)
         self._log.write(_Fired(verdict, time.time(), fire_id, session))
+
+    def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
+        """Reports to the person, once per hook, an answer that seems to deny and does not."""
+        place = f"unheard {run.hook.origin} {run.hook.location}"
+        is_unheard = EVENT_TABLE[run.event].can_block and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
+        if is_unheard and place not in self._reported:
+            self._reported.add(place)
+            label = printable(shortened(run.hook.label))
+            tell(f"{run.event} hook {label} seems to deny, but that was not understood: {printable(doubt)}")
 
     def cancelled(self, plan: HookExecutionPlan) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
