@@ -51,7 +51,7 @@ async def _run(_: dict[str, Any]) -> ToolResult:
 
 
 def _execute(config: Config) -> str:
-    return asyncio.run(execute_tool_with_hooks(config, "x", {}, _run)).llm_content
+    return str(asyncio.run(execute_tool_with_hooks(config, "x", {}, _run)).llm_content)
 
 
 @pytest.mark.parametrize("form", FORMS)

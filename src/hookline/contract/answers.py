@@ -368,7 +368,7 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
         return text or UNSET
     if kind == "decision":
         complaint = (
-            f"{prefix}{name} {shortened(given)!r} is not one of block, deny, allow, approve, ask; nothing was decided"
+            f"{prefix}{name} {shortened(value)!r} is not one of block, deny, allow, approve, ask; nothing was decided"
         )
         complaints.append((complaint, True))
         return UNSET

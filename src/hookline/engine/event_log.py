@@ -111,6 +111,12 @@ class EventLog:
             )
         )
 
+    def refused(self, event: HookEventName, why: str) -> None:
+        """Logs that an event is blocked because a settings file can't be read."""
+        message = f"{event}: blocked: {why}, and onFault is block"
+        session = self._session_if_known()
+        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, session=session, event=event.value))
+
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
         """Logs that the engine itself failed, which never stops the agent."""
         self._log.write(_fault(stage, error, consequence, session=self._session_if_known(), event=event.value))

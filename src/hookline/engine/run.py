@@ -190,6 +190,7 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
         stderr=stderr,
         answer=answer,
         error=error,
+        is_shortage=outcome.is_shortage,
         advice=advice,
     )
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
