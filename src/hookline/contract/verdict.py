@@ -258,4 +258,5 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "matcher": hook.matcher,
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
+        "final": hook.final,
     }
