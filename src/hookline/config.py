@@ -3,12 +3,13 @@
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.hooks import ConfigSource, OnError
 from hookline.contract.text import tell
-from hookline.settings.merge import hooks_enabled
+from hookline.settings.merge import blocks_on_fault, hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.source import SettingsSource
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Config:
     """The session's facts and settings, and the way to the hook system."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - every option of a program, by its name
         self,
         working_dir: str | os.PathLike[str],
         *,
@@ -39,6 +40,7 @@ class Config:
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
         observer: "HookObserver | None" = None,
+        on_fault: OnError | str = OnError.ALLOW,
         quiet: bool = False,
     ) -> None:
         """Reads the settings, from one of three places.
@@ -55,6 +57,8 @@ class Config:
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
             observer: watches hooks at work.
+            on_fault: "block" makes events that can block do so when hookline itself fails or a settings file can't be
+                read; `hooksConfig.onFault` does the same.
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
@@ -65,6 +69,7 @@ class Config:
         self._log_sinks = log_sinks
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
+        self._on_fault = OnError(on_fault)
         self._source = _source(self._working_dir, settings, settings_files, settings_paths)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
@@ -75,15 +80,24 @@ class Config:
             for problem in self._problems:
                 if problem.is_error:
                     tell(str(problem))
+        # A file that can't be read might be the one that enables hooks.
+        is_unsure = any(layer.is_unreadable for layer in layers) and self.blocks_on_fault()
+        self._has_system = self._enabled or is_unsure
         self._hook_system: HookSystem | None = None
         self._redactor: Redactor | None = None
         self._lock = threading.RLock()
         if message_bus is not None:
             self.get_hook_system()  # it answers requests on the bus from now on
+        elif self._has_system and self.blocks_on_fault():
+            with suppress(Exception):  # the first event reports it, and blocks
+                self.get_hook_system()  # when descriptors have run out, nothing more can be loaded
 
     def get_hook_system(self) -> "HookSystem | None":
-        """The hook system, made on the first call; None while hooks are disabled."""
-        if not self._enabled:
+        """The hook system, made on the first call; None while hooks are disabled.
+
+        With `on_fault` block there is one if a settings file can't be read, too: then events that can block do so.
+        """
+        if not self._has_system:
             return None
         return self._hook_system or self._make_hook_system()
 
@@ -100,8 +114,13 @@ class Config:
                     sinks=self._log_sinks,
                     trust_path=self._trust_path,
                     observer=self._observer,
+                    on_fault=self._on_fault,
                 )
             return self._hook_system
+
+    def blocks_on_fault(self) -> bool:
+        """Whether a fault of hookline blocks, on events that can block."""
+        return self._on_fault is OnError.BLOCK or blocks_on_fault(self._source.layers)
 
     def get_enable_hooks(self) -> bool:
         """Whether the settings enable hooks."""

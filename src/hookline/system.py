@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
 from hookline.contract.secrets import SECRET_NAMES
+from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
@@ -30,6 +31,7 @@ from hookline.log.logger import HookLogger, LogSink
 from hookline.log.paths import log_path
 from hookline.log.redact import Redactor
 from hookline.settings.decode import Settings, decode_settings
+from hookline.settings.merge import blocks_on_fault
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
 from hookline.settings.source import SettingsSource
 
@@ -69,6 +71,7 @@ class HookSystem:
         sinks: Sequence[LogSink] = (),
         trust_path: Path | None = None,
         observer: HookObserver | None = None,
+        on_fault: OnError = OnError.ALLOW,
     ) -> None:
         self._facts = facts
         self._source = source
@@ -79,6 +82,8 @@ class HookSystem:
         self._sinks = sinks
         self._trust_path = trust_path
         self._observer = observer
+        self._on_fault = on_fault
+        self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -96,6 +101,11 @@ class HookSystem:
                     self._parts = self._build()
                     self.handler = self._parts.handler
                     self._stop_waiting()
+
+    @property
+    def blocks_on_fault(self) -> bool:
+        """Whether a fault of ours blocks, on events that can block; known at any time."""
+        return self._on_fault is OnError.BLOCK or blocks_on_fault(self._source.layers)
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -166,6 +176,14 @@ class HookSystem:
             count = len(self._parts.registry.get_all_hooks())
             message = f"the settings changed and were read again: {count} hooks"
             self._parts.log.write(SettingsRecord(level=LogLevel.INFO, message=message))
+            self._report_unusable_files()
+
+    def _report_unusable_files(self) -> None:
+        """Reports to the person each file that can't be used any more, once."""
+        for problem in (problem for layer in self._source.layers for problem in layer.problems if problem.is_error):
+            if str(problem) not in self._reported:
+                self._reported.add(str(problem))
+                tell(str(problem))
 
     def _use(self, parts: _Parts, settings: Settings) -> None:
         before, parts.settings = parts.settings.options, settings
@@ -174,8 +192,14 @@ class HookSystem:
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
         parts.handler.runner = self._make_runner(settings.options)
-        parts.handler.on_fault = settings.options.on_fault
+        self._set_on_fault(parts.handler)
         parts.registry.initialize()
+
+    def _set_on_fault(self, handler: HookEventHandler) -> None:
+        is_strict = self.blocks_on_fault
+        handler.on_fault = OnError.BLOCK if is_strict else OnError.ALLOW
+        unreadable = next((layer for layer in self._source.layers if layer.is_unreadable), None)
+        handler.unreadable = str(unreadable.problems[0]) if is_strict and unreadable is not None else None
 
     def _ready(self) -> _Parts:
         if self._parts is None:
@@ -200,10 +224,10 @@ class HookSystem:
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
-            on_fault=settings.options.on_fault,
             has_changed=self._source.has_changed,
             refresh=self._refresh,
         )
+        self._set_on_fault(handler)
         parts = _Parts(
             settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
         )

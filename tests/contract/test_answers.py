@@ -1,4 +1,6 @@
+import enum
 import json
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from hookline.contract.answers import (
     text_of,
     warning_from_stderr,
 )
+from hookline.contract.events import HookDecision
+from hookline.contract.outputs import DefaultHookOutput
 
 CHOICES = "is not one of block, deny, allow, approve, ask; nothing was decided"
 NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
@@ -179,11 +183,16 @@ def test_no_baggage_costs_a_deny(baggage: str) -> None:
         pytest.param(dict.fromkeys(("decision", "continue", "reason")), (), False, id="null-is-no-fault"),
         pytest.param({"decision": "DENY"}, (f"decision 'DENY' {CHOICES}",), True, id="upper-case"),
         pytest.param({"decision": ""}, (f"decision '' {CHOICES}",), True, id="empty-decision"),
-        pytest.param({"decision": True}, ("decision is true or false, expected a string; ignored",), True, id="bool"),
         pytest.param(
-            {"continue": "false"}, ("continue is a string, expected true or false; ignored",), True, id="quoted"
+            {"decision": True}, ("decision is true or false (true), expected a string; ignored",), True, id="bool"
         ),
-        pytest.param({"continue": 0}, ("continue is a number, expected true or false; ignored",), True, id="zero"),
+        pytest.param(
+            {"continue": "false"},
+            ('continue is a string ("false"), expected true or false; ignored',),
+            True,
+            id="quoted",
+        ),
+        pytest.param({"continue": 0}, ("continue is a number (0), expected true or false; ignored",), True, id="zero"),
         pytest.param(
             {"suppressOutput": "yes"},
             ("suppressOutput is a string, expected true or false; ignored",),
@@ -202,14 +211,14 @@ def test_no_baggage_costs_a_deny(baggage: str) -> None:
         ),
         pytest.param(
             {"hookSpecificOutput": []},
-            ("hookSpecificOutput is an array, expected an object; ignored",),
-            False,
+            ("hookSpecificOutput is an array ([]), expected an object; ignored",),
+            True,
             id="specific",
         ),
         pytest.param({"hookSpecificOutput": None}, (), False, id="specific-null"),
         pytest.param(
             {"permissionDecision": "deny"},
-            ("permissionDecision stands at the top level; it counts only inside hookSpecificOutput",),
+            ('permissionDecision "deny" stands at the top level; it counts only inside hookSpecificOutput',),
             True,
             id="too-high",
         ),
@@ -221,13 +230,13 @@ def test_no_baggage_costs_a_deny(baggage: str) -> None:
         ),
         pytest.param(
             {"hookSpecificOutput": {"decision": "deny"}},
-            ("hookSpecificOutput.decision counts only at the top level",),
+            ('hookSpecificOutput.decision "deny" counts only at the top level',),
             True,
             id="too-low",
         ),
         pytest.param(
             {"hookSpecificOutput": {"continue": False}},
-            ("hookSpecificOutput.continue counts only at the top level",),
+            ("hookSpecificOutput.continue false counts only at the top level",),
             True,
             id="stop-too-low",
         ),
@@ -344,11 +353,13 @@ def test_fields_that_the_event_does_not_read_do_not_count() -> None:
     assert answer is not None
     assert (answer.blocks, answer.context, answer.permission, answer.rank) == (False, "c", UNSET, 3)
     assert answer.other_specific == {"permissionDecision": "deny", "tool_output": 1, "hookEventName": "X"}
-    assert answer.complaints == tuple(
+    *complaints, last = answer.complaints
+    assert complaints == [
         f"hookSpecificOutput.{name} changes nothing; this event reads additionalContext"
         for name in ("permissionDecision", "tool_output")
-    )
-    assert answer.doubt is None
+    ]
+    assert last == answer.doubt
+    assert last.startswith('hookSpecificOutput.permissionDecision is "deny", which is not read')
 
 
 @pytest.mark.req("HOOK-067a", "HOOK-067b", "HOOK-189")
@@ -589,7 +600,72 @@ def test_what_other_systems_call_otherwise_is_read(specific: dict[str, Any], too
     assert answer.tool_input == tool_input
 
 
-@pytest.mark.parametrize("text", ["{'decision': 'deny'}", "{'hookSpecificOutput': {}}", "deny {'continue': False}"])
+@pytest.mark.parametrize(
+    ("printed", "doubt"),
+    [
+        ('{"Decision":"deny"}', 'Decision is "deny"'),
+        ('{"decison":" Deny "}', 'decison is " Deny "'),
+        ('{"action":"block"}', 'action is "block"'),
+        ('{"output":{"decision":"deny"}}', 'output.decision is "deny"'),
+        ('{"results":[{"decision":"deny"}]}', 'results.decision is "deny"'),
+        ('{"Continue":false}', "Continue is false"),
+        ('{"hook_specific_output":{"permissionDecision":"deny"}}', 'hook_specific_output.permissionDecision is "deny"'),
+        ('{"hookSpecificOutput":{"permission_decision":"deny"}}', 'hookSpecificOutput.permission_decision is "deny"'),
+        ('{"hookSpecificOutput":"{\\"permissionDecision\\":\\"deny\\"}"}', "hookSpecificOutput is a string"),
+        ('{"decision":"deny","decision":"allow"}', 'decision is given twice ("deny" and "allow")'),
+        ('{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecision":"allow"}}', "is given twice"),
+        ('{"decision":["deny"]}', 'decision is an array (["deny"])'),
+        ("deny", "it printed 'deny'"),
+        ('"Deny"', "it printed"),
+        ("DENY: not allowed", "it printed 'DENY: not allowed'"),
+        ("Blocked by policy", "it printed 'Blocked by policy'"),
+        ("decision: deny", "it printed 'decision: deny'"),
+        ("**Denied** for now", "it printed '**Denied** for now'"),
+    ],
+)
+def test_a_misspelt_denial_leaves_a_doubt(printed: str, doubt: str) -> None:
+    """Whatever means no, in a place or a spelling that is not read, is no yes; the doubt quotes it."""
+    answer = read_stdout(printed)
+    assert answer is not None
+    assert not answer.blocks
+    assert answer.doubt is not None
+    assert doubt in answer.doubt
+    assert answer.complaints
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "looks fine",
+        "blocks: 3",
+        "nothing denied",
+        '{"note":"deny","reasons":["deny"]}',
+        '{"hookSpecificOutput":{"tool_input":{"decision":"deny","Decision":"deny"}}}',
+        '{"decision":"allow","decision":"allow"}',
+        '{"decision":"allow","actions":3}',
+    ],
+)
+def test_other_words_leave_none(printed: str) -> None:
+    """A text that mentions a denial, and arguments that look like one, are no answer."""
+    answer = read_stdout(printed)
+    assert answer is not None
+    assert answer.doubt is None
+
+
+def test_a_value_of_a_subclass_counts_as_what_it_is() -> None:
+    """A decision given as a member of an enumeration decides, and a dictionary of another kind is read."""
+
+    class Word(str, enum.Enum):  # noqa: UP042 - str() of such a member is "Word.DENY"
+        DENY = "deny"
+
+    for word in (HookDecision.DENY, Word.DENY):
+        answer = read_object({"decision": word, "hookSpecificOutput": {"tool_input": OrderedDict(a=1)}})
+        assert answer.blocks
+        assert (type(answer.decision), answer.tool_input, answer.complaints) == (str, {"a": 1}, ())
+    assert DefaultHookOutput({"decision": HookDecision.DENY}).is_blocking_decision()
+
+
+@pytest.mark.parametrize("text", ["{'decision': 'deny'}", "{'hookSpecificOutput': {}}", "so {'continue': False}"])
 def test_a_printed_dictionary_is_told(text: str) -> None:
     """What Python prints of a dictionary is not JSON: no deny is read from it, and that leaves a doubt."""
     assert read_stdout(text) == plain_text(text, NOT_JSON, doubt=unreadable(text))

@@ -40,6 +40,7 @@ DESCRIBED = {
     "matcher": "write",
     "timeout": 60000,
     "sequential": False,
+    "final": False,
 }
 
 

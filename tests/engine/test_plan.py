@@ -45,6 +45,10 @@ def group(*commands: str, **options: Any) -> dict[str, Any]:
     return {"hooks": [{"type": "command", "command": command} for command in commands], **options}
 
 
+def at(*groups: dict[str, Any]) -> dict[str, Any]:
+    return {BEFORE_TOOL.value: list(groups)}
+
+
 def layer(
     *groups: dict[str, Any],
     source: ConfigSource = ConfigSource.USER,
@@ -115,25 +119,20 @@ def test_triggers_are_compared_by_equality(event: HookEventName, matcher: str, s
 
 @pytest.mark.req("HOOK-090", "HOOK-091", "HOOK-109")
 def test_a_command_runs_once_as_its_first_entry_says() -> None:
-    """Duplicates are told by their command and environment, after matching, and the most specific source is kept."""
-    planned = Planned(
-        layer(group("same", "own", matcher="^write", sequential=True), source=ConfigSource.USER),
-        layer(group("same", matcher="file"), source=ConfigSource.SYSTEM),
-    )
+    """Duplicates are told by their command and environment, after matching, and the first of a layer is kept."""
+    planned = Planned(layer(group("same", "own", matcher="^write", sequential=True), group("same", matcher="file")))
     first = planned.planner.create_execution_plan(BEFORE_TOOL, "write_file")
     assert first is not None
-    assert [(hook.command, hook.source) for hook in first.hooks] == [
-        ("same", ConfigSource.USER),
-        ("own", ConfigSource.USER),
-    ]
+    places = [(hook.command, hook.location) for hook in first.hooks]
+    assert places == [("same", "hooks.BeforeTool[0].hooks[0]"), ("own", "hooks.BeforeTool[0].hooks[1]")]
     assert first.sequential
     said = "duplicate: the same command already runs from user.json: hooks.BeforeTool[0].hooks[0]"
-    assert [(skip.hook.source, skip.kind, skip.reason) for skip in first.skipped] == [
-        (ConfigSource.SYSTEM, SkipKind.DUPLICATE, said)
+    assert [(skip.hook.location, skip.kind, skip.reason) for skip in first.skipped] == [
+        ("hooks.BeforeTool[1].hooks[0]", SkipKind.DUPLICATE, said)
     ]
     other = planned.planner.create_execution_plan(BEFORE_TOOL, "read_file")
     assert other is not None
-    assert [hook.source for hook in other.hooks] == [ConfigSource.SYSTEM]
+    assert [hook.location for hook in other.hooks] == ["hooks.BeforeTool[1].hooks[0]"]
     assert not other.sequential
 
 
@@ -352,29 +351,67 @@ def test_a_question_of_trust_that_fails_costs_that_hook_only() -> None:
     ]
 
 
-def test_a_duplicate_loses_no_strictness() -> None:
-    """A project's copy of a guard that runs in its place blocks on failure, and has its time, as that one would."""
+@pytest.mark.req("HOOK-090")
+def test_of_two_layers_the_more_trusted_ones_copy_runs() -> None:
+    """It runs at its own place, with its own options; only an onError of block is taken over from the other."""
+    own = {"type": "command", "command": "guard", "timeout": 9000}
+    copies = [{**own, "timeout": 1, "onError": "block"}, {"type": "command", "command": "theirs"}]
+    hooks = decode_settings(
+        [
+            layer({"hooks": copies, "sequential": True}, source=ConfigSource.PROJECT, is_guest=True),
+            layer({"hooks": [{"type": "command", "command": "first"}, own]}),
+            layer(extensions=[{"name": "e", "hooks": at({"hooks": [own]})}], source=ConfigSource.PROJECT),
+        ]
+    ).hooks
+    made = plan(hooks, BEFORE_TOOL, "x")
+    assert [(hook.command, hook.source) for hook in made.hooks] == [
+        ("theirs", ConfigSource.PROJECT),
+        ("first", ConfigSource.USER),
+        ("guard", ConfigSource.USER),
+    ]
+    guard = made.hooks[-1]
+    assert (guard.timeout_ms, guard.on_error, guard.sequential) == (9000, OnError.BLOCK, False)
+    place = "the same command already runs from user.json: hooks.BeforeTool[0].hooks[1]"
+    assert [(skip.hook.source, skip.detail) for skip in made.skipped] == [
+        (ConfigSource.PROJECT, place),
+        (ConfigSource.EXTENSIONS, place),
+    ]
+
+
+def test_of_one_layer_the_first_copy_runs() -> None:
+    """With its own options; only an onError of block is taken over from the other."""
     strict = {"type": "command", "command": "guard", "onError": "block", "timeout": 9000}
     weak = {"type": "command", "command": "guard", "timeout": 1}
-    planned = Planned(layer({"hooks": [weak]}, is_guest=True, source=ConfigSource.PROJECT), layer({"hooks": [strict]}))
-    made = planned.planner.explain(BEFORE_TOOL, "x")
-    assert [(hook.source, hook.on_error, hook.timeout_ms) for hook in made.hooks] == [
-        (ConfigSource.PROJECT, OnError.BLOCK, 9000)
-    ]
-    planned = Planned(layer({"hooks": [weak, strict]}))
-    made = planned.planner.explain(BEFORE_TOOL, "x")
-    assert [(hook.on_error, hook.timeout_ms) for hook in made.hooks] == [(OnError.BLOCK, 1)]
+    for given in ([weak, strict], [{**weak, "onError": "block"}, strict]):
+        made = Planned(layer({"hooks": given})).planner.explain(BEFORE_TOOL, "x")
+        assert [(hook.on_error, hook.timeout_ms) for hook in made.hooks] == [(OnError.BLOCK, 1)]
 
 
-def test_a_duplicate_keeps_the_higher_rank() -> None:
-    """A project's copy of a user's guard is run in its place, and nobody of the project can undo its block."""
+def test_a_final_copy_is_another_guard() -> None:
+    """A final hook can't rewrite, and another one does not judge last: neither can stand for the other."""
+    own = {"type": "command", "command": "guard"}
+    made = Planned(layer({"hooks": [{**own, "final": True}, own]})).planner.explain(BEFORE_TOOL, "x")
+    assert [hook.final for hook in made.hooks] == [False, True]
+
+
+@pytest.mark.req("HOOK-187")
+def test_less_trusted_layers_come_first() -> None:
+    """An extension stands with the file that names it; final guards come after all others."""
+    entry = {"type": "command", "final": True}
     hooks = decode_settings(
-        [layer(group("guard"), source=ConfigSource.PROJECT, is_guest=True), layer(group("guard"))]
+        [
+            layer(group("p"), source=ConfigSource.PROJECT, extensions=[{"name": "e", "hooks": at(group("p-ext"))}]),
+            layer(
+                {"hooks": [{**entry, "command": "u-final"}]},
+                group("u"),
+                extensions=[{"name": "e", "hooks": at(group("u-ext"))}],
+            ),
+            layer(group("s"), source=ConfigSource.SYSTEM),
+        ]
     ).hooks
-    ranks = {hook.source: hook.rank for hook in hooks}
-    assert ranks[ConfigSource.PROJECT] < ranks[ConfigSource.USER]
-    (hook,) = plan(hooks, BEFORE_TOOL, "x").hooks
-    assert (hook.source, hook.rank) == (ConfigSource.PROJECT, ranks[ConfigSource.USER])
+    assert [hook.command for hook in hooks] == ["p", "u-final", "u", "s", "p-ext", "u-ext"]
+    made = plan(hooks, BEFORE_TOOL, "x")
+    assert [hook.command for hook in made.hooks] == ["p", "p-ext", "u", "u-ext", "s", "u-final"]
 
 
 def test_a_plan_is_a_function_of_hooks_event_subject_and_trust() -> None:
@@ -394,7 +431,7 @@ def test_a_plan_is_a_function_of_hooks_event_subject_and_trust() -> None:
     made = plan(hooks, BEFORE_TOOL, "ls", why_untrusted=lambda hook: "new" if hook.command == "theirs" else None)
     assert (made.event, made.subject, made.sequential) == (BEFORE_TOOL, "ls", True)
     assert [hook.command for hook in made.hooks] == ["both", "on", "first"]
-    place = "project.json: hooks.BeforeTool[1].hooks[0]"
+    place = "user.json: hooks.BeforeTool[0].hooks[1]"
     assert [(skip.hook.command, skip.kind, skip.detail) for skip in made.skipped] == [
         ("theirs", SkipKind.UNTRUSTED, "new"),
         ("off", SkipKind.DISABLED, "by user.json"),

@@ -467,13 +467,13 @@ CHOICES = "is not one of block, deny, allow, approve, ask; nothing was decided"
         ),
         pytest.param(
             prints('{"continue": "false"}'),
-            "guard can't be understood (continue is a string, expected true or false; ignored), and its onError is"
-            " block",
+            'guard can\'t be understood (continue is a string ("false"), expected true or false; ignored), and its'
+            " onError is block",
             id="wrong-type",
         ),
         pytest.param(
             prints('{"permissionDecision": "deny"}'),
-            "guard can't be understood (permissionDecision stands at the top level; it counts only inside"
+            'guard can\'t be understood (permissionDecision "deny" stands at the top level; it counts only inside'
             " hookSpecificOutput), and its onError is block",
             id="wrong-place",
         ),

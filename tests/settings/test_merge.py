@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.hooks import ConfigSource
-from hookline.settings.merge import authority, by_authority, hooks_enabled
+from hookline.contract.hooks import ConfigSource, OnError
+from hookline.settings.decode import decode_settings
+from hookline.settings.merge import authority, blocks_on_fault, by_authority, hooks_enabled
 from hookline.settings.read import Layer
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
@@ -79,3 +80,30 @@ def test_layers_by_authority() -> None:
     assert by_authority(layers) == [layers[3], layers[1], layers[0], layers[2]]
     assert authority(layers[0]) == authority(layers[2])
     assert by_authority(layers)[2] is layers[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        pytest.param([("user", "block")], True, id="block"),
+        pytest.param([("user", "allow")], False, id="allow"),
+        pytest.param([("user", None)], False, id="null"),
+        pytest.param([("user", 5)], True, id="a-wrong-value-is-the-stricter-one"),
+        pytest.param([("project", "block")], False, id="a-project-sets-nothing"),
+        pytest.param([("user", "block"), ("system", "allow")], False, id="the-more-trusted-decides"),
+        pytest.param([("user", "allow"), ("system", "block")], True, id="the-more-trusted-decides-2"),
+    ],
+)
+def test_whether_a_fault_blocks_is_read_as_the_decoder_does(given: list[tuple[str, Any]], blocks: bool) -> None:
+    """Decoding may be what fails, so the door reads the raw settings, and comes to the same."""
+    layers = [
+        Layer(
+            source=ConfigSource(name),
+            origin=name,
+            values={"hooksConfig": {"onFault": word}},
+            is_guest=name == "project",
+        )
+        for name, word in given
+    ]
+    assert blocks_on_fault(layers) is blocks
+    assert decode_settings(layers).options.on_fault is (OnError.BLOCK if blocks else OnError.ALLOW)

@@ -163,7 +163,8 @@ class _Batch:
                 self._running.discard(process)
                 LIMIT.release(slot)
                 if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in SHORTAGES:
-                    self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job))
+                    is_shortage = getattr(error, "errno", None) in SHORTAGES
+                    self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job), is_shortage=is_shortage)
                     return None
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.

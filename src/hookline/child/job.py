@@ -49,5 +49,7 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     duration_ms: float = 0.0
+    is_shortage: bool = False
+    """True when the process could not be started or watched for lack of descriptors, processes or memory."""
     error: str | None = None
     """Why the process could not be started, watched or killed, or that its status was lost; None after a timeout."""

@@ -12,6 +12,7 @@ from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.limit import LIMIT
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
+from hookline.child.spawn import SHORTAGES
 from hookline.child.watcher import Watcher, watcher_for
 
 _UNKILLABLE_S = 2.0
@@ -46,6 +47,7 @@ class Process:
 
     deadline: float = _NEVER
     _error: str | None = None
+    _is_shortage = False
     _status: int | None = None
     _terminated_at: float | None = None
     _timed_out = False
@@ -180,6 +182,7 @@ class Process:
     def _abandon_unwatched(self, error: Exception) -> None:
         if not self._has_exited:
             self._error = f"the hook could not be watched and was ended: {error}"
+            self._is_shortage = getattr(error, "errno", None) in SHORTAGES
         self.abandon()
 
     def _on_eof(self) -> None:
@@ -237,9 +240,10 @@ class Process:
                 stderr_truncated=self._stderr.is_truncated,
                 duration_ms=(time.monotonic() - self._started_at) * 1000,
                 error=self._error,
+                is_shortage=self._is_shortage,
             )
         except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
-            outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}")
+            outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}", is_shortage=True)
         LIMIT.release(self._slot)
         self._owner.finished(self, outcome)
 

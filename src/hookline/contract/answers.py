@@ -8,6 +8,14 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from hookline.contract.denials import (
+    DECIDING_KEY,
+    TEXT_OF_A_DENIAL,
+    misspelt_denial,
+    quoted,
+    repeated_decision,
+    shortened,
+)
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
 from hookline.contract.wire import JS_WHITESPACE, parse_json, stringify_json, trim
 
@@ -17,8 +25,11 @@ TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
-_MOST_QUOTED = 200
 _NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
+_DENIAL_IN_TEXT = (
+    "stdout begins like a denial but is only text, and no decision was read from it; to deny, exit with code 2 or print"
+    ' {"decision": "deny"}'
+)
 
 Value = TypeVar("Value")
 Text = str | UnsetType | None
@@ -179,11 +190,18 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
         if isinstance(value, str):
             value = parse_json(value)
     except (ValueError, RecursionError):
+        if TEXT_OF_A_DENIAL.match(text):
+            return _plain_text(text, rank, _DENIAL_IN_TEXT)
         return _plain_text(text, rank, _NOT_JSON if _LOOKS_LIKE_AN_ANSWER.search(text) else None)
     if not isinstance(value, dict):
         complaint = f"stdout is JSON but {kind_of(value)}, not an object; taken as text"
         return _plain_text(text, rank, complaint, is_doubtful=not isinstance(value, str))
-    return read_object(value, reads, rank=rank)
+    answer = read_object(value, reads, rank=rank)
+    deciding = DECIDING_KEY.findall(text)
+    if len(deciding) == len(set(deciding)) or (repeated := repeated_decision(text)) is None:
+        return answer
+    complaints = (*answer.complaints, repeated)
+    return msgspec.structs.replace(answer, complaints=complaints, doubt=answer.doubt or repeated)
 
 
 def deny(reason: str, *, rank: int = 0) -> Answer:
@@ -204,12 +222,17 @@ def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *
     complaints: list[_Complaint] = []
     others = _read_fields(value, _TOP, "", fields, complaints)
     other_specific: dict[str, Any] = {}
+    unread: Mapping[str, Any] = others
     if "hookSpecificOutput" in others:
         specific = others.pop("hookSpecificOutput")
+        unread = {**others, "hookSpecificOutput": specific}
         if isinstance(specific, dict):
-            other_specific = _read_specific(specific, reads, fields, complaints)
+            other_specific = unread["hookSpecificOutput"] = _read_specific(specific, reads, fields, complaints)
         elif specific is not None:
-            complaints.append((f"hookSpecificOutput is {kind_of(specific)}, expected an object; ignored", False))
+            shown = f"hookSpecificOutput is {kind_of(specific)} ({quoted(specific)})"
+            complaints.append((f"{shown}, expected an object; ignored", True))
+    if (others or other_specific) and (denial := misspelt_denial(unread)) and not any(doubt for _, doubt in complaints):
+        complaints.append((denial, True))
     return Answer(
         **fields,
         others=others,
@@ -274,8 +297,7 @@ def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: boo
     answer = _made(text, rank)
     if complaint is None:
         return answer
-    shown = text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…"
-    doubt = f"it printed {shown!r}, which can't be read as an answer" if is_doubtful else None
+    doubt = f"it printed {shortened(text)!r}, which can't be read as an answer" if is_doubtful else None
     return msgspec.structs.replace(answer, complaints=(complaint,), doubt=doubt)
 
 
@@ -332,14 +354,22 @@ def _read_specific(
 def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
     """The value of a field that is neither null nor usable as it is, or UNSET for one that counts for nothing."""
     value = given  # a type checker takes the one that is compared below for an object
+    if type(given) is not expected and isinstance(given, str | dict) and isinstance(given, expected):
+        # A subclass, such as a member of an enumeration: the value itself counts, not what `str()` makes of it.
+        value = given = str.__str__(given) if isinstance(given, str) else dict(given)
+        if not kind or (kind == "decision" and given in _DECISIONS):
+            return given
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"
-        complaint = f"{prefix}{name} is {kind_of(given)}, expected {kind_of(expected())}; {consequence}"
+        shown = f" ({quoted(given)})" if kind == "decision" else ""
+        complaint = f"{prefix}{name} is {kind_of(given)}{shown}, expected {kind_of(expected())}; {consequence}"
         complaints.append((complaint, kind == "decision"))
         return text or UNSET
     if kind == "decision":
-        complaint = f"{prefix}{name} {given!r} is not one of block, deny, allow, approve, ask; nothing was decided"
+        complaint = (
+            f"{prefix}{name} {shortened(value)!r} is not one of block, deny, allow, approve, ask; nothing was decided"
+        )
         complaints.append((complaint, True))
         return UNSET
     if kind == "tools":
@@ -352,8 +382,10 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
 def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:
     if prefix and name in _COMMON_FIELDS:
         leaves_doubt = given is not None and _TOP.get(name, ("", str, ""))[2] == "decision"
-        complaints.append((f"{prefix}{name} counts only at the top level", leaves_doubt))
+        shown = f" {quoted(given)}" if leaves_doubt else ""
+        complaints.append((f"{prefix}{name}{shown} counts only at the top level", leaves_doubt))
     elif not prefix and name in _SPECIFIC:
         leaves_doubt = given is not None and _SPECIFIC[name][2] == "decision"
-        text = f"{name} stands at the top level; it counts only inside hookSpecificOutput"
+        shown = f" {quoted(given)}" if leaves_doubt else ""
+        text = f"{name}{shown} stands at the top level; it counts only inside hookSpecificOutput"
         complaints.append((text, leaves_doubt))

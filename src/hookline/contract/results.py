@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from hookline.contract.answers import Answer, said
+from hookline.contract.answers import Answer, deny, said
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.verdict import HookError, HookExecutionResult, Verdict
@@ -106,6 +107,26 @@ def failure_verdict(event: HookEventName, subject: str | None, error: BaseExcept
     """The same as a verdict, for an event that is known."""
     fault = _fault(error, stage, {"event": event.value})
     return Verdict(event=event, subject=subject, success=False, errors=(fault,))
+
+
+def as_block(verdict: Verdict, why: str) -> Verdict:
+    """The verdict as a block, because of a fault of ours and of onFault; what hooks changed is dropped."""
+    reason = f"{why}, and onFault is block"
+    return msgspec.structs.replace(
+        verdict,
+        blocked=True,
+        denied=True,
+        ask=False,
+        reason=reason,
+        arguments=None,
+        request=None,
+        response=None,
+        answer=deny(reason)
+        if verdict.answer is None
+        else msgspec.structs.replace(
+            verdict.answer, decision="deny", reason=reason, permission_reason=UNSET, llm_response=UNSET, given=None
+        ),
+    )
 
 
 def _fault(error: BaseException, stage: str, meta: Mapping[str, Any]) -> HookError:

@@ -91,6 +91,8 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer | None = None
     error: str | None = None
     """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
+    is_shortage: bool = False
+    """True when it could not be started for lack of descriptors, processes or memory: a fault of ours, not its own."""
     advice: tuple[str, ...] = ()
     """What the hook's author should know about the answer, such as a field that changes nothing."""
 
@@ -256,5 +258,6 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "matcher": hook.matcher,
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
+        "final": hook.final,
         **(hook.limits.to_dict() if hook.limits else {}),
     }

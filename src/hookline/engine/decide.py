@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
-from hookline.contract.answers import DEFAULT_REASON, Answer, said
+from hookline.contract.answers import DEFAULT_REASON, PATHS, Answer, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
@@ -57,6 +58,8 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     may_ask = row.can_ask and not denied and not stop
     undone = {of for _, _, of in merged.overridden}
     standing = [one for index, one in enumerate(answers) if index not in undone]
+    if (blocked or stop) and said(answer.llm_response) is not None:
+        answer = _without_foreign_response(row, merged, answers, standing)
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
     return {
         "blocked": blocked,
@@ -80,6 +83,16 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
         "holders": merged.holders,
         **_effect(row, told, answer, answers, blocked=blocked),
     }
+
+
+def _without_foreign_response(
+    row: EventRow, merged: Merged, answers: Sequence[Answer], standing: list[Answer]
+) -> Answer:
+    """The merged answer, without a response that a less trusted layer puts beside a block or a stop."""
+    holders = merged.holders.get(PATHS["llm_response"], ())
+    given_by = max((answers[index].rank for index in holders), default=0)
+    is_foreign = any(one.rank > given_by for one in standing if one.stops or (row.can_block and one.blocks))
+    return msgspec.structs.replace(merged.answer, llm_response=UNSET) if is_foreign else merged.answer
 
 
 def _reasons(merged: str | None, others: Iterable[str | None]) -> str:

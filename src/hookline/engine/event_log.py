@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.records import (
@@ -110,7 +111,19 @@ class EventLog:
 
     def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
+        for run in verdict.runs:
+            if run.answer is not None and run.answer.doubt is not None:
+                self._report_unheard(run, run.answer.doubt)
         self._log.write(_Fired(verdict, time.time(), fire_id, session))
+
+    def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
+        """Reports to the person, once per hook, an answer that seems to deny and does not."""
+        place = f"unheard {run.hook.origin} {run.hook.location}"
+        is_unheard = EVENT_TABLE[run.event].can_block and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
+        if is_unheard and place not in self._reported:
+            self._reported.add(place)
+            label = shortened(run.hook.label)
+            tell(f"{run.event} hook {label} seems to deny, but that was not understood: {doubt}")
 
     def cancelled(self, plan: HookExecutionPlan, fire_id: str) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
@@ -125,6 +138,12 @@ class EventLog:
                 hooks=[hook.label for hook in plan.hooks],
             )
         )
+
+    def refused(self, event: HookEventName, why: str) -> None:
+        """Logs that an event is blocked because a settings file can't be read."""
+        message = f"{event}: blocked: {why}, and onFault is block"
+        session = self._session_if_known()
+        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, session=session, event=event.value))
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from hookline.child.bounded_search import search_async
-from hookline.contract.answers import deny
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts
@@ -18,6 +15,7 @@ from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsu
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
+    as_block,
     build_failure_envelope,
     failure_verdict,
     make_empty_success_result,
@@ -56,6 +54,8 @@ class HookEventHandler:
         self._event_log = event_log
         self._observer = observer
         self.on_fault = on_fault
+        self.unreadable: str | None = None
+        """What is wrong with a settings file that was never read, if that blocks."""
         self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
@@ -167,6 +167,9 @@ class HookEventHandler:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
+        if self.unreadable is not None and EVENT_TABLE[event].can_block:
+            self._event_log.refused(event, self.unreadable)
+            return as_block(Verdict(event=event, success=False), self.unreadable)
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
         # The text itself: an enumeration has another idea of what `str()` gives.
@@ -189,15 +192,18 @@ class HookEventHandler:
         runs = await self.runner.run(plan, told)
         progress.stage = "aggregation"
         skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
-        return decide(event, told, runs, plan=plan, skipped=skipped, started=started)
+        verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
+        if self.on_fault is OnError.BLOCK and not verdict.blocked and EVENT_TABLE[event].can_block:
+            short = next((run for run in runs if run.is_shortage), None)
+            return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
+        return verdict
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
         verdict = failure_verdict(event, subject, error, progress.stage)
         if self.on_fault is OnError.ALLOW or not EVENT_TABLE[event].can_block:
             return verdict
-        reason = f"hookline failed while {progress.stage} ({type(error).__name__}), and onFault is block"
-        return msgspec.structs.replace(verdict, blocked=True, denied=True, reason=reason, answer=deny(reason))
+        return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
 
     async def serve(self, message: Message) -> None:
         """Answers a request on the bus."""

@@ -88,10 +88,9 @@ def merge_field_replacement(answers: Answers) -> Merged:
             value = getattr(answer, name)
             if value is not UNSET:
                 draft.replace(name, value, index, answer.rank)
-        if answer.llm_request is not UNSET:
-            _overlay(draft, "llm_request", answer, index)
         draft.others |= answer.others
         draft.other_specific |= answer.other_specific
+    _merge_changes(draft, "llm_request", answers)
     made = [(index, said(answer.note)) for index, answer in enumerate(answers) if not answer.is_explicit]
     if made:
         kept = [(holder, said(draft.fields.get("note"))) for holder in draft.holders.get("note", ())]
@@ -157,13 +156,6 @@ class _Draft:
         self.set(name, value, [index])
         self._ranks[name] = max(rank, self._ranks.get(name, rank)) if guards else rank
 
-    def may_replace(self, path: str, rank: int) -> bool:
-        """Whether a layer of this rank may set a key of an object; if so, it holds the key from now on."""
-        if rank < self._ranks.get(path, rank):
-            return False
-        self._ranks[path] = rank
-        return True
-
     def merged(self) -> Merged:
         answer = Answer(**self.fields, others=self.others, other_specific=self.other_specific)
         holders = {PATHS.get(name, name): tuple(held) for name, held in self.holders.items() if held}
@@ -187,11 +179,10 @@ def _reason(answer: Answer) -> str | None:
 def _merge_specific(draft: _Draft, answers: Answers) -> None:
     for index, answer in enumerate(answers):
         draft.other_specific |= answer.other_specific
-        if answer.tool_input is not UNSET:
-            _overlay(draft, "tool_input", answer, index)
         for name in _SPECIFIC:
             if getattr(answer, name) is not UNSET:
                 draft.replace(name, getattr(answer, name), index, answer.rank)
+    _merge_changes(draft, "tool_input", answers)
     draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))
     if clearing := _saying_true(answers, "clear_context"):
         draft.set("clear_context", value=True, holders=clearing)
@@ -213,29 +204,53 @@ def _keep_denials(draft: _Draft, answers: Answers, deciding: Sequence[int]) -> N
         draft.join("permission_reason", reasons)
 
 
-def _overlay(draft: _Draft, name: str, answer: Answer, index: int) -> None:
-    """Lays a hook's arguments or request over those of earlier hooks, key by key; null takes all changes back."""
-    changes: Mapping[str, Any] | None = getattr(answer, name)
-    before = draft.fields.get(name) or {}
-    if changes is None:
-        kept = {key: value for key, value in before.items() if not draft.may_replace(f"{name}.{key}", answer.rank)}
-        draft.set(name, kept or None, [index])
-        for key in before.keys() - kept.keys():
-            draft.holders.pop(f"{PATHS[name]}.{key}", None)
-        return
-    if name == "llm_request":
-        changes = normalize_llm_request(changes)
-    own = {key: value for key, value in changes.items() if draft.may_replace(f"{name}.{key}", answer.rank)}
-    laid_over = (
-        merge_llm_requests(before, own, is_chained=answer.is_chained) if name == "llm_request" else {**before, **own}
-    )
-    draft.set(name, laid_over, [*draft.holders.get(name, ()), index])
-    draft.holders |= {f"{PATHS[name]}.{key}": [index] for key in own}
+def _merge_changes(draft: _Draft, name: str, answers: Answers) -> None:
+    """Lays the hooks' changes of the arguments or the request over each other, key by key.
+
+    First those of each layer, in which a null takes all earlier ones back; then those of each more trusted layer over
+    the others. So no null brings back what a less trusted layer changed: other hooks have judged it since.
+    """
+    merged: Mapping[str, Any] | None = None
+    by_rank: dict[int, list[int]] = {}
+    for index, answer in enumerate(answers):
+        if getattr(answer, name) is not UNSET:
+            by_rank.setdefault(answer.rank, []).append(index)
+    for rank in sorted(by_rank):
+        own: Mapping[str, Any] | None = None
+        holders: dict[str, list[int]] = {name: []}
+        for index in by_rank[rank]:
+            changes: Mapping[str, Any] | None = getattr(answers[index], name)
+            if changes is None:
+                own, holders = None, {name: [index]}
+                continue
+            if name == "llm_request":
+                changes = normalize_llm_request(changes)
+            own = _lay_over(name, own or {}, changes, is_told=answers[index].is_chained)
+            holders[name].append(index)
+            holders |= {f"{PATHS[name]}.{key}": [index] for key in changes}
+        if merged and own:
+            if name == "llm_request":
+                own = {key: value for key, value in own.items() if value is not None}
+            merged = _lay_over(name, merged, own, is_told=True)
+            holders[name] = draft.holders[name] + holders[name]
+        else:
+            merged = own or merged
+        draft.holders |= holders
+        draft.fields[name] = merged
+
+
+def _lay_over(name: str, before: Mapping[str, Any], changes: Mapping[str, Any], *, is_told: bool) -> dict[str, Any]:
+    if name != "llm_request":
+        return {**before, **changes}
+    return merge_llm_requests(before, changes, is_told=is_told)
 
 
 def _unite(selections: Sequence[tuple[int, ToolSelection]]) -> ToolSelection:
     """One selection out of several, each with the rank of its layer."""
-    mode = max((tools.mode for _, tools in selections if tools.mode), key=TOOL_MODES.index, default=None)
+    most_trusted = max(rank for rank, _ in selections)
+    # The mode that restricts nothing must not take the place of the request's own beside a more trusted layer's names.
+    modes = [tools.mode for rank, tools in selections if tools.mode not in (None, "AUTO") or rank == most_trusted]
+    mode = max((mode for mode in modes if mode), key=TOOL_MODES.index, default=None)
     if mode == "NONE":
         return ToolSelection(mode=mode, names=())
     allowed: set[str] | None = None

@@ -47,8 +47,8 @@ def plan(
             unmatched.append(hook)
         else:
             draft.add(hook, matched)
-    # Stable: final guards run after all others.
-    chosen = tuple(sorted(draft.chosen.values(), key=lambda hook: hook.final))
+    # Stable: a more trusted layer judges what the less trusted ones made of it, and final guards run after all others.
+    chosen = tuple(sorted(draft.chosen.values(), key=lambda hook: (hook.final, hook.rank)))
     return HookExecutionPlan(
         event=event,
         subject=subject,
@@ -56,7 +56,7 @@ def plan(
         sequential=any(hook.sequential for hook in chosen),
         kept_back=tuple(draft.kept_back),
         unmatched=tuple(unmatched),
-        undecided=tuple(draft.undecided),
+        undecided=tuple(hook for key, hook in draft.chosen.items() if key in draft.undecided),
         slow=tuple(draft.slow),
     )
 
@@ -131,7 +131,7 @@ class _Draft:
         self._subject = subject
         self.chosen: dict[object, HookEntry] = {}
         self.kept_back: list[Skip] = []
-        self.undecided: list[HookEntry] = []
+        self.undecided: set[object] = set()
         self.slow: list[tuple[str, str]] = []
 
     def skip(self, hook: HookEntry, kind: SkipKind, detail: str) -> None:
@@ -140,16 +140,34 @@ class _Draft:
     def add(self, hook: HookEntry, matched: Match) -> None:
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
-        # With another environment or other limits the same command is another guard. A plugin has no command.
-        key = (hook.command or (hook.origin, hook.location), tuple(sorted(hook.env.items())), hook.limits)
+        # With another environment or other limits the same command is another guard, and so is a final one, which can't
+        # rewrite. A plugin has no command to compare.
+        key = (
+            hook.command or (hook.origin, hook.location),
+            tuple(sorted(hook.env.items())),
+            hook.limits,
+            hook.final,
+        )
         first = self.chosen.get(key)
         if first is None:
-            self.chosen[key] = hook
-            if matched is Match.UNDECIDED:
-                self.undecided.append(hook)
-            return
-        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {first.origin}: {first.location}")
-        self.chosen[key] = _no_weaker(first, hook)
+            self._choose(key, hook, matched)
+        elif hook.rank <= first.rank:
+            self._skip_duplicate(hook, first)
+            self.chosen[key] = _no_weaker(first, hook)
+        else:
+            # The more trusted one runs, at its own place: a project's copy of a guard must not run before its rewrites.
+            self._skip_duplicate(first, hook)
+            del self.chosen[key]
+            self._choose(key, _no_weaker(hook, first), matched)
+
+    def _choose(self, key: object, hook: HookEntry, matched: Match) -> None:
+        self.chosen[key] = hook
+        self.undecided.discard(key)
+        if matched is Match.UNDECIDED:
+            self.undecided.add(key)
+
+    def _skip_duplicate(self, hook: HookEntry, kept: HookEntry) -> None:
+        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {kept.origin}: {kept.location}")
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:
@@ -158,16 +176,11 @@ def _why_nothing(made: HookExecutionPlan) -> str:
     return f"hooks: {counted}" if counted else "no hook is configured"
 
 
-def _no_weaker(first: HookEntry, other: HookEntry) -> HookEntry:
-    """The first of two hooks with the same command, with whatever makes the other one a stronger guard."""
-    on_error = OnError.BLOCK if OnError.BLOCK in (first.on_error, other.on_error) else first.on_error
-    # A project's copy must not shorten the time of a user's or the system's guard, nor take its rank away.
-    is_cut = other.rank > first.rank and other.timeout_ms > first.timeout_ms
-    timeout_ms = other.timeout_ms if is_cut else first.timeout_ms
-    rank, final = max(first.rank, other.rank), first.final or other.final
-    if (on_error, timeout_ms, rank, final) == (first.on_error, first.timeout_ms, first.rank, first.final):
-        return first
-    return replace(first, on_error=on_error, timeout_ms=timeout_ms, rank=rank, final=final)
+def _no_weaker(kept: HookEntry, other: HookEntry) -> HookEntry:
+    """The hook that runs of two with the same command; if the other one's onError is block, so is its own."""
+    if other.on_error is OnError.ALLOW or kept.on_error is OnError.BLOCK:
+        return kept
+    return replace(kept, on_error=OnError.BLOCK)
 
 
 def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -50,13 +52,20 @@ class HookRunner:
         self._on_end = on_end
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
-        """Runs the hooks of a plan; final guards come last, and their input is the event as it will go on."""
-        execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
-        if not plan.hooks[-1].final:
+        """Runs the hooks of a plan, and returns their results in plan order.
+
+        Where hooks of several layers can block, each layer's hooks start when those of less trusted layers have ended,
+        and their input has the changes of those. Final guards come last.
+        """
+        first, last = plan.hooks[0], plan.hooks[-1]
+        if (first.rank == last.rank and not last.final) or not EVENT_TABLE[plan.event].can_block:
+            execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
-        runs = await execute([hook for hook in plan.hooks if not hook.final], event_input)
-        guards = [hook for hook in plan.hooks if hook.final]
-        return [*runs, *await self.execute_hooks_parallel(guards, _told_next(event_input, runs))]
+        runs: list[HookExecutionResult] = []
+        for hooks, is_chain in _steps(plan.hooks):
+            execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
+            runs += await execute(hooks, _told_next(event_input, runs))
+        return runs
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
@@ -98,6 +107,18 @@ class HookRunner:
             runs.append(run)
             told = _told_next(event_input, runs)
         return runs
+
+
+def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:
+    """The hooks of each layer, and whether they run as a chain; final guards are the last step.
+
+    A less trusted layer can't make a chain of a more trusted one's hooks, or a block among these would end it.
+    """
+    rewriting = [hook for hook in hooks if not hook.final]
+    for rank, layer in groupby(rewriting, key=attrgetter("rank")):
+        yield tuple(layer), any(hook.sequential and hook.rank >= rank for hook in hooks)
+    if guards := [hook for hook in hooks if hook.final]:
+        yield guards, False
 
 
 def chain_skips(hooks: _Hooks, runs: Sequence[HookExecutionResult]) -> tuple[Skip, ...]:
@@ -172,6 +193,7 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
         stderr=stderr,
         answer=answer,
         error=error,
+        is_shortage=outcome.is_shortage,
         advice=advice,
     )
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)

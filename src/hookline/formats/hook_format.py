@@ -15,24 +15,37 @@ _LIMIT = 2**31 - 1
 
 
 def merge_llm_requests(
-    earlier: Mapping[str, Any], later: Mapping[str, Any], *, is_chained: bool = False
+    earlier: Mapping[str, Any], later: Mapping[str, Any], *, is_told: bool = False
 ) -> dict[str, Any]:
     """Two hooks' changes of a request as one: later values win, in `config` and `toolConfig` key by key.
 
-    A value of a wrong type replaces nothing. System messages of the earlier hook stay, unless the later
-    one was told them (`is_chained`) and so can take them out.
+    A value of a wrong type replaces nothing. If the later hook was told the earlier changes, system texts among them
+    that it does not repeat are gone; else they stay.
     """
     before, after = _usable(earlier), _usable(later)
     merged = {**before, **after}
     for name in ("config", "toolConfig"):
         if before.get(name) and merged[name] is not None:
             merged[name] = {**before[name], **merged[name]}
+    if is_told and after.get("messages") and "systemInstruction" not in after:
+        merged.pop("systemInstruction", None)  # it was told as a system message
     if before.get("messages"):
-        messages = after.get("messages") or before["messages"]
-        kept, earlier_ones = read_messages(messages) or [], read_messages(before["messages"]) or []
-        unseen = [one for one in earlier_ones if one["role"] == "system" and one not in kept and not is_chained]
-        merged["messages"] = [*unseen, *messages]
+        merged["messages"] = _merge_messages(before["messages"], after, is_told=is_told)
     return merged
+
+
+def _merge_messages(earlier: Any, after: Mapping[str, Any], *, is_told: bool) -> list[Any]:
+    before = read_messages(earlier) or []
+    if not after.get("messages"):
+        # A system instruction takes the place of the system messages that its hook was told.
+        is_replaced = is_told and bool(message_text(after.get("systemInstruction")))
+        return [one for one in before if one["role"] != "system"] if is_replaced else earlier
+    later = read_messages(after["messages"]) or []
+    unseen = [one for one in before if one["role"] == "system" and one not in later and not is_told]
+    if all(one["role"] == "system" for one in later):
+        # System messages alone are no conversation: what the earlier hook made of it stays.
+        return [*unseen, *after["messages"], *(one for one in before if one["role"] != "system")]
+    return [*unseen, *after["messages"]]
 
 
 def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

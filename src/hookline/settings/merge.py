@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.hooks import ConfigSource, OnError
 from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
@@ -25,6 +25,16 @@ def hooks_enabled(layers: Sequence[Layer]) -> tuple[bool, tuple[Problem, ...]]:
     problems: list[Problem] = []
     words = [_enabled_in(layer, problems) for layer in by_authority(layers)]
     return next((word for word in words if word is not None), False), tuple(problems)
+
+
+def blocks_on_fault(layers: Sequence[Layer]) -> bool:
+    """Whether a fault of hookline blocks, from the raw settings: decoding them may be what fails."""
+    for layer in by_authority(layers):
+        options = layer.values.get("hooksConfig")
+        given = options.get("onFault") if isinstance(options, Mapping) and not layer.is_guest else None
+        if given is not None:
+            return bool(given != OnError.ALLOW)
+    return False
 
 
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:

@@ -49,6 +49,11 @@ class Layer:
     """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def is_unreadable(self) -> bool:
+        """True when the file exists and has never been read."""
+        return self.text is None and any(problem.is_error for problem in self.problems)
+
     def problem(self, path: Sequence[PathStep], message: str, *, is_error: bool = False) -> Problem:
         """A problem at a place of this layer, with line and column if the layer has a text."""
         at = jsonc.position_of(self.text, path) if self.text is not None else None

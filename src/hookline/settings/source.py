@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hookline.settings.read import NOTHING_RUNS, Layer
+from hookline.settings.read import NOTHING_RUNS, Layer, Problem
 
 # Events can come in bursts, and an edited file need not be used sooner than this.
 _LOOK_AGAIN_S = 0.002
@@ -44,10 +44,17 @@ class SettingsSource:
 
 
 def _last_good(before: Layer, after: Layer) -> Layer:
-    """The layer as it is now, or as it was if it can't be read any more: a typo must not remove a guard."""
-    if not any(problem.is_error for problem in after.problems):
-        return after
+    """The layer as it is now, or as it was if it can't be read any more: a typo must not remove a guard.
+
+    Of the files only a project's can be deleted while the program runs.
+    """
     kept = "so the settings that were read before are used"
+    if not any(problem.is_error for problem in after.problems):
+        if after.is_guest or before.text is None or after.text is not None:
+            return after
+        # Editors remove a file before they write it anew, and an agent must not end its guards by deleting it.
+        message = f"was deleted, {kept}; write {{}} to the file, or restart, to remove its hooks"
+        return replace(before, problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
     problems = [replace(one, message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
     return replace(before, problems=tuple(problems))
 

@@ -16,8 +16,12 @@ Applied = TypeVar("Applied")
 
 
 def system_of(config: "Config") -> "HookSystem | None":
-    """The hook system; None when hooks are disabled or a fault of ours prevented it."""
-    return attempt(config.get_hook_system, None)
+    """The hook system; None when hooks are disabled or a fault of ours prevented it and does not block."""
+    try:
+        return config.get_hook_system()
+    except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
+        report(error)
+        return _NoSystem(error) if attempt(config.blocks_on_fault, otherwise=False) else None  # type: ignore[return-value]
 
 
 async def fire(
@@ -26,7 +30,7 @@ async def fire(
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
 ) -> "Verdict | None":
-    """What the event came to; None when hooks are disabled or a fault of ours prevented it."""
+    """What the event came to; None when hooks are disabled or a fault of ours prevented it and does not block."""
     if system is None:
         return None
     try:
@@ -37,7 +41,30 @@ async def fire(
         return await (system.handler or system.get_event_handler()).fire(event, fields)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
+        return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
+
+
+class _NoSystem:
+    """In place of a system that could not be made: every event that can block does so."""
+
+    blocks_on_fault = True
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+        self.handler = self
+
+    async def fire(self, event: "HookEventName", _fields: Mapping[str, Any]) -> "Verdict | None":
+        return _blocked(event, self._error)
+
+
+def _blocked(event: "HookEventName", error: Exception) -> "Verdict | None":
+    from hookline.contract.results import as_block, failure_verdict  # noqa: PLC0415 - not loaded while hooks are disabled
+    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - the same
+
+    if not EVENT_TABLE[event].can_block:
         return None
+    why = f"hookline failed while starting ({type(error).__name__})"
+    return as_block(failure_verdict(event, None, error, "starting"), why)
 
 
 async def fire_and_apply(
@@ -48,10 +75,16 @@ async def fire_and_apply(
     otherwise: Applied,
 ) -> Applied:
     """What `apply` makes of the verdict; `otherwise` where no hook answered or a fault of ours prevented it."""
-    verdict = await fire(system_of(config), event, fields)
-    if verdict is None or verdict.answer is None:
+    system = system_of(config)
+    verdict = await fire(system, event, fields)
+    if system is None or verdict is None or verdict.answer is None:
         return otherwise
-    return attempt(lambda: apply(verdict), otherwise)
+    try:
+        return apply(verdict)
+    except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing
+        report(error)
+        blocked = _blocked(event, error) if system.blocks_on_fault else None
+        return otherwise if blocked is None else attempt(lambda: apply(blocked), otherwise)
 
 
 def attempt(make: Callable[[], Applied], otherwise: Applied, consequence: str = "hooks had no effect") -> Applied:

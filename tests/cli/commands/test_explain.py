@@ -1,3 +1,5 @@
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -181,3 +183,19 @@ def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -
         "  2. echo  timeout 60 s",
         "     ~/.llxprt/settings.json:11",
     ]
+
+
+def test_it_shows_layers_and_final_guards(workbench: "Workbench") -> None:
+    """A final guard says so, and hooks of several files are shown in the order in which they run."""
+    guard = {"BeforeTool": [{"hooks": [hook("true", name="last", final=True), hook("cat", name="first")]}]}
+    workbench.write(workbench.user_file, {"hooks": guard})
+    report = workbench.json("explain", "BeforeTool")
+    assert [(entry["hook"], entry["final"]) for entry in report["hooks"]] == [("first", False), ("last", True)]
+    assert not report["byLayer"]
+    fired = workbench.json("fire", "BeforeTool", "--input", '{"tool_name": "ls", "tool_input": {}}')
+    assert [entry["final"] for entry in fired["plan"]["hooks"]] == [False, True]
+    system = {"hooks": {"BeforeTool": [{"hooks": [hook("echo", name="theirs")]}]}}
+    workbench.write(Path(os.environ["HOOKLINE_SYSTEM_SETTINGS"]), system)
+    shown = workbench.run("explain", "BeforeTool")
+    assert "3 hooks would run, those of the less trusted settings file first:" in shown
+    assert "3. last  timeout 60 s, final: after all others, with the arguments as they will be used" in shown

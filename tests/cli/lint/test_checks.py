@@ -29,6 +29,8 @@ def on_tool(matcher: str) -> list[dict[str, Any]]:
 
 SILENT = "read -r line"
 DECIDES = """echo '{"decision": "allow"}'"""
+REWRITES = """echo '{"hookSpecificOutput": {"tool_input": {"p": "x"}}}'"""
+READS = "jq -e '.tool_input.command' || exit 2"
 
 HITS: list[tuple[str, dict[str, Any], str, str]] = [
     (
@@ -221,6 +223,15 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
             ' add "sequential": true to the group, or let it print no decision'
         ),
     ),
+    (
+        "unseen-rewrite",
+        on("BeforeTool", hook("grep -q evil && exit 2; true"), hook(REWRITES, name="rewrites")),
+        "hooks.BeforeTool[0].hooks[0]",
+        (
+            "judges arguments that rewrites can rewrite without its knowledge;"
+            ' add "final": true to judge them as they will run'
+        ),
+    ),
 ]
 
 CLEAN: list[tuple[str, dict[str, Any]]] = [
@@ -247,6 +258,20 @@ CLEAN: list[tuple[str, dict[str, Any]]] = [
     ("later-hook-decides-nothing", on("BeforeModel", hook("exit 2"), hook(SILENT))),
     ("chain-ends-with-a-block", on("BeforeModel", hook("exit 2"), hook(DECIDES), sequential=True)),
     ("tool-events-keep-blocks", on("BeforeTool", hook("exit 2"), hook(DECIDES))),
+    (
+        "a-rewrite-for-other-tools",
+        {
+            "hooks": {
+                "BeforeTool": [
+                    {"matcher": "^replace$", "hooks": [hook(REWRITES)]},
+                    {"matcher": "^write_file$", "hooks": [hook("exit 2")]},
+                ]
+            }
+        },
+    ),
+    ("a-final-guard", on("BeforeTool", hook("exit 2", final=True), hook(REWRITES))),
+    ("a-guard-that-is-told", on("BeforeTool", hook(REWRITES), hook("exit 2"), sequential=True)),
+    ("guards-that-only-read-the-arguments", on("BeforeTool", hook("exit 2"), hook(READS))),
     (
         "same-command-for-other-tools",
         {"hooks": {"BeforeTool": [*on_tool("^write_file$"), *on_tool("^replace$")]}},

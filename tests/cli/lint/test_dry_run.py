@@ -63,7 +63,7 @@ DENY = """echo '{"decision": "deny"}'"""
             "BeforeModel",
             """echo '{"hookSpecificOutput": {"decision": "deny"}}'""",
             "run-answer",
-            "answered, but hookSpecificOutput.decision counts only at the top level (tried on BeforeModel)",
+            'answered, but hookSpecificOutput.decision "deny" counts only at the top level (tried on BeforeModel)',
             id="wrong-level-below",
         ),
         pytest.param(

@@ -67,6 +67,7 @@ def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
         "subject": plan.subject,
         "enabled": setup.is_enabled,
         "sequential": plan.sequential,
+        "byLayer": EVENT_TABLE[plan.event].can_block and len({hook.rank for hook in plan.hooks}) > 1,
         "sequentialBecause": [{"origin": origin, "location": path} for origin, path in dict.fromkeys(groups)],
         "hooks": [{**setup.describe(hook), "undecided": hook in plan.undecided} for hook in plan.hooks],
         "skipped": [{**setup.describe(skip.hook), "reason": skip.reason} for skip in plan.skipped],
@@ -109,6 +110,8 @@ def _order(report: Mapping[str, Any]) -> Iterator[str]:
         yield "No hook would run."
     elif count == 1:
         yield f"{would_run}:"
+    elif report["byLayer"]:
+        yield f"{would_run}, those of the less trusted settings file first:"
     elif report["sequential"]:
         yield f"{would_run}, one after another, because of"
         yield from (f'  "sequential": true in {at["origin"]}: {at["location"]}' for at in report["sequentialBecause"])
@@ -118,6 +121,8 @@ def _order(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     timeout = f"timeout {show_ms(hook['timeout'])}"
+    if hook["final"]:
+        timeout = f"{timeout}, final: after all others, with the arguments as they will be used"
     if hook["undecided"]:
         return f"because it takes too long to decide whether {one_line(hook['matcher'])!r} matches, {timeout}"
     if not hook["matcher"] or EVENT_TABLE[report["event"]].matching is Matching.NEVER_ASKED:

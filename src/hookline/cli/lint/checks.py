@@ -1,6 +1,7 @@
 """The checks of settings that run no hook: one row each."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -15,14 +16,18 @@ from hookline.cli.lint.matchers import (
     matcher_no_trigger,
     matcher_not_asked,
     matcher_wildcard,
+    place_of,
     plans_of,
+    subjects_of,
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
@@ -41,6 +46,10 @@ _SECOND_MS = 1000
 # Guessing the name that was meant is slow, and a project's file may have many wrong ones.
 _MOST_GUESSES = 20
 _MOST_GUESSED = 1000
+_DECIDES = re.compile(rb"decision|continue")
+_DENIES = re.compile(rb"""exit\W{1,3}2\b|\b(?:deny|block)\b""")
+# As a key that is written, in JSON or in a program; reading the same key from the input is no rewrite.
+_REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|\s*:)""")
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig",): HooksConfigSettings,
     ("hooksConfig", "log"): LogSettings,
@@ -183,25 +192,49 @@ def _uncovered(setup: Setup) -> Iterator[Problem]:
 
 def _erased_block(setup: Setup) -> Iterator[Problem]:
     for event in (event for event, row in EVENT_TABLE.items() if row.replaces_fields and row.can_block):
-        hooks = setup.active(event)
+        hooks = sorted(setup.active(event), key=lambda hook: hook.rank)
         if any(hook.sequential for hook in hooks):
             continue  # a block ends the chain
         for earlier, later in pairwise(hooks):
-            if earlier.command != later.command and _may_decide(later, setup.project_dir):
+            if earlier.command != later.command and _mentions(_DECIDES, later, setup.project_dir, unreadable=True):
                 why = f"answers after {earlier.label}, and on {event} a later answer replaces an earlier one"
                 advice = 'add "sequential": true to the group, or let it print no decision'
                 yield setup.at(later, f"{why}, so it can erase a block; {advice}", "command")
 
 
-def _may_decide(hook: HookEntry, project_dir: str) -> bool:
-    """Whether a hook's command or scripts mention decisions; a file that cannot be read may do so."""
+def _unseen_rewrite(setup: Setup) -> Iterator[Problem]:
+    hooks = setup.active(HookEventName.BEFORE_TOOL)
+    may_rewrite = [hook for hook in hooks if _mentions(_REWRITES, hook, setup.project_dir, unreadable=False)]
+    rewriting = {place_of(hook) for hook in may_rewrite}
+    for subject in subjects_of(HookEventName.BEFORE_TOOL, setup) if rewriting else ():
+        made = plan(hooks, HookEventName.BEFORE_TOOL, subject)
+        for guard in made.hooks:
+            other = next((hook for hook in _unseen_by(guard, made) if place_of(hook) in rewriting), None)
+            if other is not None and _mentions(_DENIES, guard, setup.project_dir, unreadable=False):
+                why = f"judges arguments that {other.label} can rewrite without its knowledge"
+                yield setup.at(guard, f'{why}; add "final": true to judge them as they will run')
+
+
+def _unseen_by(guard: HookEntry, made: HookExecutionPlan) -> Iterator[HookEntry]:
+    """The hooks whose changes a hook is not told: those that run at the same time, and later ones."""
+    if guard.final:
+        return
+    is_chain = any(hook.sequential and hook.rank >= guard.rank for hook in made.hooks)
+    place = made.hooks.index(guard)
+    for index, hook in enumerate(made.hooks):
+        if hook is not guard and not hook.final and (index > place or (hook.rank == guard.rank and not is_chain)):
+            yield hook
+
+
+def _mentions(pattern: re.Pattern[bytes], hook: HookEntry, project_dir: str, *, unreadable: bool) -> bool:
+    """Whether a hook's command or scripts mention something; `unreadable` is the answer if one can't be read."""
     texts = [(hook.command or "").encode(errors="replace")]
     for file in fingerprint(hook, project_dir).files:
         try:
             texts.append(file.read_bytes())
         except OSError:
-            return True
-    return any(word in text for text in texts for word in (b"decision", b"continue"))
+            return unreadable
+    return any(pattern.search(text) for text in texts)
 
 
 CHECKS: tuple[Check, ...] = (
@@ -225,4 +258,5 @@ CHECKS: tuple[Check, ...] = (
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
+    Check("unseen-rewrite", "a guard that judges other arguments than will be used", _unseen_rewrite, needs_trust=True),
 )

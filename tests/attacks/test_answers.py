@@ -1,0 +1,92 @@
+"""Answers that mean no and are not written as one: a strict hook denies, and for another one the person is told."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.config import Config
+from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
+
+FORMS = {
+    "unescaped-quote": '{"decision":"deny","reason":"say "no" now"}',
+    "newline": '{"decision":"deny","reason":"a\nb"}',
+    "trailing-comma": '{"decision":"deny","reason":"a",}',
+    "single-quotes": "{'decision': 'deny'}",
+    "a-line-before": 'checking...\n{"decision":"deny","reason":"r"}',
+    "two-objects": '{"decision":"allow"}\n{"decision":"deny"}',
+    "a-space": '{"decision":"Deny "}',
+    "capitals": '{"decision":"BLOCK"}',
+    "an-array": '{"decision":["deny"]}',
+    "permission-too-high": '{"permissionDecision":"deny"}',
+    "decision-too-low": '{"hookSpecificOutput":{"decision":"deny"}}',
+    "a-capital-key": '{"Decision":"deny"}',
+    "a-misspelt-key": '{"decison":"deny"}',
+    "a-string": '{"hookSpecificOutput":"{\\"permissionDecision\\":\\"deny\\"}"}',
+    "snake-case": '{"hook_specific_output":{"permissionDecision":"deny"}}',
+    "twice": '{"decision":"deny","decision":"allow"}',
+    "text": "deny",
+    "text-with-a-reason": "DENY: not allowed",
+    "text-like-yaml": "decision: deny",
+    "nested": '{"output":{"decision":"deny"}}',
+    "fenced": '```json\n{"decision":"deny"}\n```',
+}
+
+
+def _config(directory: Path, printed: str, **hook: Any) -> Config:
+    (directory / "answer").write_text(printed)
+    entry = {"type": "command", "command": "cat >/dev/null; cat answer", "name": "g", **hook}
+    settings = {
+        "enableHooks": True,
+        "hooksConfig": {"log": {"enabled": False}},
+        "hooks": {"BeforeTool": [{"hooks": [entry]}]},
+    }
+    return Config(directory, settings=settings)
+
+
+async def _run(_: dict[str, Any]) -> ToolResult:
+    return ToolResult(llm_content="ran")
+
+
+def _execute(config: Config) -> str:
+    return str(asyncio.run(execute_tool_with_hooks(config, "x", {}, _run)).llm_content)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_strict_hook_denies_and_quotes_what_could_not_be_read(
+    tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With onError block, unless the hook clearly says yes, no; the block needs no further message."""
+    reason = _execute(_config(tmp_path, FORMS[form], onError="block"))
+    assert "its onError is block" in reason
+    assert "deny" in reason.lower() or "block" in reason.split(", and its onError")[0].lower()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_for_another_hook_the_person_is_told_once(
+    tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The call goes on, as the specification says, and stderr has one line about it, however often it happens."""
+    config = _config(tmp_path, FORMS[form])
+    assert [_execute(config).startswith("ran") for _ in range(3)] == [True] * 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("hookline: BeforeTool hook g seems to deny, but that was not understood: ")
+
+
+@pytest.mark.parametrize("printed", ["looks fine", '{"decision":"allow"}', "{}", "", '{"decision":"maybe"}', "[1]"])
+def test_nobody_is_told_of_other_answers(tmp_path: Path, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What does not seem to deny is for the log alone."""
+    assert _execute(_config(tmp_path, printed)).startswith("ran")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_line_is_short_and_has_no_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hook's name and answer can't write to the terminal, or fill it."""
+    answer = json.dumps({"decision": "deny\x1b[2J\u202e" + "x" * 5000}, ensure_ascii=False)
+    _execute(_config(tmp_path, answer, name="g\r\x1b[2K" + "y" * 5000))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.isprintable()
+    assert len(line) < 1000

@@ -1,0 +1,239 @@
+"""Random settings files of the system, the user and a project: the project's never lifts what the others forbid.
+
+With a project's file, an event comes to what it would come to without it if the agent itself had asked for what the
+project's hooks made of it, or to something stricter. So a block, a stop, a restriction or a redaction of the user's or
+the system's hooks stands, and what they let through is what they judged.
+"""
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hookline.child.batch import ChildJob, ChildOutcome
+from hookline.contract.answers import TOOL_MODES, ToolSelection
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import ConfigSource
+from hookline.contract.verdict import Verdict
+from hookline.engine import run as run_module
+from hookline.engine.decide import decide
+from hookline.engine.plan import plan
+from hookline.engine.run import HookRunner, chain_skips
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import Layer
+
+# Making the data takes long on a busy machine, the first time above all.
+pytestmark = pytest.mark.timeout(120)
+
+Told = Mapping[str, Any]
+Files = Mapping[str, dict[str, Any]]
+
+SOURCES = {"project": ConfigSource.PROJECT, "user": ConfigSource.USER, "system": ConfigSource.SYSTEM}
+ALLOW = {"decision": "allow", "continue": True, "suppressOutput": False, "reason": "fine"}
+
+
+def specific(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": fields}
+
+
+def says(content: str, role: str = "user") -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def guard(told: Told) -> Any:
+    """Denies what is evil, wherever it stands."""
+    return 2 if "evil" in json.dumps([told.get("tool_input"), told.get("llm_request")]) else None
+
+
+def clean(told: Told) -> Any:
+    """Takes the secret out of whatever it is told."""
+    if "SECRET" not in json.dumps([told.get("tool_input"), told.get("llm_request"), told.get("llm_response")]):
+        return None
+    arguments = told.get("tool_input") or {}
+    messages = told.get("llm_request", {}).get("messages", [])
+    return specific(
+        tool_input={key: str(value).replace("SECRET", "[r]") for key, value in arguments.items()},
+        llm_request={"messages": [says(one["content"].replace("SECRET", "[r]"), one["role"]) for one in messages]},
+        llm_response={"text": "[r]"},
+    )
+
+
+def rewrite(p: Any = None, **request: Any) -> Callable[[Told], Any]:
+    return lambda _: specific(tool_input=None if p is None else {"p": p}, llm_request=request or None)
+
+
+def fixed(answer: Any) -> Callable[[Told], Any]:
+    return lambda _: answer
+
+
+# What each command answers: an exit code, an object, or nothing.
+COMMANDS: Mapping[str, Callable[[Told], Any]] = {
+    "guard": guard,
+    "clean": clean,
+    "deny": fixed(2),
+    "deny-in-json": fixed({"decision": "block", "reason": "no"}),
+    "deny-permission": fixed(specific(permissionDecision="deny")),
+    "deny-and-answer": fixed({"decision": "deny", **specific(llm_response={"text": "instead"})}),
+    "stop": fixed({"continue": False, "stopReason": "halt"}),
+    "ask": fixed({"decision": "ask", "reason": "sure?"}),
+    "quiet": fixed({"suppressOutput": True}),
+    "allow": fixed({**ALLOW, **specific(permissionDecision="allow")}),
+    "crash": fixed(1),
+    "hide": rewrite("benign", messages=[says("benign")]),
+    "hide-in-system": rewrite("benign", messages=[says("evil SECRET", "system"), says("benign")]),
+    "restore": rewrite("evil SECRET", messages=[says("evil SECRET")], model="evil"),
+    "instruct": rewrite("x", systemInstruction="evil SECRET"),
+    "instruct-well": rewrite("x", systemInstruction="be kind"),
+    "note": rewrite("x", messages=[says("a note", "system")]),
+    "model": rewrite("x", model="benign"),
+    "config": rewrite("x", config={"temperature": 1}),
+    "null": fixed(specific(tool_input=None, llm_request=None, llm_response=None)),
+    "null-keys": fixed(specific(tool_input={"p": None}, llm_request={"model": None, "messages": None, "config": None})),
+    "forge": fixed(specific(llm_response={"text": "FORGED SECRET"})),
+    "none": fixed(specific(toolConfig={"mode": "NONE"})),
+    "any": fixed(specific(toolConfig={"mode": "ANY", "allowedFunctionNames": ["a", "b"]})),
+    "auto": fixed(specific(toolConfig={"mode": "AUTO"})),
+    "names": fixed(specific(toolConfig={"allowedFunctionNames": ["a"]})),
+    "other-names": fixed(specific(toolConfig={"allowedFunctionNames": ["b", "c"]})),
+    "switched": fixed(2),  # unless OFF is in its environment
+    "slow": fixed(None),  # ends after a second
+}
+
+HOOK = st.fixed_dictionaries(
+    {"type": st.just("command"), "command": st.sampled_from(sorted(COMMANDS))},
+    optional={
+        "env": st.sampled_from([{}, {"OFF": "1"}]),
+        "final": st.booleans(),
+        "timeout": st.sampled_from([200, 5000]),
+        "onError": st.sampled_from(["allow", "block"]),
+        "enabled": st.just(False),
+    },
+)
+EVENTS = [
+    HookEventName.BEFORE_TOOL,
+    HookEventName.AFTER_TOOL,
+    HookEventName.BEFORE_MODEL,
+    HookEventName.AFTER_MODEL,
+    HookEventName.BEFORE_TOOL_SELECTION,
+]
+GROUPS = st.lists(
+    st.fixed_dictionaries(
+        {"hooks": st.lists(HOOK, min_size=1, max_size=3)},
+        optional={"sequential": st.booleans(), "matcher": st.sampled_from(["t", "other"])},
+    ),
+    max_size=2,
+)
+FILE = st.fixed_dictionaries(
+    {"hooks": GROUPS},
+    optional={
+        "extension": GROUPS,
+        "enableHooks": st.booleans(),
+        "disabled": st.lists(st.sampled_from(["guard", "deny", "clean"]), max_size=1),
+    },
+)
+
+
+def layers(files: Files, event: HookEventName) -> list[Layer]:
+    """The files as they would be read; the user's enables hooks."""
+    made = []
+    for name, file in files.items():
+        values: dict[str, Any] = {
+            "hooks": {event.value: file["hooks"]},
+            "extensions": [{"name": "e", "hooks": {event.value: file.get("extension", [])}}],
+            "hooksConfig": {"disabled": file.get("disabled", [])},
+            "enableHooks": file.get("enableHooks") if name == "project" else True,
+        }
+        made.append(Layer(source=SOURCES[name], origin=name, values=values, is_guest=name == "project"))
+    return made
+
+
+async def answer_from_table(jobs: Sequence[ChildJob], **_: Any) -> list[ChildOutcome]:
+    """In place of the processes."""
+    return [outcome(job) for job in jobs]
+
+
+def outcome(job: ChildJob) -> ChildOutcome:
+    if job.command == "slow" and job.timeout_ms < 1000:
+        return ChildOutcome(timed_out=True)
+    answer = None if "OFF" in job.env and job.command == "switched" else COMMANDS[job.command](json.loads(job.stdin))
+    if isinstance(answer, int):
+        return ChildOutcome(exit_code=answer, stderr=job.command.encode())
+    return ChildOutcome(exit_code=0, stdout=b"" if answer is None else json.dumps(answer).encode())
+
+
+def fire(files: Files, event: HookEventName, told: Told) -> tuple[Verdict, Told]:
+    """What the event comes to, and what the first hook was told that is not the project's."""
+    configured = decode_settings(layers(files, event))
+    assert configured.enabled
+    made = plan(configured.hooks, event, "t")
+    told = {"cwd": "/", **copy.deepcopy(told)}
+    if not made.hooks:
+        return Verdict(event=event), told
+    runs = asyncio.run(HookRunner(environ={}).run(made, told))
+    skipped = () if len(runs) == len(made.hooks) else chain_skips(made.hooks, runs)
+    verdict = decide(event, told, runs, plan=made, skipped=skipped)
+    judging = [run for run in runs if run.hook.origin != "project" and "(project)" not in run.hook.origin]
+    if not judging:
+        return verdict, {**told, **goes_on_with(verdict, told)}
+    return verdict, json.loads(judging[0].stdin)
+
+
+def goes_on_with(verdict: Verdict, told: Told) -> Told:
+    """The arguments and the request after the event."""
+    arguments = told["tool_input"] if verdict.arguments is None else verdict.arguments
+    request = told["llm_request"] if verdict.request is None else verdict.request
+    return {"tool_input": arguments, "llm_request": {key: value for key, value in request.items() if value}}
+
+
+def is_narrower(tools: ToolSelection | None, than: ToolSelection) -> bool:
+    if tools is None:
+        return False
+    if tools.mode == "NONE":
+        return True
+    names = than.names is None or (tools.names is not None and set(tools.names) <= set(than.names))
+    mode = than.mode is None or (tools.mode is not None and TOOL_MODES.index(tools.mode) >= TOOL_MODES.index(than.mode))
+    # Without a mode the request's own counts; one that restricts nothing must not replace it.
+    return names and mode and (than.mode is not None or tools.mode != "AUTO")
+
+
+TEXTS = st.sampled_from(["plain", "evil", "SECRET", "evil SECRET"])
+
+
+@pytest.fixture(autouse=True)
+def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "run_children", answer_from_table)
+
+
+@pytest.mark.req("HOOK-090", "HOOK-098", "HOOK-107")
+@settings(max_examples=300)
+@given(st.sampled_from(EVENTS), FILE, FILE, FILE, TEXTS)
+def test_a_projects_file_lifts_nothing(
+    event: HookEventName, project: dict[str, Any], user: dict[str, Any], system: dict[str, Any], text: str
+) -> None:
+    """Whatever stands in the files, and whatever the hooks answer."""
+    others: Files = {"user": user, "system": system}
+    told = {
+        "tool_name": "t",
+        "tool_input": {"p": text},
+        "llm_request": {"model": "m", "messages": [says("be brief", "system"), says(text)]},
+        "llm_response": {"text": text},
+    }
+    with_it, judged = fire({"project": project, **others}, event, told)
+    without, _ = fire(others, event, judged)
+    if without.blocked:
+        assert with_it.blocked
+        assert with_it.response == without.response
+    # A copy's onError can end a chain, and so can only a block.
+    assert with_it.stop or not without.stop or with_it.skipped
+    assert with_it.suppress or not without.suppress or with_it.blocked
+    assert with_it.ask or with_it.blocked or not without.ask
+    if without.tools is not None:
+        assert is_narrower(with_it.tools, without.tools)
+    assert with_it.blocked or goes_on_with(with_it, told) == goes_on_with(without, judged)
+    if event is HookEventName.AFTER_MODEL and (without.response is not None or without.stop):
+        assert with_it.response == without.response
