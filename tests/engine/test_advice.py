@@ -46,7 +46,7 @@ def useless(event: HookEventName) -> str:
         pytest.param(
             E.BEFORE_TOOL,
             {"hookSpecificOutput": {"decision": "deny"}},
-            ["hookSpecificOutput.decision counts only at the top level"],
+            ['hookSpecificOutput.decision "deny" counts only at the top level'],
             id="misplaced-is-told-once",
         ),
         pytest.param(

@@ -49,6 +49,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "matcher": "^ls$",
         "timeout": 60000,
         "sequential": True,
+        "final": False,
         "description": None,
         "file": str(stocked.project_file),
         "line": 9,
@@ -178,13 +179,13 @@ def test_a_duplicate_that_never_runs_is_not_on(matcher: str, state: str, workben
 
 
 def test_a_twin_without_trust_makes_no_duplicate(workbench: "Workbench") -> None:
-    """Only a hook that runs can run in place of another."""
+    """Only a hook that runs can run in place of another, and the more trusted file's is the one that runs."""
     groups = {"hooks": {"BeforeTool": [{"matcher": "^deploy_[a-z]+", "hooks": [hook("true", name="guest")]}]}}
     workbench.write(workbench.project_file, groups)
     workbench.write(workbench.user_file, json.dumps(groups).replace("guest", "own"))
     assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"guest": "untrusted", "own": "on"}
     workbench.run("trust", "--yes")
-    assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"guest": "on", "own": "duplicate"}
+    assert {name: shown for name, (shown, _) in orders(workbench).items()} == {"guest": "duplicate", "own": "on"}
 
 
 @pytest.mark.parametrize(
