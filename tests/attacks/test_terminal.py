@@ -366,6 +366,10 @@ def _octal(text: str) -> str:
     return shlex.quote("".join(f"\\0{byte:03o}" for byte in text.encode()))
 
 
+# Ours begin in the first column, where no stranger's text can.
+_QUESTION = re.compile(rb"^(?:Allow|Trust) .*\[(?:N\]o:|y/N\]) ", re.MULTILINE)
+
+
 def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[str, str]) -> str:
     """What the command writes, byte by byte, with stdin, stdout and stderr on one terminal."""
     ours, theirs = pty.openpty()
@@ -374,12 +378,16 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
         modes[1] &= ~termios.OPOST
         modes[3] &= ~termios.ECHO
         termios.tcsetattr(theirs, termios.TCSANOW, modes)
-        os.write(ours, typed.encode())
+        answers, answered = typed.encode().splitlines(keepends=True), 0
         child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=dict(env))
         shown, deadline = b"", time.monotonic() + 18
         while (is_running := child.poll() is None) or select.select([ours], [], [], 0)[0]:
             if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
                 shown += os.read(ours, 65536)
+            elif answered < min(len(answers), len(_QUESTION.findall(shown))):
+                # An answer that is typed before the question counts for nothing.
+                os.write(ours, answers[answered])
+                answered += 1
             if time.monotonic() > deadline:
                 child.kill()
                 child.wait()
