@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hookline.child.batch import ChildJob, ChildOutcome
@@ -104,38 +104,57 @@ COMMANDS: Mapping[str, Callable[[Told], Any]] = {
     "slow": fixed(None),  # ends after a second
 }
 
-HOOK = st.fixed_dictionaries(
-    {"type": st.just("command"), "command": st.sampled_from(sorted(COMMANDS))},
-    optional={
-        "env": st.sampled_from([{}, {"OFF": "1"}]),
-        "final": st.booleans(),
-        "timeout": st.sampled_from([200, 5000]),
-        "onError": st.sampled_from(["allow", "block"]),
-        "enabled": st.just(False),
-    },
-)
-EVENTS = [
-    HookEventName.BEFORE_TOOL,
-    HookEventName.AFTER_TOOL,
-    HookEventName.BEFORE_MODEL,
-    HookEventName.AFTER_MODEL,
-    HookEventName.BEFORE_TOOL_SELECTION,
-]
-GROUPS = st.lists(
-    st.fixed_dictionaries(
-        {"hooks": st.lists(HOOK, min_size=1, max_size=3)},
-        optional={"sequential": st.booleans(), "matcher": st.sampled_from(["t", "other"])},
-    ),
-    max_size=2,
-)
-FILE = st.fixed_dictionaries(
-    {"hooks": GROUPS},
-    optional={
-        "extension": GROUPS,
-        "enableHooks": st.booleans(),
-        "disabled": st.lists(st.sampled_from(["guard", "deny", "clean"]), max_size=1),
-    },
-)
+ANSWERS = ("guard", "deny", "deny-in-json", "stop", "ask", "quiet", "allow", "crash", "switched", "slow")
+REQUESTS = ("hide", "hide-in-system", "restore", "instruct", "instruct-well", "note", "model", "config", "null-keys")
+# The commands that make a difference on each event.
+RELEVANT = {
+    HookEventName.BEFORE_TOOL: (*ANSWERS, "deny-permission", "clean", "hide", "restore", "config", "null", "null-keys"),
+    HookEventName.BEFORE_MODEL: (*ANSWERS, *REQUESTS, "clean", "null", "deny-and-answer", "forge"),
+    HookEventName.AFTER_TOOL: ANSWERS,
+    HookEventName.AFTER_MODEL: (*ANSWERS, "clean", "forge", "null"),
+    HookEventName.BEFORE_TOOL_SELECTION: (*ANSWERS, "none", "any", "auto", "names", "other-names"),
+}
+# Where hooks can change what happens there is more to find.
+EVENTS = st.sampled_from([*RELEVANT, *[HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL] * 3])
+TEXTS = st.sampled_from(["plain", "evil", "SECRET", "evil SECRET"])
+
+
+def rarely(usual: Any, other: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from([usual] * 5 + [other])
+
+
+@st.composite
+def setups(draw: st.DrawFn) -> tuple[HookEventName, list[dict[str, Any]]]:
+    """An event, and the files of the project, the user and the system; few commands, so that there are duplicates."""
+    event = draw(EVENTS)
+    commands = draw(st.lists(st.sampled_from(RELEVANT[event]), min_size=2, max_size=4, unique=True))
+    hook = st.fixed_dictionaries(
+        {
+            "type": st.just("command"),
+            "command": st.sampled_from(commands),
+            "env": rarely({}, {"OFF": "1"}),
+            "final": rarely(usual=False, other=True),
+            "timeout": st.sampled_from([200, 5000]),
+            "onError": st.sampled_from(["allow", "allow", "block"]),
+            "enabled": rarely(usual=True, other=False),
+        }
+    )
+    group = st.fixed_dictionaries(
+        {
+            "hooks": st.lists(hook, min_size=1, max_size=3),
+            "sequential": st.sampled_from([False, False, True]),
+            "matcher": rarely("t", "other"),
+        }
+    )
+    file = st.fixed_dictionaries(
+        {
+            "hooks": st.lists(group, max_size=1),
+            "extension": st.lists(group, max_size=1),
+            "enableHooks": st.booleans(),
+            "disabled": rarely([], commands[:1]),
+        }
+    )
+    return event, [draw(file) for _ in SOURCES]
 
 
 def layers(files: Files, event: HookEventName) -> list[Layer]:
@@ -201,21 +220,56 @@ def is_narrower(tools: ToolSelection | None, than: ToolSelection) -> bool:
     return names and mode and (than.mode is not None or tools.mode != "AUTO")
 
 
-TEXTS = st.sampled_from(["plain", "evil", "SECRET", "evil SECRET"])
-
-
 @pytest.fixture(autouse=True)
 def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "run_children", answer_from_table)
 
 
+def entry(command: str, **options: Any) -> dict[str, Any]:
+    return {"type": "command", "command": command, **options}
+
+
+def setup_of(
+    event: HookEventName,
+    project: list[dict[str, Any]],
+    user: list[dict[str, Any]],
+    *,
+    extension: Sequence[dict[str, Any]] = (),
+    chains: str = "",
+) -> tuple[HookEventName, list[dict[str, Any]]]:
+    """A setup that was an attack once; `chains` names the files whose hooks are sequential."""
+    files = [
+        {"hooks": [{"hooks": hooks, "sequential": name in chains}] if hooks else []}
+        for name, hooks in (("project", project), ("user", user), ("system", []))
+    ]
+    files[0]["extension"] = [{"hooks": list(extension)}] if extension else []
+    return event, files
+
+
+BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL
+
+
+@example(setup_of(BEFORE_TOOL, [entry("guard"), entry("restore")], [entry("guard")], chains="user"), "plain")
+@example(setup_of(BEFORE_TOOL, [entry("guard")], [entry("restore"), entry("guard")], chains="user"), "plain")
+@example(setup_of(BEFORE_TOOL, [entry("clean", final=True)], [entry("clean")]), "SECRET")
+@example(setup_of(BEFORE_TOOL, [entry("slow", timeout=5000)], [entry("slow", timeout=200, onError="block")]), "plain")
+@example(
+    setup_of(BEFORE_TOOL, [entry("hide")], [entry("guard")], extension=[entry("restore")], chains="project"),
+    "evil",
+)
+@example(
+    setup_of(BEFORE_MODEL, [entry("hide")], [entry("clean")], extension=[entry("restore")], chains="project"),
+    "SECRET",
+)
+@example(setup_of(BEFORE_MODEL, [entry("instruct")], [entry("clean")]), "SECRET")
+@example(setup_of(BEFORE_MODEL, [entry("deny-and-answer")], [entry("deny")]), "plain")
+@example(setup_of(BEFORE_TOOL, [entry("allow")], [entry("deny"), entry("stop")], chains="project"), "plain")
 @pytest.mark.req("HOOK-090", "HOOK-098", "HOOK-107")
-@settings(max_examples=300)
-@given(st.sampled_from(EVENTS), FILE, FILE, FILE, TEXTS)
-def test_a_projects_file_lifts_nothing(
-    event: HookEventName, project: dict[str, Any], user: dict[str, Any], system: dict[str, Any], text: str
-) -> None:
+@settings(max_examples=600)
+@given(setups(), TEXTS)
+def test_a_projects_file_lifts_nothing(setup: tuple[HookEventName, list[dict[str, Any]]], text: str) -> None:
     """Whatever stands in the files, and whatever the hooks answer."""
+    event, (project, user, system) = setup
     others: Files = {"user": user, "system": system}
     told = {
         "tool_name": "t",
@@ -228,8 +282,10 @@ def test_a_projects_file_lifts_nothing(
     if without.blocked:
         assert with_it.blocked
         assert with_it.response == without.response
-    # A copy's onError can end a chain, and so can only a block.
-    assert with_it.stop or not without.stop or with_it.skipped
+    # A copy with onError can make a hook of a chain block, which ends the chain.
+    groups = [*project["hooks"], *project["extension"]]
+    is_stricter = any(one.get("onError") == "block" for group in groups for one in group["hooks"])
+    assert with_it.stop or not without.stop or (is_stricter and with_it.skipped)
     assert with_it.suppress or not without.suppress or with_it.blocked
     assert with_it.ask or with_it.blocked or not without.ask
     if without.tools is not None:
