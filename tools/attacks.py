@@ -84,8 +84,10 @@ def main(options: list[str]) -> int:
             "--no-header",
             "-r",
             "fE",
+            "-m",
+            "not slow",
             "-n",
-            "auto",
+            str(2 * (os.cpu_count() or 1)),  # many of them wait
             "--dist",
             "worksteal",
             *options,
