@@ -24,8 +24,8 @@ $(READY): pyproject.toml tools/setup.sh
 demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run all tests but the slow faults
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow"
+test: $(READY) ## run all tests but the attacks and the slow faults
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow and not attack"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -64,7 +64,7 @@ bench: $(READY) ## measure the runner against its floor and its peers; writes do
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
 
-check: fmt lint types trace test ## what CI runs
+check: fmt lint types trace test attacks ## what CI runs
 
 clean: ## remove what was made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage .hypothesis dist build

@@ -212,7 +212,7 @@ def test_a_verdict_says_one_thing(
         for answer in answers:
             assert not answer.blocks or answer.why is None or answer.why in verdict.reason
         assert not verdict.ask
-    assert bool(verdict.deciders) is (verdict.blocked or verdict.stop)
+    assert bool(verdict.deciders) is (verdict.blocked or verdict.stop or verdict.ask)
     if verdict.blocked:
         assert (verdict.arguments, verdict.request, verdict.prompt) == (None, None, None)
     for path, holders in verdict.decided_by.items():
