@@ -215,7 +215,7 @@ class HookSystem:
         planner = HookPlanner(
             registry.by_event.__getitem__,
             why_untrusted=self._why_untrusted,
-            on_plan=event_log.planned,
+            on_plan=lambda plan: self._report_plan(plan, event_log),
         )
         handler = HookEventHandler(
             facts=self._facts,
@@ -237,6 +237,14 @@ class HookSystem:
             handler.dispose()  # or it would serve the bus without any hook
             raise
         return parts
+
+    def _report_plan(self, plan: HookExecutionPlan, event_log: EventLog) -> None:
+        # Before anything is written about these hooks: a command may contain a secret of its own `env`.
+        skipped = (skip.hook for skip in plan.skipped if not skip.hook.needs_trust)
+        for hook in (*plan.hooks, *skipped):
+            if hook.env:
+                self.redactor.learn(hook.env)
+        event_log.planned(plan)
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
         return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)

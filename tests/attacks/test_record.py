@@ -219,6 +219,25 @@ def test_records_removed_during_a_session_are_found_without_a_head(path: Path, *
     assert "missing before record 32" in message
 
 
+@pytest.mark.parametrize("hide", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["deleted", "emptied"])
+def test_a_log_that_is_deleted_or_emptied_while_a_program_writes_is_found(
+    path: Path, hide: Callable[[Path], object]
+) -> None:
+    """Rotation removes the oldest file only when there are enough of them, so before that somebody else did it."""
+    sink = FileSink(path, max_bytes=100_000, backups=2)
+    record = OverrideRecord(level=LogLevel.INFO, message="x")
+    sink.write_now(record)
+    hide(path)
+    sink.write_now(record)
+    sink.close()
+    assert messages(verify_log(path, backups=2)) == [
+        "the records before record 2 are missing: rotation keeps 2 older files, and there are 0"
+    ]
+    path.unlink()
+    write(path, 60, backups=2)
+    assert verify_log(path, backups=2).findings == []
+
+
 def test_lines_of_an_older_version_are_counted(path: Path) -> None:
     """They have no hashes; the chain begins behind them, and whoever strips hashes is found."""
     path.parent.mkdir()

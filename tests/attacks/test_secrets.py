@@ -53,6 +53,7 @@ PLANTED: Mapping[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "assignment": (printed("API_TOKEN=PLANTED-assign"), {}, {}),
     "line-of-yaml": (printed("password: PLANTED-1"), {}, {}),
     "line-of-yaml-in-the-arguments": ("true", {"content": "a: b\npassword: PLANTED-1\n"}, {}),
+    "assignment-in-a-later-line-of-the-arguments": ("true", {"content": "A=x\nDB_PASSWORD=PLANTED-file\nB=y"}, {}),
     "authorization": (printed("Authorization: Bearer PLANTED-bearer"), {}, {}),
     "openai-key": (printed("sk-proj-PLANTEDabcdefghijklmnopqrstuvwxyz0123456789"), {}, {}),
     "github-token": (printed("ghp_PLANTEDabcdefghijklmnopqrstuvwxyz012345"), {}, {}),
@@ -110,6 +111,24 @@ def test_no_secret_is_in_the_log(planted: Any, project: Path, tmp_path: Path) ->
     assert (first["hook"], first["event"], first["session"]) == ("planter", "BeforeTool", "s1")
     assert first["message"].startswith("BeforeTool: planter ")
     assert all(record["time"].startswith("20") for record in records)
+
+
+def test_no_secret_of_a_hook_without_a_name_is_in_the_record_of_its_start(project: Path, tmp_path: Path) -> None:
+    """Its name is its command, and that is written before the run tells which variables it has."""
+    given = settings("true PLANTED-own", {"OWN_TOKEN": "PLANTED-own"})
+    del given["hooks"]["BeforeTool"][0]["hooks"][0]["name"]
+    asyncio.run(run_tool(Config(project, settings=given), {}))
+    text = written(tmp_path / "state")
+    assert '"kind":"start"' in text
+    assert "PLANTED" not in text
+
+
+def test_a_model_cannot_hide_its_later_calls_by_calling_a_tool_s_name_a_secret(project: Path, tmp_path: Path) -> None:
+    """What was found under a secret's name is removed everywhere, except where readers look for a tool."""
+    config = Config(project, settings=settings("true", {}))
+    asyncio.run(run_tool(config, {"content": "API_TOKEN=some_tool"}))
+    records = [json.loads(line) for line in written(tmp_path / "state").splitlines()]
+    assert {record["subject"] for record in records} == {"some_tool"}
 
 
 def test_no_secret_is_in_a_rotated_log_or_in_what_the_command_shows(

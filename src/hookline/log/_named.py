@@ -85,7 +85,9 @@ class Names:
                 continue
             name, start, end = _name_at(text, at)
             # "\n" before a name in JSON text is not a part of it.
-            if not name or not (self.match(name) or (text[start - 1 : start] == "\\" and self.match(name[1:]))):
+            if text[start - 1 : start] == "\\" and self.match(name[1:]):
+                name, start = name[1:], start + 1
+            if not name or not self.match(name):
                 continue
             found = self._value(text, start, end, is_json=is_json)
             if found is not None:

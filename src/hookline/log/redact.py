@@ -20,8 +20,9 @@ _MOST_OF_ENVIRONMENT = 500
 _MOST_FOUND = 200
 _MOST_REMEMBERED = 100
 
-# Readers select records by these; they come from hookline itself.
-_FIXED_FIELDS = frozenset({"kind", "time", "level", "id", "fire", "session", "event", "type", "source"})
+# Readers select records by these. They come from hookline itself, except the subject, the name of a tool: a model that
+# writes `API_TOKEN=run_shell_command` into a file must not hide its later commands.
+_FIXED_FIELDS = frozenset({"kind", "time", "level", "id", "fire", "session", "event", "subject", "type", "source"})
 
 # A model needs these back as they were.
 _EXACT_KEYS = frozenset({"thoughtSignature"})

@@ -43,8 +43,11 @@ class Verification(msgspec.Struct, rename="camel"):
     """Lines that were cut short; they have no part in the chain."""
 
 
-def verify_log(path: Path, heads: Sequence[Head] = ()) -> Verification:
-    """Check the log with its rotated files, and whether it has these heads; HooklineError if it can't be read."""
+def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = None) -> Verification:
+    """Check the log with its rotated files, and whether it has these heads; HooklineError if it can't be read.
+
+    `backups` is how many rotated files are kept, if that is known: older ones are removed, but none before that.
+    """
     done = Verification()
     chain, kept = _Chain(), set[Head]()
     wanted = {head.hash for head in heads}
@@ -63,6 +66,9 @@ def verify_log(path: Path, heads: Sequence[Head] = ()) -> Verification:
                 done.last = Head(link.seq, link.hash)
                 if link.hash in wanted:
                     kept |= {Head(link.seq, link.hash), Head(0, link.hash)}
+    if done.first is not None and done.first > 1 and backups is not None and done.files <= backups:
+        why = f"rotation keeps {backups} older files, and there are {done.files - 1}"
+        done.findings.insert(0, Finding(f"the records before record {done.first} are missing: {why}"))
     _check_heads(heads, kept, done)
     return done
 

@@ -153,6 +153,12 @@ def test_a_question_shows_which_hook_asks_and_what_hooks_changed(project: Path) 
     [
         pytest.param("write_file", {"file_path": "new", "content": "a\nb"}, ["+a", "+b"], id="new-file"),
         pytest.param("write_file", {"file_path": "old", "content": "a\n"}, ["@@ -1,2 +1 @@", " a", "-b"], id="diff"),
+        pytest.param(
+            "write_file",
+            {"file_path": "old", "content": "a\rb\n"},
+            ["@@ -1,2 +1 @@", "-a", "-b", "+a\rb"],
+            id="another-separator-is-a-change",
+        ),
         pytest.param("write_file", {"file_path": "pipe", "content": "a"}, ["+a"], id="pipe"),
         pytest.param(
             "replace",

@@ -26,10 +26,10 @@ def print_head(path: Path, given: argparse.Namespace) -> int:
     return 0
 
 
-def verify(path: Path, given: argparse.Namespace) -> int:
+def verify(path: Path, given: argparse.Namespace, backups: int | None) -> int:
     """Prints what was found, checked and not checked; 2 if a record was changed, removed, inserted or moved."""
     heads = [] if given.head is None else _heads(given.head)
-    done = verify_log(path, heads)
+    done = verify_log(path, heads, backups=backups)
     if not done.records and not done.findings:
         raise HooklineError(f"the log {path} has no record with a hash, so there is nothing to verify")
     unchecked = list(_unchecked(done))

@@ -70,13 +70,15 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
     query = query_of(given)
-    path = Path(given.file) if given.file else _recorded_in(make_config(given))
+    path, backups = (Path(given.file), None) if given.file else _recorded_in(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
     if given.words in (["verify"], ["head"]):
         from hookline.cli.commands import _log_chain  # noqa: PLC0415 - the usual ones have to start quickly
 
-        return (_log_chain.verify if given.words == ["verify"] else _log_chain.print_head)(path, given)
+        return (
+            _log_chain.print_head(path, given) if given.words == ["head"] else _log_chain.verify(path, given, backups)
+        )
     with LogReader(path) as reader:
         if given.words:
             return _show(reader, given.words[1], as_json=given.json)
@@ -91,11 +93,12 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded_in(config: Config) -> Path:
+def _recorded_in(config: Config) -> tuple[Path, int]:
+    """The log, and how many rotated files it has when it is full."""
     options = config.get_settings().options.log
     if not options.enabled:
         tell("the settings disable the log (hooksConfig.log.enabled), so nothing is recorded")
-    return log_path(options.path)
+    return log_path(options.path), options.backups
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:

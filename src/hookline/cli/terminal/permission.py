@@ -16,6 +16,7 @@ from hookline.agent.approval import Approval, Reply, Request
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
 from hookline.cli.report.printer import print_lines, print_question
+from hookline.cli.report.text import text_lines
 from hookline.cli.terminal.output import names
 from hookline.contract.text import printable, visible
 
@@ -183,7 +184,7 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
 
 def _changes(before: str, after: str) -> Iterator[str]:
     """A unified diff without file names, which are in the question."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")
+    lines = difflib.unified_diff(text_lines(before), text_lines(after), lineterm="")
     for number, line in enumerate(lines):
         if number > 1 and not (line.startswith("@@") and not before):
             yield line
