@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "log": "show what happened, newest last, or all about one run",
     "stats": "count runs, blocks and failures, and compare times with budgets",
     "doctor": "find out whether hooks run here, and if not, why",
+    "bridge": "be the hook command of another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",

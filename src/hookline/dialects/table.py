@@ -57,17 +57,18 @@ class Tool:
         A value that the hook left alone stays as it was in ours, and so do arguments that it could not see. An argument
         that it left out is gone.
         """
-        told = self._back(self.tell(arguments, cwd))
-        new = self._back(dict(rewritten))
+        told = self.in_our_words(self.tell(arguments, cwd))
+        new = self.in_our_words(rewritten)
         kept = {name: value for name, value in arguments.items() if name not in told}
         return kept | {
             name: arguments[name] if name in arguments and told.get(name, _ABSENT) == value else value
             for name, value in new.items()
         }
 
-    def _back(self, theirs: dict[str, Any]) -> dict[str, Any]:
+    def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
+        """Their arguments under our names."""
         names = {their_name: name for name, their_name in self.renamed.items()}
-        return {names.get(name, name): value for name, value in self.to_ours(theirs).items()}
+        return {names.get(name, name): value for name, value in self.to_ours(dict(theirs)).items()}
 
 
 _ABSENT = object()
@@ -136,6 +137,13 @@ class Dialect:
     def tool(self, name: str) -> Tool:
         """The row of a tool by our name; a tool that has none keeps its name and its arguments."""
         return next((tool for tool in self.tools if tool.ours == name), Tool(ours=name, theirs=name))
+
+    def tool_of_theirs(self, name: str) -> Tool:
+        """The row of a tool by their name or one of its aliases."""
+        named = [tool for tool in self.tools if name in (tool.theirs, *tool.aliases)]
+        return next(
+            (tool for tool in named if tool.theirs == name), named[0] if named else Tool(ours=name, theirs=name)
+        )
 
     def names_of(self, event: HookEventName, subject: str) -> tuple[str, ...]:
         """Everything that a matcher of this agent may be compared with for a subject of ours; ours is one of them."""
