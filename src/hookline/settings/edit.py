@@ -35,7 +35,7 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
         raise HooklineError(f"{path} is not JSON ({error}); fix it first") from error
 
 
-def add_to_list(text: str, path: Sequence[str], value: str) -> str:
+def add_to_list(text: str, path: Sequence[str], value: Any) -> str:
     """The text with the value at the end of the list at a path, which is made where it is missing."""
     known, depth = _deepest(jsonc.parse(text), path)
     item = stringify_json(value).decode()
@@ -43,15 +43,27 @@ def add_to_list(text: str, path: Sequence[str], value: str) -> str:
         if not isinstance(known, list):
             raise _not_a_place(path, known, "an array")
         return text if value in known else _insert(text, path, item)
+    return _add_member(text, path, known, depth, f"[{item}]")
+
+
+def set_value(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with a new value at a path where there is none yet."""
+    known, depth = _deepest(jsonc.parse(text), path)
+    if depth == len(path):
+        raise _not_a_place(path, known, "nothing")
+    return _add_member(text, path, known, depth, stringify_json(value).decode())
+
+
+def _add_member(text: str, path: Sequence[str], known: Any, depth: int, item: str) -> str:
+    """The text with an item at a path of which only the first steps are there."""
     if not isinstance(known, dict):
         raise _not_a_place(path[:depth], known, "an object")
-    item = f"[{item}]"
     for key in reversed(path[depth + 1 :]):
         item = f'{{ "{key}": {item} }}'
     return _insert(text, path[:depth], f'"{path[depth]}": {item}')
 
 
-def remove_from_list(text: str, path: Sequence[str], value: str) -> str:
+def remove_from_list(text: str, path: Sequence[str], value: Any) -> str:
     """The text without the value in the list at a path; the same text when it is not there."""
     known, depth = _deepest(jsonc.parse(text), path)
     if depth < len(path):
