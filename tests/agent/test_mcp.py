@@ -15,7 +15,7 @@ import mcp  # noqa: F401 - its loading takes long, and is no part of any test's 
 import pytest
 
 from hookline import Config
-from hookline.agent.approval import Approval, Permissions
+from hookline.agent.approval import Approval, Permissions, Reply, Request
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.events import Event, Note
 from hookline.agent.mcp import connected_mcp_servers
@@ -134,9 +134,9 @@ class Session:
         """What a person was told."""
         return [event.text for event in self.events if isinstance(event, Note)]
 
-    async def _approve(self, _call: ToolCall, question: str) -> Approval:
-        self.questions.append(question)
-        return Approval.ALLOW_ONCE
+    async def _approve(self, request: Request) -> Reply:
+        self.questions.append(request.what)
+        return Reply(Approval.ALLOW_ONCE)
 
 
 def session_of(project: Path, servers: Mapping[str, Any], **settings: Any) -> Session:

@@ -18,7 +18,7 @@ import pytest
 
 import hookline
 from hookline import Config
-from hookline.agent.approval import Approval, Permissions
+from hookline.agent.approval import Approval, Asked, Permissions, Reply, Request
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.scheduler import ToolScheduler
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext
@@ -68,13 +68,18 @@ class Person:
     """Somebody who answers questions, and remembers them."""
 
     answer: Approval = Approval.ALLOW_ONCE
-    questions: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
-    async def __call__(self, _call: ToolCall, question: str) -> Approval:
+    async def __call__(self, request: Request) -> Reply:
         """Always the same answer, after some thought."""
-        self.questions.append(question)
+        self.requests.append(request)
         await asyncio.sleep(0.01)
-        return self.answer
+        return Reply(self.answer)
+
+    @property
+    def questions(self) -> list[str]:
+        """What was asked."""
+        return [request.what for request in self.requests]
 
 
 @dataclass
@@ -499,9 +504,9 @@ def test_a_rewrite_that_leaves_the_project_is_asked_about(project: Path, tmp_pat
     answers = [Approval.ALLOW_ONCE, Approval.REFUSE]
 
     class Wary(Person):
-        async def __call__(self, _call: ToolCall, question: str) -> Approval:
-            self.questions.append(question)
-            return answers[len(self.questions) - 1]
+        async def __call__(self, request: Request) -> Reply:
+            self.requests.append(request)
+            return Reply(answers[len(self.requests) - 1])
 
     person = Wary()
     hooks = {**rewriting(file_path=str(outside)), **recording(tmp_path, "AfterTool")}
@@ -518,12 +523,23 @@ def test_a_rewrite_that_leaves_the_project_is_asked_about(project: Path, tmp_pat
     assert recorded(tmp_path, "AfterTool") == []
 
 
-def test_a_rewrite_within_what_was_allowed_is_not_asked_about(project: Path) -> None:
-    """A hook is the person's own word."""
-    person = Person()
+@pytest.mark.parametrize(
+    ("answer", "questions"),
+    [
+        pytest.param(Approval.ALLOW_ONCE, ["write a.txt", "write b.txt"], id="once"),
+        pytest.param(Approval.ALLOW_ALWAYS, ["write a.txt"], id="always"),
+    ],
+)
+def test_a_rewrite_is_asked_about_unless_always_covers_it(
+    project: Path, answer: Approval, questions: list[str]
+) -> None:
+    """A yes is for the arguments that the person saw; the second question has those before the change, too."""
+    person = Person(answer)
     bench = Bench(project, default_toolbox(), rewriting(file_path="b.txt"), person)
     bench.run(call("write_file", file_path="a.txt", content="x"))
-    assert person.questions == ["write a.txt"]
+    assert person.questions == questions
+    changed = {"file_path": "a.txt", "content": "x"}
+    assert [request.before for request in person.requests] == [None, changed][: len(questions)]
     assert (project / "b.txt").read_text() == "x"
 
 
@@ -766,23 +782,26 @@ def test_hooks_fire_for_every_kind_of_tool(project: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("answer", [Approval.ALLOW_ONCE, Approval.REFUSE])
 def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None:
     """`ask` is put to the user with its reason, also where everything is approved; a no is a refusal with it."""
-    questions: list[str] = []
+    requests: list[Request] = []
 
-    async def person(_call: ToolCall, question: str) -> Approval:
-        questions.append(question)
-        return answer
+    async def person(request: Request) -> Reply:
+        requests.append(request)
+        return Reply(answer, "use rg" if answer is Approval.REFUSE else "")
 
     spy = Spy()
-    bench = Bench(project, ToolBox([spy]), on("BeforeTool", answering({"decision": "ask", "reason": "sure?"})))
+    command = answering({"decision": "ask", "reason": "sure?"})
+    bench = Bench(project, ToolBox([spy]), on("BeforeTool", command))
     permissions = Permissions(config=bench.config, approve=None, person=person, background=bench.background)
     bench.scheduler = replace(bench.scheduler, permissions=permissions)
     (finished,) = bench.run(call("spy", what="it"))
-    assert questions == ["go on; a hook asks you: sure?"]
+    assert [(request.what, request.asked, request.always) for request in requests] == [
+        ("go on", Asked((command,), "sure?"), None)
+    ]
     assert "awaiting_approval" in bench.statuses()
     assert (finished.status is CallStatus.SUCCESS, bool(spy.ran_with)) == (answer is not Approval.REFUSE,) * 2
     if answer is Approval.REFUSE:
         assert finished.result is not None
-        assert finished.result.llm_content == "sure?"
+        assert finished.result.llm_content == "sure? The user says: use rg"
 
 
 def test_where_nobody_can_be_asked_the_call_is_refused(project: Path) -> None:

@@ -1,14 +1,16 @@
 """Asks the user before a tool does something that needs approval, and remembers what was allowed for the session."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from hookline.agent.background import BackgroundHooks
+from hookline.agent.protected import ProtectedPlaces
+from hookline.agent.scope import Scope, scope_of
 from hookline.agent.tool import Tool, ToolCall, ToolContext
-from hookline.agent.tools.paths import leaves_project
 from hookline.errors import HooklineError
 from hookline.triggers.session import fire_notification_hook
 
@@ -17,72 +19,158 @@ if TYPE_CHECKING:
 
 
 class Approval(StrEnum):
-    """The user's answer."""
+    """The user's decision."""
 
     ALLOW_ONCE = "allow_once"
+    """For this call with these arguments."""
     ALLOW_ALWAYS = "allow_always"
-    """For this tool and the rest of the session; calls outside the project are asked about separately."""
+    """For every call in the scope that the question names, in the rest of the session."""
     REFUSE = "refuse"
 
 
-Approver = Callable[[ToolCall, str], Awaitable[Approval]]
-# A tool's name, and whether the call leaves the project.
-Scope = tuple[str, bool]
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which hooks want the user to be asked, and why."""
+
+    hooks: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question to the user about one call."""
+
+    call: ToolCall
+    what: str
+    """What the call wants to do, as the end of a sentence."""
+    always: str | None = None
+    """What "always" would cover; None when it is not offered."""
+    before: Mapping[str, Any] | None = None
+    """The arguments before hooks changed them; None when they did not."""
+    asked: Asked | None = None
+    """Set when hooks want the user to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The user's answer."""
+
+    decision: Approval
+    message: str = ""
+    """What the user wants the model to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What was allowed of one call: to do this with these arguments."""
+
+    what: str
+    arguments: Mapping[str, Any]
+
+
+Approver = Callable[[Request], Awaitable[Reply]]
 
 
 class RefusedError(HooklineError):
     """A call must not run; the message is for the model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Permissions:
     """What the user has allowed in this session; asks for more, one question at a time."""
 
     config: "Config"
     approve: Approver | None
-    """Asks the user; None approves everything without a Notification event."""
+    """Asks the user; None approves everything but protected places, without a Notification event."""
     person: Approver | None = None
-    """Asks when a hook wants that, also where `approve` is None; if both are None, such calls are refused."""
+    """Asks where `approve` is None and the user must be asked: about protected places, and when a hook wants it."""
     background: BackgroundHooks
     """Runs Notification hooks."""
-    _always_allowed: set[Scope] = field(default_factory=set, init=False)
+    _always_allowed: set[tuple[str, ...]] = field(default_factory=set, init=False)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def obtain(
-        self, tool: Tool, call: ToolCall, given: Scope | None, waiting: Callable[[], None]
-    ) -> Scope | None:
-        """Returns the permission of the call, None when it needs none; `given` is the permission that it has already.
+        self,
+        tool: Tool,
+        call: ToolCall,
+        waiting: Callable[[], None],
+        *,
+        given: Grant | None = None,
+        before: Mapping[str, Any] | None = None,
+    ) -> Grant | None:
+        """Returns what is allowed, None when the call needs no approval; `given` was allowed for this call already.
 
         Calls `waiting` before it asks the user. Raises RefusedError when the answer is no.
         """
-        context = ToolContext.of(self.config)
-        question = tool.needs_approval(call.arguments, context)
-        if question is None or self.approve is None:
+        grant, protected = self._needed(tool, call)
+        if grant is None:
             return given
-        scope = (tool.name, leaves_project(call.arguments, context))
-        if scope in (given, *self._always_allowed):
-            return scope
+        if grant == given or (self.approve is None and protected is None):
+            return grant
+        approve = self.approve or self.person
+        if approve is None:
+            advice = "it needs a person's yes, and nobody can be asked here"
+            raise RefusedError(f"{call.name} was not run: {protected} is protected; {advice}.")
+        scope = None if protected else scope_of(tool.name, call.arguments, ToolContext.of(self.config))
         async with self._asking:
-            if scope not in self._always_allowed:
+            # Another call may have got an "always" while this one waited.
+            if scope is None or scope.key not in self._always_allowed:
                 waiting()
-                await self._ask(self.approve, call, question, scope)
-        return scope
+                request = Request(call=call, what=grant.what, always=scope and scope.text, before=before)
+                await self._ask(approve, request, scope)
+        return grant
 
-    async def ask_for_hook(self, call: ToolCall, reason: str, waiting: Callable[[], None]) -> bool:
-        """Asks the user because a hook wants that, whatever was allowed before; False where there is no user to ask."""
+    async def ask_for_hook(
+        self,
+        tool: Tool,
+        call: ToolCall,
+        waiting: Callable[[], None],
+        *,
+        asked: Asked,
+        before: Mapping[str, Any] | None = None,
+    ) -> tuple[Reply, Grant | None]:
+        """Asks the user because hooks want that, whatever was allowed before; where nobody can be asked, refuses.
+
+        Returns the answer, and what the user allowed by a yes.
+        """
         ask = self.person or self.approve
         if ask is None:
-            return False
+            return Reply(Approval.REFUSE), None
+        grant, _ = self._needed(tool, call)
+        what = "go on" if grant is None else grant.what
         async with self._asking:
             waiting()
-            return await ask(call, f"go on; a hook asks you: {reason}") is not Approval.REFUSE
+            reply = await ask(Request(call=call, what=what, before=before, asked=asked))
+        return reply, None if reply.decision is Approval.REFUSE else grant
 
-    async def _ask(self, approve: Approver, call: ToolCall, question: str, scope: Scope) -> None:
+    def _needed(self, tool: Tool, call: ToolCall) -> tuple[Grant | None, str | None]:
+        """What the user has to allow, None when nothing; and the protected place that it is about."""
+        context = ToolContext.of(self.config)
+        what = tool.needs_approval(call.arguments, context)
+        if what is None:
+            return None, None
+        protected = self._protected.touched_by(tool.name, call.arguments, context)
+        if protected is not None:
+            what += f" ({protected} is protected, so this needs a yes each time)"
+        return Grant(what, dict(call.arguments)), protected
+
+    async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:
+        call = request.call
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
-        message = f"{call.name} needs permission to {question}"
+        message = f"{call.name} needs permission to {request.what}"
         self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
-        answer = await approve(call, question)
-        if answer is Approval.REFUSE:
-            raise RefusedError(f"{call.name} was not run: permission to {question} was not given.")
-        if answer is Approval.ALLOW_ALWAYS:
-            self._always_allowed.add(scope)
+        reply = await approve(request)
+        if reply.decision is Approval.REFUSE:
+            told = with_message("", reply.message)
+            raise RefusedError(f"{call.name} was not run: permission to {request.what} was not given.{told}")
+        if reply.decision is Approval.ALLOW_ALWAYS and scope is not None:
+            self._always_allowed.add(scope.key)
+
+    @cached_property
+    def _protected(self) -> ProtectedPlaces:
+        return ProtectedPlaces(self.config)
+
+
+def with_message(text: str, message: str) -> str:
+    """A refusal for the model, with what the user said to it."""
+    return f"{text} The user says: {message}" if message else text

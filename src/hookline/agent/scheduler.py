@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.approval import Permissions, RefusedError, Scope
+from hookline.agent.approval import Approval, Asked, Grant, Permissions, RefusedError, with_message
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
 from hookline.agent.toolbox import ToolBox
-from hookline.triggers.results import ToolResult
+from hookline.triggers.results import AskReason, ToolResult
 from hookline.triggers.tools import execute_tool_with_hooks
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class _RunningCall:
         self._progress = progress
         self._index = index
         self._call = progress.calls[index]
-        self._given: Scope | None = None
+        self._model_arguments = self._call.arguments
+        self._given: Grant | None = None
+        self._message = ""
+        """What the user wants the model to know about a refusal."""
         self._has_run = False
 
     async def run(self) -> None:
@@ -130,7 +133,7 @@ class _RunningCall:
         await self._obtain_permission()
         self._check_stopped()
         self._change(CallStatus.EXECUTING)
-        return await execute_tool_with_hooks(
+        result = await execute_tool_with_hooks(
             self._scheduler.config,
             self.tool.name,
             self._call.arguments,
@@ -140,20 +143,31 @@ class _RunningCall:
             on_ask=self._ask_person,
             mcp_context=self.tool.mcp_context,
         )
+        if not self._message:
+            return result
+        return replace(result, llm_content=with_message(str(result.llm_content), self._message))
 
-    async def _ask_person(self, reason: str, arguments: Mapping[str, Any]) -> bool:
+    async def _ask_person(self, reason: AskReason, arguments: Mapping[str, Any]) -> bool:
         """Whether the user lets the call go on, with the arguments as hooks left them."""
         self._call = replace(self._call, arguments=dict(arguments))
-        goes_on = await self._scheduler.permissions.ask_for_hook(self._call, reason, self._await_approval)
-        if goes_on:
-            self._change(CallStatus.EXECUTING)
-        return goes_on
+        asked = Asked(reason.hooks, reason)
+        reply, grant = await self._scheduler.permissions.ask_for_hook(
+            self.tool, self._call, self._await_approval, asked=asked, before=self._changed_from()
+        )
+        if reply.decision is Approval.REFUSE:
+            self._message = reply.message
+            return False
+        self._given = grant
+        self._change(CallStatus.EXECUTING)
+        return True
 
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
         """Runs the tool with the arguments as hooks left them."""
-        if arguments != self._call.arguments:
-            self._call = replace(self._call, arguments=arguments)
-            await self._obtain_permission()
+        self._call = replace(self._call, arguments=arguments)
+        # Also if no hook changed them: while hooks ran, a path may have become a link to somewhere else.
+        await self._obtain_permission()
+        reported = self._progress.calls[self._index]
+        if (reported.status, reported.arguments) != (CallStatus.EXECUTING, arguments):
             self._change(CallStatus.EXECUTING)
         self._has_run = True
         try:
@@ -172,7 +186,13 @@ class _RunningCall:
         return {**before, **self.tool.normalize(changes)}
 
     async def _obtain_permission(self) -> None:
-        self._given = await self._scheduler.permissions.obtain(self.tool, self._call, self._given, self._await_approval)
+        self._given = await self._scheduler.permissions.obtain(
+            self.tool, self._call, self._await_approval, given=self._given, before=self._changed_from()
+        )
+
+    def _changed_from(self) -> Mapping[str, Any] | None:
+        """The model's arguments, if hooks changed them."""
+        return None if self._call.arguments == self._model_arguments else self._model_arguments
 
     def _await_approval(self) -> None:
         # Another call may have stopped the agent while this one waited for its question.

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 from hookline.errors import HooklineError
@@ -80,12 +80,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Loading modules makes no garbage. Looking for some, meanwhile and at the end, takes a fifth of a short command.
     gc.set_threshold(50_000)
     try:
-        return _run(sys.argv[1:])
+        return _run(sys.argv[1:], at_start=_let_interrupts_raise)
     finally:
         gc.freeze()
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _let_interrupts_raise() -> None:
+    """From now on an interrupt may have something to clean up."""
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) -> int:
     words = _with_dashes(list(arguments))
     parser = _top_parser()
     if not words:
@@ -93,8 +99,10 @@ def _run(arguments: Sequence[str]) -> int:
         return 1
     given = parser.parse_args(words[:1])
     command, own_parser = load_command(given.command)
+    options = own_parser.parse_args(words[1:])
     try:
-        return command.run(own_parser.parse_args(words[1:]))
+        at_start()
+        return command.run(options)
     except HooklineError as error:
         sys.stderr.write(f"hookline: {error}\n")
         return 1

@@ -57,13 +57,16 @@ class PossiblePaths:
     """The words that may lead to files which are not among these."""
 
 
-def possible_paths(command: str, env: Mapping[str, str], project_dir: str) -> PossiblePaths:
+def possible_paths(
+    command: str, env: Mapping[str, str], project_dir: str, *, with_outputs: bool = False
+) -> PossiblePaths:
     """Everything in a hook's command and environment that could be the name of a file it runs or reads.
 
     It finds too much rather than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a
-    path and, behind `-m`, as a Python module; variables are expanded where their value is known.
+    path and, behind `-m`, as a Python module; variables are expanded where their value is known. Files that it only
+    writes to are left out unless `with_outputs`.
     """
-    text = _without_outputs(command)
+    text = command if with_outputs else _without_outputs(command)
     words = _Words(text, env)
     known = dict.fromkeys((*PROJECT_DIR_VARIABLES, "PWD"), project_dir) | {"HOME": _home("~")}
     paths, patterns = words.expanded(known, env)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from hookline.contract.llm import GenerateContentParameters
 
@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 
 Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Validate = Callable[[Mapping[str, Any]], str | None]
+
+
+class AskReason(str):
+    """Why a person has to be asked; `hooks` are the names of the hooks that want it."""
+
+    __slots__ = ("hooks",)
+    hooks: tuple[str, ...]
+
+    def __new__(cls, text: str, hooks: tuple[str, ...] = ()) -> Self:
+        """A text that knows its hooks."""
+        reason = super().__new__(cls, text)
+        reason.hooks = hooks
+        return reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.triggers._door import fire, system_of
-from hookline.triggers.results import Normalize, ToolResult, Validate, to_tool_result
+from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -19,7 +19,7 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
-OnAsk = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
+OnAsk = Callable[[AskReason, Mapping[str, Any]], Awaitable[bool]]
 
 
 async def fire_before_tool_hook(
@@ -63,7 +63,8 @@ async def execute_tool_with_hooks(
     `execute_fn` gets the arguments to run with and returns a `ToolResult`, a text or a mapping; it is not called when
     a hook blocks or stops. Arguments that a hook rewrote pass `normalize`, which gives them their proper names, and
     `validate`, which returns what is wrong with them or None. When a hook wants a person to be asked, `on_ask` gets the
-    reason and the arguments and returns whether the call may go on; without it the call goes on, and the log says so.
+    reason (with the hooks' names in its `hooks`) and the arguments, and returns whether the call may go on; without it
+    the call goes on, and the log says so.
     Only what `execute_fn` and `on_ask` raise reaches the caller.
     """
     system = system_of(config)
@@ -86,7 +87,7 @@ async def execute_tool_with_hooks(
     if before is not None and before.ask:
         if on_ask is None:
             _apply_tool.log_unasked(before, system)
-        elif not await on_ask(before.reason or "", arguments):
+        elif not await on_ask(AskReason(before.reason or "", before.deciders), arguments):
             return _apply_tool.refusal(before)
     # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
     result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))

@@ -134,6 +134,7 @@ def test_json_is_one_object(bench: Bench, capsys: pytest.CaptureFixture[str]) ->
             }
         ],
         "transcriptPath": str(transcript_path("s1")),
+        "problems": [],
     }
 
 
@@ -256,7 +257,9 @@ def test_yes_does_not_trust_hooks(
     assert "hookline trust" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("typed", "is_written"), [("y\n", True), ("always\n", True), ("\n", False), ("nope\n", False)])
+@pytest.mark.parametrize(
+    ("typed", "is_written"), [("y\n", True), ("always\n", True), ("\n", False), ("n: later\n", False), ("\x04", False)]
+)
 def test_a_person_at_a_terminal_is_asked(typed: str, is_written: bool, bench: Bench) -> None:
     """With --prompt on a terminal, a question is asked, and only a clear yes allows the call."""
     ours, theirs = pty.openpty()
@@ -274,7 +277,7 @@ def test_a_person_at_a_terminal_is_asked(typed: str, is_written: bool, bench: Be
             pass
         os.close(ours)
     assert process.returncode == 0
-    assert f"write_file wants to write {bench.project}/a.txt" in shown.decode()
+    assert f"write_file wants to write {bench.project}/a.txt" in shown.decode().replace("\r\n  ", "")
     assert (bench.project / "a.txt").exists() is is_written
 
 
@@ -470,3 +473,122 @@ def test_a_guard_that_cannot_run_is_told(bench: Bench) -> None:
     told = bench.run("--prompt", "go", "--yes").stderr
     assert "hooks.PreToolUse is not an event, so its hooks do not run; did you mean BeforeTool?" in told
     assert told.count("The BeforeTool hook guard exited with code 127, so it had no effect.") == 1
+
+
+class Home:
+    """A user's and a project's settings in their usual places."""
+
+    def __init__(self, bench: Bench, home: Path) -> None:
+        self._bench = bench
+        self._home = home
+
+    def user(self, text: str) -> None:
+        """Writes the user's settings."""
+        self._write(self._home, text)
+
+    def project(self, text: str) -> None:
+        """Writes the project's settings."""
+        self._write(self._bench.project, text)
+
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        """Runs the agent on a prompt, without any named settings."""
+        model = self._bench.words()[self._bench.words().index("--model") + 1]
+        words = ["agent", "--project", str(self._bench.project), "--model", model, "--prompt", "go", "--yes", *options]
+        command = [sys.executable, "-m", "hookline", *words]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    def _write(self, place: Path, text: str) -> None:
+        (place / ".llxprt").mkdir(exist_ok=True)
+        (place / ".llxprt" / "settings.json").write_text(text)
+
+
+@pytest.fixture
+def home(bench: Bench, own_home: Path) -> Home:
+    """No settings yet."""
+    return Home(bench, own_home)
+
+
+def _settings(*, enabled: bool = True, hooks: int = 1, **more: Any) -> str:
+    entries = [{"type": "command", "command": "true", "name": "guard"}] * hooks
+    return json.dumps({"enableHooks": enabled, "hooks": {"BeforeTool": [{"hooks": entries}]}, **more})
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "why"),
+    [
+        pytest.param("{", None, "is not JSON", id="broken-file"),
+        pytest.param(_settings(), "{", "is not JSON", id="broken-project-file"),
+        pytest.param(
+            _settings().replace('"command": "true"', '"command": 7'),
+            None,
+            "hookline check shows all problems",
+            id="entry",
+        ),
+        pytest.param(None, None, "hooks are disabled; put", id="no-settings"),
+        pytest.param(_settings(enabled=False), None, "hooks are disabled; put", id="off"),
+        pytest.param(_settings(hooks=0), None, "no hook is configured; hookline init", id="none"),
+        pytest.param(
+            _settings(hooksConfig={"disabled": ["guard"]}), None, "none of 1 hook is active: disabled by", id="disabled"
+        ),
+        pytest.param(
+            '{"enableHooks": true}', _settings(), "none of 1 hook is active: hooks of a project", id="untrusted"
+        ),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_required_hooks_keep_the_agent_from_starting(
+    home: Home, bench: Bench, user: str | None, project: str | None, why: str, output: str
+) -> None:
+    """With --require-hooks nothing is done unless hooks are: one line says why, and what to do."""
+    if user is not None:
+        home.user(user)
+    if project is not None:
+        home.project(project)
+    done = home.run("--require-hooks", "--output", output)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hookline: --require-hooks: ")
+    assert why in line
+    assert not (bench.project / "a.txt").exists()
+    if output == "json":
+        assert why in json.loads(done.stdout)["error"]
+    assert home.run("--output", output).returncode == 0
+
+
+def test_required_hooks_that_are_active_let_it_start(home: Home, bench: Bench) -> None:
+    """One active hook is enough, also beside others that are not."""
+    home.user(_settings())
+    home.project(_settings())
+    assert home.run("--require-hooks").returncode == 0
+    assert (bench.project / "a.txt").exists()
+
+
+@pytest.mark.parametrize("output", ["json", "stream-json"])
+@pytest.mark.parametrize(
+    ("user", "project", "problems"),
+    [
+        pytest.param(_settings(), None, [], id="none"),
+        pytest.param("{", None, ["settings.json:1:2: is not JSON"], id="broken"),
+        pytest.param(_settings(enabled=False), None, ["hooks are disabled, so 1 hook of the settings"], id="off"),
+        pytest.param(
+            '{"enableHooks": true}', _settings(), ["the BeforeTool hook guard does not run: hooks of a"], id="untrusted"
+        ),
+        pytest.param(
+            _settings(hooksConfig={"disabled": ["guard"]}),
+            None,
+            ["the BeforeTool hook guard does not run: disabled by"],
+            id="disabled",
+        ),
+        pytest.param(_settings(hooksConfig={"outputLimit": "x"}), None, ["hooksConfig.outputLimit"], id="option"),
+    ],
+)
+def test_programs_read_what_is_wrong_with_hooks(
+    home: Home, user: str, project: str | None, problems: list[str], output: str
+) -> None:
+    """The result lists what keeps hooks from doing what the settings say."""
+    home.user(user)
+    if project is not None:
+        home.project(project)
+    result = json.loads(home.run("--output", output).stdout.splitlines()[-1])
+    assert len(result["problems"]) == len(problems)
+    assert all(part in problem for part, problem in zip(problems, result["problems"], strict=True))

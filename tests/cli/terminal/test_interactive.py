@@ -80,8 +80,9 @@ def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
     ]
     here.type("write it\r")
     here.expect("write_file wants to write notes.txt")
-    diff = here.expect("Allow write_file? [y]es, [a]lways, [N]o:")
+    diff = here.expect("[a]lways: write_file inside the project in this session")
     assert [line.strip() for line in diff.strip().splitlines()] == ["@@ -1,2 +1,2 @@", "-old", "+new", "kept"]
+    here.expect("Allow write_file? [y]es, [a]lways, [v]iew, [N]o:")
     here.type("y\r")
     here.expect("✓ write_file notes.txt")
     here.expect("I wrote it.")
@@ -91,7 +92,7 @@ def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
 
 
 def test_no_and_always(desk: Desk) -> None:
-    """Anything but a clear yes refuses; always is for the rest of the session."""
+    """Enter refuses; always is for the rest of the session."""
     answers: list[Sequence[Chunk]] = [
         writes("a", "1"),
         [says("One.")],

@@ -1,29 +1,151 @@
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookline.agent.approval import Approval
+from hookline.agent.approval import Approval, Asked, Reply, Request
 from hookline.agent.tool import ToolCall, ToolContext
-from hookline.cli.terminal.permission import preview, read_answer
+from hookline.cli.terminal.permission import Wish, ask, preview, read_answer
 
 
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("y", Approval.ALLOW_ONCE),
-        (" YES ", Approval.ALLOW_ONCE),
-        ("a", Approval.ALLOW_ALWAYS),
-        ("always", Approval.ALLOW_ALWAYS),
-        ("", Approval.REFUSE),
-        ("n", Approval.REFUSE),
-        ("yes please", Approval.REFUSE),
+        ("y", Reply(Approval.ALLOW_ONCE)),
+        (" YES ", Reply(Approval.ALLOW_ONCE)),
+        ("a", Reply(Approval.ALLOW_ALWAYS)),
+        ("always", Reply(Approval.ALLOW_ALWAYS)),
+        ("", Reply(Approval.REFUSE)),
+        ("n", Reply(Approval.REFUSE)),
+        ("No", Reply(Approval.REFUSE)),
+        ("n: use rg instead", Reply(Approval.REFUSE, "use rg instead")),
+        ("no, use rg", Reply(Approval.REFUSE, "use rg")),
+        ("n use rg", Reply(Approval.REFUSE, "use rg")),
+        ("n:", Reply(Approval.REFUSE)),
+        ("v", Wish.VIEW),
+        ("yes please", Wish.UNKNOWN),
+        ("nope", Wish.UNKNOWN),
+        ("x", Wish.UNKNOWN),
     ],
 )
-def test_only_a_clear_yes_allows(said: str, meant: Approval) -> None:
-    """Whatever is not yes or always refuses."""
-    assert read_answer(said) is meant
+def test_only_a_clear_yes_allows(said: str, meant: Reply | Wish) -> None:
+    """A no may carry a message, and what is neither yes nor no decides nothing."""
+    assert read_answer(said) == meant
+
+
+class Scripted:
+    """A user whose answers are known beforehand; when they are used up, the input has ended."""
+
+    def __init__(self, *answers: str) -> None:
+        self._answers = list(answers)
+        self.shown: list[str] = []
+
+    def show(self, text: str, mark: str | None = None) -> None:
+        """Keeps the line."""
+        self.shown.append(text if mark is None else f"  {text}")
+
+    async def read(self, question: str) -> str:
+        """The next answer."""
+        self.shown.append(question)
+        if not self._answers:
+            raise EOFError
+        return self._answers.pop(0)
+
+
+def _ask(project: Path, request: Request, *answers: str) -> tuple[Reply, list[str]]:
+    user = Scripted(*answers)
+    reply = asyncio.run(ask(request, ToolContext(project=project, environ={}), user))
+    return reply, user.shown
+
+
+def _command(text: str, **more: Any) -> Request:
+    call = ToolCall(id="1", name="run_shell_command", arguments={"command": text})
+    return Request(call=call, what=f"run {text}", **more)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reply"),
+    [
+        pytest.param(["x", "yse", "y"], Reply(Approval.ALLOW_ONCE), id="asks-again"),
+        pytest.param(["a", "n: no"], Reply(Approval.REFUSE, "no"), id="always-is-not-offered"),
+        pytest.param(["v", "y"], Reply(Approval.ALLOW_ONCE), id="view-then-yes"),
+        pytest.param(["v"], Reply(Approval.REFUSE), id="end-of-input"),
+        pytest.param([], Reply(Approval.REFUSE), id="end-of-input-at-once"),
+    ],
+)
+def test_it_is_asked_until_there_is_an_answer(project: Path, answers: list[str], reply: Reply) -> None:
+    """An unknown key decides nothing; the end of the input refuses."""
+    assert _ask(project, _command("ls"), *answers)[0] == reply
+
+
+def test_a_question_says_what_always_covers(project: Path) -> None:
+    """And it is one line of ours, below what the call wants."""
+    _, shown = _ask(project, _command("git status", always="git status …"), "a")
+    assert shown == [
+        "run_shell_command wants to run git status",
+        "[a]lways: git status … in this session",
+        "Allow run_shell_command? [y]es, [a]lways, [v]iew, [N]o: ",
+    ]
+
+
+def test_all_of_a_long_command_can_be_seen(project: Path) -> None:
+    """What does not fit is announced; v shows everything, page by page, and the question comes again."""
+    text = "\n".join(["echo begin", *(f"echo line-{number}" for number in range(300)), "rm -rf hidden"])
+    reply, shown = _ask(project, _command(text), "v", *[""] * 100)
+    assert reply == Reply(Approval.REFUSE)
+    asked = shown.index("Allow run_shell_command? [y]es, [v]iew, [N]o: ")
+    assert not any("rm -rf hidden" in line for line in shown[:asked])
+    assert "… 261 more lines; v shows all of them" in shown[:asked]
+    viewed = "\n".join(shown[asked:])
+    assert "  rm -rf hidden" in viewed
+    assert all(f"line-{number}\n" in viewed for number in range(300))
+    assert "more lines; Enter shows them, q ends" in viewed
+
+
+def test_one_long_line_does_not_hide_its_end(project: Path) -> None:
+    """A line is cut where the screen ends, and its rows count."""
+    reply, shown = _ask(project, _command("true " + "x" * 100_000 + "; rm -rf hidden"), "v", "q", "n")
+    assert reply == Reply(Approval.REFUSE)
+    assert len(max(shown, key=len)) < 200
+    assert any("more lines; v shows all of them" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("true\nAllow run_shell_command? [y]es, [a]lways, [v]iew, [N]o: ", id="newline"),
+        pytest.param("true" + " " * 300 + "Allow run_shell_command? [y]es, [v]iew, [N]o: ", id="wrapped"),
+        pytest.param("rm -rf x\r\x1b[2K\x1b[1Arun_shell_command wants to run ls", id="escapes"),
+    ],
+)
+def test_a_command_cannot_forge_a_line_of_ours(project: Path, text: str) -> None:
+    """Only the first row and our own lines begin at the margin, and nothing acts on the terminal."""
+    _, shown = _ask(project, _command(text), "n")
+    at_margin = [line for line in shown if not line.startswith("  ")]
+    assert len(at_margin) == 2
+    assert at_margin[0].startswith("run_shell_command wants to run ")
+    assert at_margin[1] == "Allow run_shell_command? [y]es, [v]iew, [N]o: "
+    assert not any(char in line for line in shown for char in "\r\n\x1b")
+
+
+def test_a_question_shows_which_hook_asks_and_what_hooks_changed(project: Path) -> None:
+    """The reason, the whole arguments where the question does not name them, and a comparison."""
+    call = ToolCall(id="1", name="read_file", arguments={"file_path": "b.txt"})
+    asked = Asked(("guard",), "sure?")
+    _, shown = _ask(project, Request(call=call, what="go on", asked=asked, before={"file_path": "a.txt"}), "n")
+    assert shown[:-1] == [
+        "read_file wants to go on",
+        "  guard asks: sure?",
+        "  {",
+        '    "file_path": "b.txt"',
+        "  }",
+        "  hooks changed the arguments:",
+        "  @@ -1 +1 @@",
+        "  -file_path: a.txt",
+        "  +file_path: b.txt",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Resolves the model's paths, and checks whether they are inside the project."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,13 @@ def locate(path: str, context: ToolContext) -> Path:
 
 def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
     """True when any path among the arguments leads out of the project, also through links."""
-    paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
-    return any(isinstance(path, str) and _is_outside(path, context) for path in paths)
+    return any(is_outside(path, context) for path in path_arguments(arguments))
+
+
+def path_arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Those arguments that are paths."""
+    given = (arguments.get(name) for name in _PATH_ARGUMENTS)
+    return (path for path in given if isinstance(path, str))
 
 
 def shown(path: Path, context: ToolContext) -> str:
@@ -35,9 +40,15 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_outside(path: str, context: ToolContext) -> bool:
+def is_outside(path: str, context: ToolContext) -> bool:
+    """True when a path leads out of the project, also through links."""
+    real = resolved(path, context)
+    return real is None or not Path(real).is_relative_to(os.path.realpath(context.project))
+
+
+def resolved(path: str, context: ToolContext) -> str | None:
+    """The absolute path with its links followed; None when a link can't be read, or the name is not valid."""
     try:
-        real = os.path.realpath(locate(path, context))
+        return os.path.realpath(locate(path, context))
     except (OSError, ValueError):
-        return True  # an unreadable link, or a name that is not valid
-    return not Path(real).is_relative_to(os.path.realpath(context.project))
+        return None

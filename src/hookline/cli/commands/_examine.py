@@ -1,6 +1,5 @@
 """What `hookline doctor` looks at, one sign after another."""
 
-import asyncio
 import json
 import os
 import resource
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from hookline.child.command import shell_invocation
 from hookline.cli.commands.fire import fire_once
+from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.report.text import plural
@@ -204,7 +204,7 @@ def _canary(config: Config) -> Sign:
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
         copy = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ())
-        verdict = asyncio.run(fire_once(copy, HookEventName.SESSION_START, {"source": "startup"}))
+        verdict = run_loop(fire_once(copy, HookEventName.SESSION_START, {"source": "startup"}))
     if verdict.note == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")
     endings = [f"it {show_ending(run)} {run.stderr}".strip() for run in verdict.runs]

@@ -12,19 +12,25 @@ Exit codes:
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from contextlib import aclosing
+from pathlib import Path
 
+from hookline.agent.approval import Approver
 from hookline.agent.loop import DEFAULT_MAX_TURNS
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
+from hookline.agent.tool import ToolContext
 from hookline.agent.toolbox import default_toolbox
+from hookline.cli.interrupt import run_loop
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
-from hookline.cli.terminal.permission import ask, refuse
-from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session
+from hookline.cli.terminal.permission import PlainTerminal, ask
+from hookline.cli.terminal.readiness import problems_of
+from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session, project_of
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 
@@ -36,6 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--headless", action="store_true", help="never ask; calls that need approval are refused")
     parser.add_argument("--yes", action="store_true", help="approve every tool call (hooks still need your trust)")
+    parser.add_argument(
+        "--require-hooks", action="store_true", help="do not start if a settings file is broken or no hook is active"
+    )
     parser.add_argument(
         "--model",
         default="gemini",
@@ -64,10 +73,9 @@ def run(given: argparse.Namespace) -> int:
     """Runs the agent in the mode that the options and the terminal select."""
     require_project(given)
     prompt = _prompt(given)
-    # `asyncio.run` cancels on the first Ctrl-C and raises on the second; cancelling ends the process groups of hooks
-    # and tools.
+    # Cancelling ends the process groups of hooks and tools.
     try:
-        return asyncio.run(_talk(given) if prompt is None else _answer(given, prompt))
+        return run_loop(_talk(given) if prompt is None else _answer(given, prompt))
     except asyncio.CancelledError:
         return EXIT_TERMINATED
 
@@ -108,6 +116,14 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
     return 0
 
 
+def _person(given: argparse.Namespace) -> Approver | None:
+    """Asks the user; None where there is none, or where they would not see the question."""
+    if given.headless or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return None
+    context = ToolContext(project=Path(project_of(given)), environ=os.environ)
+    return lambda request: ask(request, context, PlainTerminal())
+
+
 async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, output: Output) -> None:
     past = past_session(given)
     toolbox = default_toolbox()
@@ -116,10 +132,12 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         model=model,
         toolbox=toolbox,
         listener=output.listen,
-        approve=refuse if given.headless or not sys.stdin.isatty() else ask,
+        person=_person(given),
         session_id=given.session_id,
         past=past,
     )
+    if isinstance(output, JsonOutput):
+        output.problems = problems_of(session.config)
     agent = session.agent
     async with connected_mcp_servers(session.config, toolbox, output.listen):
         try:

@@ -11,7 +11,6 @@ Exit codes:
 """
 
 import argparse
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
 from hookline.cli.lint.finding import Finding
@@ -55,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
     findings = list(run_checks(setup))
     system = config.get_hook_system() if given.run else None
     if system is not None:
-        findings += asyncio.run(dry_run(system, setup))
+        findings += run_loop(dry_run(system, setup))
     elif given.run:
         print("hookline: nothing was run, because hooks are not enabled", file=sys.stderr)
     findings.sort(key=lambda finding: (not finding.problem.is_error, _place(finding)))

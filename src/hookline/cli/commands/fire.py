@@ -9,12 +9,12 @@ Exit codes:
 """
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hookline.cli.interrupt import run_loop
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.fire import fire_lines
 from hookline.config import Config
@@ -55,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
         print(f"hookline: {given.project} is not a directory, so no hook can be started in it", file=sys.stderr)
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
-    verdict = asyncio.run(fire_once(config, event, fields))
+    verdict = run_loop(fire_once(config, event, fields))
     log = _redacted(config, memory.records)
     if given.json:
         sys.stdout.buffer.write(stringify_json(_report(verdict, log)) + b"\n")

@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
 from typing import Any
 
-from hookline.agent.approval import Approval
+from hookline.agent.approval import Approval, Reply, Request
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
-from hookline.agent.tool import ToolCall, ToolContext
+from hookline.agent.tool import ToolContext
 from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import PastSession
 from hookline.cli.terminal.keyboard import Keyboard
 from hookline.cli.terminal.output import stopped
-from hookline.cli.terminal.permission import preview, question, read_answer
+from hookline.cli.terminal.permission import ask
 from hookline.cli.terminal.screen import Terminal
 from hookline.cli.terminal.session import Session, cancel_on, make_session, open_model, past_session
 from hookline.cli.terminal.slash import COMMANDS, command_in, hook_states, show_help, show_hooks, unknown, untrusted
@@ -78,7 +78,7 @@ class _Conversation:
             model=self._model,
             toolbox=self._toolbox,
             listener=self._terminal.listen,
-            approve=self._approve,
+            person=self._approve,
             session_id=session_id,
             past=past,
         )
@@ -177,18 +177,23 @@ class _Conversation:
             self._running = None
         return running
 
-    async def _approve(self, call: ToolCall, what: str) -> Approval:
+    async def _approve(self, request: Request) -> Reply:
         with self._terminal.paused():
-            self._terminal.show_request(call, what, preview(call, ToolContext.of(self._session.config)))
             try:
-                return read_answer(await self._keyboard.answer(question(call)))
-            except EOFError:
-                return Approval.REFUSE
+                return await ask(request, ToolContext.of(self._session.config), self)
             except KeyboardInterrupt:
                 self._interrupt()
                 # Wait to be cancelled with the rest of the turn.
                 await asyncio.Event().wait()
-                return Approval.REFUSE
+                return Reply(Approval.REFUSE)
+
+    def show(self, text: str, mark: str | None = None) -> None:
+        """Prints a line of a question."""
+        self._terminal.show_row(text, mark)
+
+    async def read(self, question: str) -> str:
+        """The answer to a question."""
+        return await self._keyboard.answer(question)
 
     def _watch_signals(self) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)

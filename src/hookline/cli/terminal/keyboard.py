@@ -1,5 +1,6 @@
 """Keyboard input: lines with editing and a history, and answers to questions."""
 
+import asyncio
 import os
 import sys
 import termios
@@ -31,6 +32,7 @@ class Keyboard:
         )
         self._answers: PromptSession[str] = PromptSession()
         self._asking: PromptSession[str] | None = None
+        self._is_interrupted = False
 
     @property
     def has_text(self) -> bool:
@@ -50,9 +52,16 @@ class Keyboard:
 
     def interrupt(self) -> bool:
         """Acts like Ctrl-C, for a SIGINT that was sent to the process; False when no line or answer is awaited."""
-        if self._asking is not None and self._asking.app.is_running:
+        if self._asking is None:
+            return False
+        future = self._asking.app.future
+        if future is None:
+            self._is_interrupted = True  # the prompt has not started yet
+        elif future.done():
+            return False  # the line or answer was sent at the same moment
+        else:
             self._asking.app.exit(exception=KeyboardInterrupt())
-        return self._asking is not None
+        return True
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
@@ -72,13 +81,17 @@ class Keyboard:
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
     async def _ask(self, session: PromptSession[str], message: str) -> str:
-        self._asking = session
+        self._asking, self._is_interrupted = session, False
         try:
             with patch_stdout(raw=True):
                 # The conversation handles SIGINT itself.
-                return await session.prompt_async(message, handle_sigint=False)
+                return await session.prompt_async(message, pre_run=self._started, handle_sigint=False)
         finally:
             self._asking = None
+
+    def _started(self) -> None:
+        if self._is_interrupted:
+            asyncio.get_running_loop().call_soon(self.interrupt)
 
 
 class _PrivateHistory(FileHistory):

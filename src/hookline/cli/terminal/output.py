@@ -60,6 +60,8 @@ class JsonOutput:
 
     def __init__(self) -> None:
         self._session: SessionStarted | None = None
+        self.problems: list[str] = []
+        """What keeps hooks from doing what the settings say."""
 
     def listen(self, event: Event) -> None:
         """Prints the object when the turn has ended."""
@@ -70,7 +72,8 @@ class JsonOutput:
 
     def failed(self, message: str) -> None:
         """Prints an object here too, so that a program learns why there is no result."""
-        _print({"sessionId": self._session and self._session.session_id, "response": None, "error": message})
+        own_id = self._session and self._session.session_id
+        _print({"sessionId": own_id, "response": None, "error": message, "problems": self.problems})
 
     def _result(self, ended: TurnEnded) -> dict[str, Any]:
         """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
@@ -86,6 +89,7 @@ class JsonOutput:
             "turns": ended.turns,
             "toolCalls": [_call(call) for call in ended.calls],
             "transcriptPath": session and session.transcript_path,
+            "problems": self.problems,
         }
 
 
@@ -105,7 +109,7 @@ class StreamOutput(JsonOutput):
 
     def failed(self, message: str) -> None:
         """Prints the error as the last event."""
-        _print({"type": "error", "message": message})
+        _print({"type": "error", "message": message, "problems": self.problems})
 
 
 Output = TextOutput | JsonOutput

@@ -1,55 +1,122 @@
-"""The question about a tool call: its words, a preview of what the call would do, and how an answer is read."""
+"""The question about a tool call: what the user is shown, how an answer is read, and the dialogue between them."""
 
 import asyncio
 import difflib
 import json
+import re
+import shutil
 import sys
-from collections.abc import Iterator
+import termios
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Any, Protocol
 
-from hookline.agent.approval import Approval
+from hookline.agent.approval import Approval, Reply, Request
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
-from hookline.contract.text import visible
+from hookline.cli.terminal.output import names
+from hookline.contract.text import printable, visible
 
 MAX_BYTES = 1024 * 1024
+MAX_ROWS = 40
+"""How many rows are shown before the user asks for all."""
 
 # Our own tools that need no preview: the question says everything.
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
-_CHOICE = "[y]es, [a]lways, [N]o: "
-_ANSWERS = {
-    "y": Approval.ALLOW_ONCE,
-    "yes": Approval.ALLOW_ONCE,
-    "a": Approval.ALLOW_ALWAYS,
-    "always": Approval.ALLOW_ALWAYS,
-}
+_YES = frozenset({"y", "yes"})
+_ALWAYS = frozenset({"a", "always"})
+_NO = re.compile(r"(?:no?)?|no?\s*[:,]\s*(?P<why>.*)|no?\s+(?P<because>.*)", re.IGNORECASE | re.DOTALL)
+
+# Text of a row, and the first character of the line that it belongs to.
+Row = tuple[str, str]
 
 
-def read_answer(text: str) -> Approval:
-    """The user's answer; anything but a clear yes refuses."""
-    return _ANSWERS.get(text.strip().lower(), Approval.REFUSE)
+class Wish(Enum):
+    """An answer that decides nothing yet."""
+
+    VIEW = "view"
+    UNKNOWN = "unknown"
 
 
-async def refuse(call: ToolCall, what: str) -> Approval:  # noqa: ARG001 - the answer does not depend on them
+class Dialogue(Protocol):
+    """A terminal with a user."""
+
+    def show(self, text: str, mark: str | None = None) -> None:
+        """Prints a line, or a row that belongs to the line before it: `mark` is `+` or `-` where that is a change."""
+
+    async def read(self, question: str) -> str:
+        """The user's answer, typed after the question was shown. Raises EOFError when the input has ended."""
+
+
+async def refuse(request: Request) -> Reply:  # noqa: ARG001 - the answer does not depend on it
     """Refuses: there is no user to ask."""
-    return Approval.REFUSE
+    return Reply(Approval.REFUSE)
 
 
-async def ask(call: ToolCall, what: str) -> Approval:
-    """Asks the user outside the interactive mode; anything but a clear yes refuses."""
-    print(f"{call.name} wants to {what}. Allow it? {_CHOICE}", end="", file=sys.stderr, flush=True)
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[str] = loop.create_future()
-    # Not in a thread: reading in a thread can't be interrupted.
-    loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
+async def ask(request: Request, context: ToolContext, dialogue: Dialogue) -> Reply:
+    """Asks until the user decides; the end of the input refuses."""
+    always = None if request.always is None else printable(request.always)
+    (head, _), *rows = _rows(_lines(request, context))
+    dialogue.show(head)
+    for row in rows[:MAX_ROWS]:
+        dialogue.show(*row)
+    if len(rows) > MAX_ROWS:
+        dialogue.show(f"… {len(rows) - MAX_ROWS} more lines; v shows all of them")
+    if always is not None:
+        dialogue.show(f"[a]lways: {always} in this session")
+    # It repeats the tool's name, because other calls may have ended since then.
+    choice = "[y]es, [a]lways, [v]iew, [N]o" if always is not None else "[y]es, [v]iew, [N]o"
     try:
-        return read_answer(await answer)
-    finally:
-        loop.remove_reader(sys.stdin)
+        while True:
+            match read_answer(await dialogue.read(f"Allow {printable(request.call.name)}? {choice}: ")):
+                case Reply() as reply if reply.decision is not Approval.ALLOW_ALWAYS or always is not None:
+                    return reply
+                case Wish.VIEW:
+                    await _page(_lines(request, context, whole=True), dialogue)
+                case _:
+                    also = ", a (always)" if always is not None else ""
+                    dialogue.show(f"Type y (yes){also}, v (view all), n (no), or n: and what the model should know.")
+    except EOFError:
+        return Reply(Approval.REFUSE)
 
 
-def question(call: ToolCall) -> str:
-    """The question after a preview; it repeats the tool's name, because other calls may have ended since then."""
-    return f"Allow {visible(call.name)}? {_CHOICE}"
+def read_answer(text: str) -> Reply | Wish:
+    """What the user wants; nothing typed is a no."""
+    answer = text.strip()
+    if answer.lower() in _YES:
+        return Reply(Approval.ALLOW_ONCE)
+    if answer.lower() in _ALWAYS:
+        return Reply(Approval.ALLOW_ALWAYS)
+    if answer.lower() in ("v", "view"):
+        return Wish.VIEW
+    found = _NO.fullmatch(answer)
+    return Wish.UNKNOWN if found is None else Reply(Approval.REFUSE, found["why"] or found["because"] or "")
+
+
+class PlainTerminal:
+    """The user outside the interactive mode: questions on stderr, answers from stdin."""
+
+    def show(self, text: str, mark: str | None = None) -> None:
+        """Prints a line."""
+        print(text if mark is None else f"  {text}", file=sys.stderr)
+
+    async def read(self, question: str) -> str:
+        """The next line; what was typed before the question is discarded."""
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        print(question, end="", file=sys.stderr, flush=True)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = loop.create_future()
+        # Not in a thread: reading in a thread can't be interrupted.
+        loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
+        try:
+            line = await answer
+        finally:
+            loop.remove_reader(sys.stdin)
+        if not line.endswith("\n"):
+            raise EOFError
+        return line
 
 
 def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
@@ -61,7 +128,56 @@ def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
             before = _read(path, context)
             yield from _changes(before, before.replace(old, new)) if old in before else _changes(old, new)
         case name, arguments if name not in _SELF_EVIDENT and arguments:
-            yield from json.dumps(dict(arguments), ensure_ascii=False, indent=2, default=str).splitlines()
+            yield from _argument_lines(arguments)
+
+
+def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> Iterator[str]:
+    """What is shown of a request, safe for a terminal; the first line says who wants what."""
+    call = request.call
+    shown = list(preview(call, context))
+    arguments = _argument_lines(call.arguments)
+    if shown != arguments and (whole or (request.asked is not None and call.name in _SELF_EVIDENT)):
+        shown += arguments
+    yield from visible(f"{printable(call.name)} wants to {request.what}").splitlines()
+    if request.asked is not None:
+        yield from visible(f"{names(request.asked.hooks)} asks: {request.asked.reason}").splitlines()
+    yield from map(visible, shown)
+    if request.before is not None:
+        yield "hooks changed the arguments:"
+        yield from map(visible, _changes("\n".join(_texts(request.before)), "\n".join(_texts(call.arguments))))
+
+
+def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:
+    return json.dumps(dict(arguments), ensure_ascii=False, indent=2, default=str).splitlines()
+
+
+def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Each argument under its name, so that the lines of a text can be compared."""
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        yield f"{name}: {text}"
+
+
+async def _page(lines: Iterable[str], dialogue: Dialogue) -> None:
+    """Shows all lines, one screen after another."""
+    rows = list(_rows(lines))
+    height = max(4, shutil.get_terminal_size().lines - 2)
+    for start in range(0, len(rows), height):
+        for row in rows[start : start + height]:
+            dialogue.show(*row)
+        left = len(rows) - start - height
+        if left > 0 and (await dialogue.read(f"{left} more lines; Enter shows them, q ends: ")).strip():
+            return
+
+
+def _rows(lines: Iterable[str]) -> Iterator[Row]:
+    """The lines as they fit on the screen, two columns indented: no line can look like one of ours."""
+    width = max(10, shutil.get_terminal_size().columns - 3)
+    for line in lines:
+        text = line.expandtabs()
+        # A wide character takes two columns.
+        wide = width if text.isascii() else width // 2
+        yield from ((text[start : start + wide], text[:1]) for start in range(0, max(1, len(text)), wide))
 
 
 def _changes(before: str, after: str) -> Iterator[str]:

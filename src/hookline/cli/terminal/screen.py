@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from hookline.cli.report.plain import plain
 from hookline.cli.report.text import cut, one_line
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, first_lines, names, not_called
+from hookline.cli.terminal.output import display_lines, ending, names, not_called
 from hookline.contract.events import HookEventName
 from hookline.contract.text import visible
 
@@ -31,7 +31,6 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.IDLE: ("⊘", "/", "yellow"),
 }
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
-_MAX_PREVIEW_LINES = 40
 _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
@@ -74,11 +73,12 @@ class Terminal:
         """Prints lines that belong to the line before them."""
         self.console.print(Padding(Text(text, style=style), (0, 0, 0, 2), expand=False))
 
-    def show_request(self, call: ToolCall, what: str, preview: Iterable[str]) -> None:
-        """Prints what a call wants to do: the command, or the changes to a file."""
-        self.console.print(Text.assemble((visible(call.name), "bold"), f" wants to {visible(what)}"))
-        for line in first_lines([visible(line) for line in preview], _MAX_PREVIEW_LINES):
-            self.indented(line, _COLOURS.get(line[:1], "dim"))
+    def show_row(self, text: str, mark: str | None) -> None:
+        """Prints a line of a question, or a row below it: part of a command, or of the changes to a file."""
+        if mark is None:
+            self.say(text, "bold")
+        else:
+            self.indented(text, _COLOURS.get(mark, "dim"))
 
     @asynccontextmanager
     async def busy(self, default: str) -> AsyncIterator[None]:

@@ -17,6 +17,8 @@ from hookline.agent.replay import Recorder, ReplayModel
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli.options import make_config
+from hookline.cli.terminal.permission import refuse
+from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
 from hookline.contract.text import printable, tell
 from hookline.errors import UsageError
@@ -60,11 +62,13 @@ def make_session(
     model: Model,
     toolbox: ToolBox,
     listener: Listener,
-    approve: Approver | None,
+    person: Approver | None,
     session_id: str | None = None,
     past: PastSession | None = None,
 ) -> Session:
-    """A new session with the current settings, or one that resumes `past`."""
+    """A new session with the current settings, or one that resumes `past`; `person` asks the user, if there is one."""
+    if given.require_hooks:
+        require_hooks(given)
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
     watch = HookWatch(listener)
@@ -75,8 +79,8 @@ def make_session(
         model=model,
         toolbox=toolbox,
         # --yes approves tool calls; it never trusts a hook.
-        approve=None if given.yes else approve,
-        person=approve,
+        approve=None if given.yes else person or refuse,
+        person=person,
         transcript=Transcript(path),
         listener=listener,
         max_turns=given.max_turns,

@@ -2,17 +2,16 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rich.table import Table
 from rich.text import Text
 
 from hookline.agent.hook_watch import HookRecord, HookWatch
+from hookline.cli.terminal.readiness import HookStates, states_of
 from hookline.cli.terminal.screen import Terminal
 from hookline.config import Config
-from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
-from hookline.settings.trust import TrustStore, default_trust_path
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
@@ -27,9 +26,6 @@ KEYS: Mapping[str, str] = {
 }
 
 _COMMAND = re.compile(r"/[A-Za-z]*")
-
-HookStates = Sequence[tuple[HookEntry, str | None]]
-"""The configured hooks, each with the reason why it does not run, or None."""
 
 
 def command_in(line: str) -> str | None:
@@ -59,12 +55,7 @@ async def hook_states(config: Config) -> HookStates | None:
     if system is None:
         return None
     await system.initialize()
-    store, project = TrustStore(default_trust_path()), config.get_working_dir()
-    states: list[tuple[HookEntry, str | None]] = []
-    for hook in system.get_all_hooks():
-        why_idle = store.why_untrusted(hook, project) if hook.enabled else f"disabled by {hook.disabled_by}"
-        states.append((hook, why_idle))
-    return states
+    return states_of(system.get_all_hooks(), config)
 
 
 def untrusted(hooks: HookStates) -> int:

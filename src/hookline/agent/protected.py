@@ -1,0 +1,122 @@
+"""Places that decide what runs on this machine later, or what hookline itself does: each change needs a question."""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hookline.agent.tool import ToolContext
+from hookline.agent.tools.paths import locate, path_arguments, resolved
+from hookline.log.paths import default_log_path
+from hookline.settings.paths import default_paths
+from hookline.settings.trust import default_trust_path
+from hookline.shell.names import possible_paths
+
+if TYPE_CHECKING:
+    from hookline.config import Config
+
+# Names of files and directories that are protected wherever they are: what they hold is run by git, agents or shells.
+_NAMES = frozenset(
+    """
+    .git .gitconfig .llxprt .claude .gemini .codex .ssh crontab
+    .profile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .inputrc
+    .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout
+    .xprofile .xinitrc .xsession .xsessionrc .pam_environment
+    """.split()  # noqa: SIM905 - as a list it would fill two screens
+)
+_IN_CONFIG = frozenset(("fish", "git", "autostart", "systemd", "environment.d"))
+_OF_SYSTEM = re.compile(
+    r"/etc/(?:cron|profile|bash|zsh|fish|environment|llxprt-code)|/var/spool/(?:cron|at)", re.IGNORECASE
+)
+_IN_TEXT = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(_NAMES)))})(?![\w.-])", re.IGNORECASE)
+
+_LONGEST_COMMAND = 20_000
+_LONGEST_PATH = 4096
+
+
+class ProtectedPlaces:
+    """Recognizes calls that would touch a protected place."""
+
+    def __init__(self, config: "Config") -> None:
+        files = [str(path) for _, path in default_paths(config.get_working_dir()).by_source()]
+        files += [layer.origin for layer in config.get_layers()]
+        own = (str(default_log_path().parent), str(default_trust_path()), *files)
+        self._own = frozenset(map(os.path.realpath, own))
+
+    def touched_by(self, tool_name: str, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
+        """The first protected path that a call names, as the call spells it; None when it names none."""
+        if tool_name == "run_shell_command":
+            named = _in_command(arguments, context)
+        else:
+            named = path_arguments(arguments) if not tool_name.startswith("mcp__") else _texts(arguments)
+        return next((path for path in named if self._is_protected(path, context)), None)
+
+    def _is_protected(self, path: str, context: ToolContext) -> bool:
+        if not path or len(path) > _LONGEST_PATH:
+            return False
+        spelled = str(locate(path, context))
+        real = resolved(path, context) or spelled
+        bases = (os.path.normpath(context.project), os.path.realpath(context.project))
+        return _has_protected_name(spelled, bases) or _has_protected_name(real, bases) or self._is_own(real)
+
+    def _is_own(self, path: str) -> bool:
+        return any(str(above) in self._own for above in (path, *Path(path).parents))
+
+
+def _in_command(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
+    """What a command may name as a file: too much rather than too little."""
+    command, directory = str(arguments.get("command", "")), arguments.get("directory")
+    base = str(locate(directory, context)) if isinstance(directory, str) and directory else ""
+    if base:
+        yield base
+    if len(command) > _LONGEST_COMMAND:
+        # Finding the words of a text this long would take too long.
+        yield from (found[0] for found in _IN_TEXT.finditer(command))
+        return
+    paths = possible_paths(command, {}, str(context.project), with_outputs=True)
+    yield from paths.absolute
+    yield from (os.path.join(base, path) for path in paths.relative)  # noqa: PTH118 - as text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in the arguments of a foreign tool, of which we don't know which are paths."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for item in value.values() for text in _texts(item))
+    elif isinstance(value, list | tuple):
+        yield from (text for item in value for text in _texts(item))
+
+
+def _has_protected_name(path: str, bases: Iterable[str]) -> bool:
+    # A project may itself lie below such a directory: only the path inside it counts then.
+    inside = next(
+        (path[len(base) :] for base in bases if path == base or path.startswith(f"{base.rstrip('/')}/")), path
+    )
+    parts = [_plain(part) for part in inside.split("/") if part]
+    return (
+        any(map(_is_protected_name, parts))
+        or any(above == ".config" and below in _IN_CONFIG for above, below in pairwise(parts))
+        or _OF_SYSTEM.match(path) is not None
+    )
+
+
+def _is_protected_name(name: str) -> bool:
+    if name in _NAMES:
+        return True
+    # The shell's own wildcards match a name with a leading dot only where the dot is written.
+    return (
+        name.startswith(".") and any(char in name for char in "*?[") and any(fnmatchcase(one, name) for one in _NAMES)
+    )
+
+
+def _plain(name: str) -> str:
+    """A name as a file system may read it that ignores case, or characters that nobody sees."""
+    if name.isascii():
+        return name.lower()
+    visible = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return "".join(visible).casefold()

@@ -1,0 +1,62 @@
+"""What "always" covers: how far the user's answer about one call reaches in the rest of the session."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hookline.agent.tool import ToolContext
+from hookline.agent.tools.paths import is_outside, leaves_project, path_arguments, resolved
+from hookline.shell.direct import direct_argv
+
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*", re.IGNORECASE)
+# What these do is said by all of their arguments, not by the first.
+_RUNNERS = frozenset(
+    """
+    sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
+    setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node deno bun php lua python python2 python3
+    pypy3 tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
+    """.split()  # noqa: SIM905 - as a list it would fill two screens
+)
+
+
+class Scope(NamedTuple):
+    """The calls that "always" covers: those with the same key; `text` says it to the user."""
+
+    key: tuple[str, ...]
+    text: str
+
+
+def scope_of(tool_name: str, arguments: Mapping[str, Any], context: ToolContext) -> Scope:
+    """What "always" would cover, if the user said it about this call."""
+    if tool_name == "run_shell_command":
+        return _scope_of_command(arguments, context)
+    if leaves_project(arguments, context):
+        paths = [path for path in path_arguments(arguments) if is_outside(path, context)]
+        real = (resolved(path, context) or path for path in paths)
+        return Scope((tool_name, *real), f"{tool_name} of {', '.join(paths)}")
+    if tool_name.startswith("mcp__"):
+        return Scope((tool_name,), f"every call of {tool_name}")
+    return Scope((tool_name,), f"{tool_name} inside the project")
+
+
+def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Scope:
+    command, directory = str(arguments["command"]), arguments.get("directory")
+    where = resolved(directory or ".", context) or str(directory)
+    place = f" in {directory}" if directory else ""
+    words = direct_argv(command, context.environ) or ()
+    if len(words) > 1 and _is_told_by_first_word(words) and not _leads_outside(words[1:], context):
+        program, first = words[:2]
+        return Scope((where, program, first), f"{program} {first} …{place}")
+    return Scope((where, command), f"exactly this command{place}")
+
+
+def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
+    program = os.path.basename(words[0])  # noqa: PTH119 - a word, not a path of ours
+    return program not in _RUNNERS and _SUBCOMMAND.fullmatch(words[1]) is not None
+
+
+def _leads_outside(words: tuple[str, ...], context: ToolContext) -> bool:
+    """Whether a word may be, or end with, a path that leads out of the project."""
+    parts = (part for word in words for part in (word, *re.split("[=:,]", word)))
+    return any(is_outside(part, context) for part in parts if part)

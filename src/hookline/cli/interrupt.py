@@ -1,0 +1,36 @@
+"""Ctrl-C while an event loop runs: it cancels, and never raises in the middle of something."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Runs the work in a new event loop. Raises KeyboardInterrupt when Ctrl-C ended it.
+
+    Each Ctrl-C cancels the work: the first asks hooks and tools to end, the second kills them.
+    """
+    interrupts = 0
+
+    def interrupt(cancel: Callable[[], object]) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        cancel()
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        is_ours = threading.current_thread() is threading.main_thread()
+        if task is not None and is_ours and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
+        if interrupts:
+            raise KeyboardInterrupt from None
+        raise

@@ -1,0 +1,61 @@
+"""Whether hooks can do their work in a session: what is wrong with the settings, and which hooks do not run."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from hookline.cli.options import read_config
+from hookline.cli.report.text import plural
+from hookline.config import Config
+from hookline.contract.hooks import HookEntry
+from hookline.contract.text import printable
+from hookline.errors import HooklineError
+from hookline.settings.trust import TrustStore, default_trust_path
+
+HookStates = Sequence[tuple[HookEntry, str | None]]
+"""The configured hooks, each with the reason why it does not run, or None."""
+
+
+def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
+    """The hooks, each with the reason why it does not run."""
+    store, project, level = (
+        TrustStore(default_trust_path()),
+        config.get_working_dir(),
+        config.get_settings().options.trust,
+    )
+    return [
+        (hook, store.why_untrusted(hook, project, level) if hook.enabled else f"disabled by {hook.disabled_by}")
+        for hook in hooks
+    ]
+
+
+def problems_of(config: Config) -> list[str]:
+    """What keeps hooks from doing what the settings say, for programs."""
+    return list(_problems(config))
+
+
+def require_hooks(given: argparse.Namespace) -> None:
+    """Raises HooklineError when a settings file is broken or no hook is active: `--require-hooks`."""
+    config = read_config(given)
+    settings = config.get_settings()
+    broken = next((problem for problem in (*config.get_problems(), *settings.problems) if problem.is_error), None)
+    if broken is not None:
+        raise HooklineError(printable(f"--require-hooks: {broken}; hookline check shows all problems"))
+    if not config.get_enable_hooks():
+        raise HooklineError('--require-hooks: hooks are disabled; put "enableHooks": true into your settings')
+    idle = [why for _, why in states_of(settings.hooks, config)]
+    if not idle:
+        raise HooklineError("--require-hooks: no hook is configured; hookline init writes a first one")
+    if None not in idle:
+        raise HooklineError(printable(f"--require-hooks: none of {plural(len(idle), 'hook')} is active: {idle[0]}"))
+
+
+def _problems(config: Config) -> Iterator[str]:
+    settings = config.get_settings()
+    yield from dict.fromkeys(map(str, (*config.get_problems(), *settings.problems)))
+    if settings.hooks and not config.get_enable_hooks():
+        count = plural(len(settings.hooks), "hook")
+        yield f'hooks are disabled, so {count} of the settings do not run; put "enableHooks": true into your settings'
+        return
+    for hook, why in states_of(settings.hooks, config):
+        if why is not None:
+            yield f"the {hook.event} hook {hook.label} does not run: {why}"
