@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Config:
     """The session's facts and settings, and the way to the hook system."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own, by keyword
         self,
         working_dir: str | os.PathLike[str],
         *,
@@ -39,6 +39,7 @@ class Config:
         trust_path: str | os.PathLike[str] | None = None,
         observer: "HookObserver | None" = None,
         quiet: bool = False,
+        agent: str | None = None,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -55,6 +56,7 @@ class Config:
             trust_path: the trust store, if not the user's own.
             observer: watches hooks at work.
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
+            agent: the other agent whose hook command this is, for the log.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or _new_session_id()
@@ -64,6 +66,7 @@ class Config:
         self._log_sinks = log_sinks
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
+        self._agent = agent
         self._source = _source(self._working_dir, settings, settings_files, settings_paths)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
@@ -96,6 +99,7 @@ class Config:
                     sinks=self._log_sinks,
                     trust_path=self._trust_path,
                     observer=self._observer,
+                    agent=self._agent,
                 )
             return self._hook_system
 
@@ -128,6 +132,10 @@ class Config:
         from hookline.settings.decode import decode_settings  # noqa: PLC0415 - not loaded while hooks are disabled
 
         return decode_settings(self._source.layers)
+
+    def has_changed(self) -> bool:
+        """Whether a settings file has changed since it was read; looks again after two milliseconds at the earliest."""
+        return self._source.has_changed()
 
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""

@@ -67,6 +67,7 @@ class HookSystem:
         sinks: Sequence[LogSink] = (),
         trust_path: Path | None = None,
         observer: HookObserver | None = None,
+        agent: str | None = None,
     ) -> None:
         self._facts = facts
         self._source = source
@@ -75,6 +76,7 @@ class HookSystem:
         self._sinks = sinks
         self._trust_path = trust_path
         self._observer = observer
+        self._agent = agent
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -172,7 +174,7 @@ class HookSystem:
     def _build(self) -> _Parts:
         settings = decode_settings(self._source.layers)
         log = HookLogger(self._make_sinks(settings.options))
-        event_log = EventLog(log, self._facts.get_session_id)
+        event_log = EventLog(log, self._facts.get_session_id, self._agent)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
@@ -207,7 +209,7 @@ class HookSystem:
         # Loaded on use: only a project's hooks need trust.
         from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415
 
-        return TrustStore(self._trust_path or default_trust_path())
+        return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         if not options.log.enabled:

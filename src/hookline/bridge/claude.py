@@ -100,4 +100,15 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     return Said(stdout=answer or None, lost=tuple(lost))
 
 
-CLAUDE_HOST = Host(name="claude", agent="Claude Code", events=_EVENTS, hear=hear, say=say, known_version="2.1.325")
+CLAUDE_HOST = Host(
+    name="claude",
+    agent="Claude Code",
+    events=_EVENTS,
+    hear=hear,
+    say=say,
+    known_version="2.1.325",
+    remarks=(
+        "a project's disableAllHooks turns these hooks off, too",
+        "ask without a person at the terminal (claude -p) is a no",
+    ),
+)

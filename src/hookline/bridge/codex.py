@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.bridge.claude import hear_in
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, no_stop, text
 from hookline.contract.events import HookEventName
 from hookline.dialects.codex import CODEX
 
@@ -68,10 +68,15 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     if heard.event is HookEventName.SESSION_START:
         # A deny is a mere failure there; a stop ends the turn before any request.
         answer: dict[str, Any] = {"continue": False, "stopReason": outcome.stop_reason} if outcome.stop else {}
+    elif outcome.stop and heard.event is HookEventName.AFTER_AGENT:
+        # Exit code 2 would make Codex go on.
+        answer = {"continue": False, "stopReason": outcome.stop_reason}
     elif outcome.blocked or outcome.stop or outcome.ask:
-        if outcome.stop:
-            lost.append("a stop: Codex can only deny here, and may go on with something else")
-        return Said(stderr=outcome.reason or outcome.stop_reason, exit_code=2, lost=tuple(lost))
+        unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+        if unsaid:
+            lost.append(no_stop("Codex"))
+        reason = outcome.reason or outcome.stop_reason
+        return Said(stderr=reason, exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
     else:
         answer = {}
     specific: dict[str, Any] = {}
@@ -85,4 +90,17 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     return Said(stdout=answer or None, lost=tuple(lost))
 
 
-CODEX_HOST = Host(name="codex", agent="Codex", events=_EVENTS, hear=hear, say=say, known_version="0.166.0")
+CODEX_HOST = Host(
+    name="codex",
+    agent="Codex",
+    events=_EVENTS,
+    hear=hear,
+    say=say,
+    known_version="0.166.0",
+    can_stop=False,
+    remarks=(
+        "a rewrite is sent together with allow, because Codex takes it in no other form",
+        "if the command is missing or too slow, Codex goes on: it has no setting that blocks then",
+        "Codex runs a new hook only after you have trusted it there, too",
+    ),
+)

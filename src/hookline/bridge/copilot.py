@@ -3,7 +3,7 @@
 from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text
 from hookline.contract.events import HookEventName
 from hookline.contract.wire import parse_json
 from hookline.dialects.table import Tool
@@ -134,21 +134,41 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     answer: dict[str, Any] = {}
     reason = outcome.reason or outcome.stop_reason
     if heard.event is HookEventName.BEFORE_TOOL:
-        if outcome.blocked or outcome.stop:
-            answer |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
-        elif outcome.ask:
-            answer |= {"permissionDecision": "ask", "permissionDecisionReason": reason}
-        elif outcome.arguments is not None:
-            answer["modifiedArgs"] = dict(outcome.arguments)
-    elif outcome.blocked and heard.event in (HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT):
+        answer |= _about_tool(outcome, reason)
+    elif heard.event is HookEventName.AFTER_AGENT:
+        if outcome.blocked and not outcome.stop:
+            answer |= {"decision": "block", "reason": reason}
+    elif (outcome.blocked or outcome.stop) and heard.event is HookEventName.BEFORE_AGENT:
         answer |= {"decision": "block", "reason": reason}
     elif outcome.blocked:
         answer["additionalContext"] = reason
-    if outcome.stop:
-        lost.append("a stop: Copilot CLI can only deny, and may go on with something else")
+    unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+    if unsaid:
+        lost.append(no_stop("Copilot CLI"))
     if outcome.context and has_context:
         answer["additionalContext"] = "\n\n".join(filter(None, (answer.get("additionalContext"), outcome.context)))
-    return Said(stdout=answer or None, lost=tuple(lost))
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
 
 
-COPILOT_HOST = Host(name="copilot", agent="Copilot CLI", events=EVENTS, hear=hear, say=say, known_version="1.0.102")
+def _about_tool(outcome: Outcome, reason: str) -> dict[str, Any]:
+    if outcome.blocked or outcome.stop or outcome.ask:
+        decision = "deny" if outcome.blocked or outcome.stop else "ask"
+        return {"permissionDecision": decision, "permissionDecisionReason": reason}
+    return {} if outcome.arguments is None else {"modifiedArgs": dict(outcome.arguments)}
+
+
+COPILOT_HOST = Host(
+    name="copilot",
+    agent="Copilot CLI",
+    events=EVENTS,
+    hear=hear,
+    say=say,
+    known_version="1.0.102",
+    # On a prompt it only warns, and on a tool the reason is lost.
+    exit_2_blocks=False,
+    can_stop=False,
+    remarks=(
+        "if the command takes longer than its timeout, Copilot CLI goes on",
+        "a project's file is read only in a folder that you trust in Copilot CLI",
+    ),
+)

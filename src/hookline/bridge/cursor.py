@@ -4,7 +4,7 @@ from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
 from hookline.bridge.copilot import decoded
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text
 from hookline.contract.events import HookEventName
 from hookline.dialects.table import Tool
 
@@ -117,11 +117,25 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer = {"followup_message": reason}
     if outcome.ask:
         lost.append("ask: Cursor does not ask for it, so the call is denied")
-    if outcome.stop and heard.event is not HookEventName.BEFORE_AGENT:
-        lost.append("a stop: Cursor can only deny, and may go on with something else")
+    unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+    if unsaid:
+        lost.append(no_stop("Cursor"))
     if outcome.context and has_context:
         answer["additional_context"] = outcome.context
-    return Said(stdout=answer or None, lost=tuple(lost))
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
 
 
-CURSOR_HOST = Host(name="cursor", agent="Cursor", events=EVENTS, hear=hear, say=say, known_version="3.9 (not run)")
+CURSOR_HOST = Host(
+    name="cursor",
+    agent="Cursor",
+    events=EVENTS,
+    hear=hear,
+    say=say,
+    known_version="3.9 (not run)",
+    can_stop=False,
+    remarks=(
+        "a call without objection is answered with allow: failClosed takes silence for a no",
+        "whether that allow skips Cursor's own question is not known",
+        "this bridge was written from Cursor's documentation and was not run in Cursor",
+    ),
+)

@@ -62,4 +62,15 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     return Said(stdout=answer or None, lost=tuple(lost))
 
 
-GEMINI_HOST = Host(name="gemini", agent="Gemini CLI", events=GEMINI.events, hear=hear, say=say, known_version="0.61.0")
+GEMINI_HOST = Host(
+    name="gemini",
+    agent="Gemini CLI",
+    events=GEMINI.events,
+    hear=hear,
+    say=say,
+    known_version="0.61.0",
+    remarks=(
+        "if the command takes longer than its timeout, Gemini CLI goes on",
+        "a project's hooksConfig.enabled: false turns these hooks off, too",
+    ),
+)

@@ -56,6 +56,10 @@ class Said:
     exit_code: int = 0
     lost: tuple[str, ...] = ()
     """What our hooks decided and this agent can't do."""
+    unsaid_stop: str = ""
+    """The reason of a stop that this agent can't be told here, so that the rest of its session has to be refused."""
+    is_broken: bool = False
+    """True for the answer of a bridge that could not ask the hooks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,12 @@ class Host:
     say: Callable[[Heard, Outcome], Said]
     known_version: str
     """The version whose contract was checked."""
+    exit_2_blocks: bool = True
+    """Whether exit code 2 with a text is a no at every event that can be refused."""
+    can_stop: bool = True
+    """Whether the agent can be told to stop at a tool event."""
+    remarks: tuple[str, ...] = ()
+    """What holds for this agent whatever the hooks decide; shown by `hookline bridge explain`."""
 
 
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
@@ -121,6 +131,11 @@ def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool) -> 
     if outcome.suppress:
         lost.append(f"suppressOutput: {agent} can't hide a tool's result")
     return lost
+
+
+def no_stop(agent: str) -> str:
+    """What is lost of a stop at a tool event in an agent that can't be told to stop there."""
+    return f"a stop: {agent} can only deny here, so every later prompt and tool of this session is denied as well"
 
 
 def text(value: Any) -> str:

@@ -1,20 +1,24 @@
 """Puts hookline into another agent's own hook settings, and takes it out again; everything else there stays."""
 
+import json
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
-from hookline.settings.edit import add_to_list, edit_file, remove_from_list, set_value
+from hookline.settings.edit import add_to_list, edit_file, remove_from_list, remove_member, set_value
 
-# Ours is below the agent's: an answer that comes too late is none, and most agents go on then.
 HOST_TIMEOUT_S = 60
-DEADLINE_S = 50
+# Codex gives it no more.
+_SHORT_TIMEOUTS_S = {("codex", "SessionEnd"): 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,42 +28,44 @@ class Entry:
     user_file: Callable[[], Path]
     project_file: str
     """Below the project's directory."""
-    make: Callable[[str, str], dict[str, Any]]
-    """An event of the agent and our command → the entry in the event's list."""
+    make: Callable[[str, str, int], dict[str, Any]]
+    """An event of the agent, our command and its timeout in seconds → the entry in the event's list."""
     events: tuple[str, ...]
     """The events that are installed unless others are asked for."""
     has_version: bool = False
     """Whether the file must say `"version": 1`."""
+    reads_comments: bool = False
+    """Whether the agent reads a file with comments; the others ignore all of it."""
 
 
 def _home(variable: str, folder: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / folder)
 
 
-def _claude(event: str, command: str) -> dict[str, Any]:
-    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": HOST_TIMEOUT_S}
+def _claude(event: str, command: str, timeout_s: int) -> dict[str, Any]:
+    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": timeout_s}
     # Without it a missing command or a timeout lets the tool run; Claude Code ignores it on Stop.
     if event in ("PreToolUse", "UserPromptSubmit"):
         hook["onFailure"] = "block"
     return {"hooks": [hook]}
 
 
-def _codex(_event: str, command: str) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": command, "timeout": HOST_TIMEOUT_S}]}
+def _codex(_event: str, command: str, timeout_s: int) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": command, "timeout": timeout_s}]}
 
 
-def _gemini(_event: str, command: str) -> dict[str, Any]:
-    hook = {"name": "hookline", "type": "command", "command": command, "timeout": HOST_TIMEOUT_S * 1000}
+def _gemini(_event: str, command: str, timeout_s: int) -> dict[str, Any]:
+    hook = {"name": "hookline", "type": "command", "command": command, "timeout": timeout_s * 1000}
     return {"hooks": [hook]}
 
 
-def _cursor(event: str, command: str) -> dict[str, Any]:
+def _cursor(event: str, command: str, timeout_s: int) -> dict[str, Any]:
     closed = {"failClosed": True} if event in ("preToolUse", "beforeSubmitPrompt") else {}
-    return {"command": command, "timeout": HOST_TIMEOUT_S, **closed}
+    return {"command": command, "timeout": timeout_s, **closed}
 
 
-def _copilot(_event: str, command: str) -> dict[str, Any]:
-    return {"type": "command", "bash": command, "timeoutSec": HOST_TIMEOUT_S}
+def _copilot(_event: str, command: str, timeout_s: int) -> dict[str, Any]:
+    return {"type": "command", "bash": command, "timeoutSec": timeout_s}
 
 
 _CLAUDE_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PreCompact")
@@ -81,6 +87,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: Path.home() / ".gemini" / "settings.json",
         project_file=".gemini/settings.json",
         make=_gemini,
+        reads_comments=True,
         events=(
             *("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel"),
             *("BeforeToolSelection", "SessionStart", "SessionEnd", "PreCompress", "Notification"),
@@ -107,22 +114,56 @@ ENTRIES: Mapping[str, Entry] = {
 }
 
 
+_CLIENT = ("hookline", "bridge", "client.py")
+_NOTHING = ("{}", '{"version":1}')
+
+
 def settings_file(agent: str, project: Path | None) -> Path:
     """The agent's own settings file: the user's, or that of a project."""
     entry = ENTRIES[agent]
     return entry.user_file() if project is None else project / entry.project_file
 
 
-def bridge_command(agent: str, event: str) -> str:
-    """The command that an agent runs: by an absolute path, because its PATH may be another."""
-    program = Path(sys.argv[0]).resolve() if Path(sys.argv[0]).name == "hookline" else None
-    program = program or Path(sys.executable).with_name("hookline")
-    words = [str(program), "bridge", agent, event, "--deadline", str(DEADLINE_S)]
-    return shlex.join(words)
+def host_timeout_s(agent: str, event: str) -> int:
+    """How long the agent waits for our command."""
+    return _SHORT_TIMEOUTS_S.get((agent, event), HOST_TIMEOUT_S)
 
 
-def install(agent: str, file: Path, events: Iterable[str]) -> list[str]:
-    """Adds our command to the events of an agent's file and returns those to which it was added."""
+def bridge_command(agent: str, event: str, *, fail_open: bool = False) -> str:
+    """The command that an agent runs: by an absolute path, because its PATH may be another.
+
+    Its deadline is below the agent's timeout: an answer that comes too late is none, and most agents go on then.
+    """
+    timeout_s = host_timeout_s(agent, event)
+    words = [agent, event, "--deadline", str(timeout_s - max(1, timeout_s // 6)), *(["--fail-open"] * fail_open)]
+    return shlex.join([*_program(), *words])
+
+
+def _program() -> list[str]:
+    """The small client where it can be used, or else `hookline bridge` itself."""
+    if sys.platform == "linux" and _is_installed():
+        return [sys.executable, "-I", "-S", str(Path(__file__).with_name("client.py"))]
+    given = Path(sys.argv[0])
+    program = given.resolve() if given.name == "hookline" else Path(sys.executable).with_name("hookline")
+    return [str(program), "bridge"]
+
+
+@lru_cache(maxsize=1)
+def _is_installed() -> bool:
+    """Whether the client's Python finds this package without help of the environment."""
+    code = "import hookline; print(hookline.__file__)"
+    with suppress(OSError, subprocess.SubprocessError):
+        command = [sys.executable, "-I", "-c", code]
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603 - this Python
+        return Path(found.stdout.strip()).samefile(Path(__file__).parents[1] / "__init__.py")
+    return False
+
+
+def install(agent: str, file: Path, events: Iterable[str], *, fail_open: bool = False) -> list[str]:
+    """Adds our command to the events of an agent's file and returns those to which it was added.
+
+    An entry of ours that runs another command, such as that of a hookline which has moved, is replaced.
+    """
     entry = ENTRIES[agent]
     added: list[str] = []
 
@@ -130,9 +171,15 @@ def install(agent: str, file: Path, events: Iterable[str]) -> list[str]:
         if entry.has_version and "version" not in _object(jsonc.parse(text)):
             text = set_value(text, ("version",), 1)
         for event in events:
-            if event not in installed_in(jsonc.parse(text)):
-                text = add_to_list(text, ("hooks", event), entry.make(event, bridge_command(agent, event)))
-                added.append(event)
+            command = bridge_command(agent, event, fail_open=fail_open)
+            wanted = entry.make(event, command, host_timeout_s(agent, event))
+            present = installed_in(jsonc.parse(text)).get(event, [])
+            if present == [wanted]:
+                continue
+            for old in present:
+                text = remove_from_list(text, ("hooks", event), old)
+            text = add_to_list(text, ("hooks", event), wanted)
+            added.append(event)
         return text
 
     edit_file(file, change)
@@ -140,7 +187,10 @@ def install(agent: str, file: Path, events: Iterable[str]) -> list[str]:
 
 
 def uninstall(file: Path) -> list[str]:
-    """Removes our command from an agent's file and returns the events from which it was removed."""
+    """Removes our command from an agent's file and returns the events from which it was removed.
+
+    Lists that are empty then go as well, and so does a file that holds nothing any more.
+    """
     if not file.exists():
         return []
     removed: list[str] = []
@@ -150,9 +200,15 @@ def uninstall(file: Path) -> list[str]:
             for one in entries:
                 text = remove_from_list(text, ("hooks", event), one)
             removed.append(event)
+            if not jsonc.parse(text)["hooks"][event]:
+                text = remove_member(text, ("hooks", event))
+        if removed and not jsonc.parse(text)["hooks"]:
+            text = remove_member(text, ("hooks",))
         return text
 
     edit_file(file, change)
+    if removed and "".join(file.read_text(encoding="utf-8-sig").split()) in _NOTHING:
+        file.unlink()
     return removed
 
 
@@ -189,7 +245,25 @@ def _runs_bridge(command: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    return len(words) > 1 and Path(words[0]).name == "hookline" and words[1] == "bridge"
+    if [Path(words[0]).name if words else "", *words[1:2]] == ["hookline", "bridge"]:
+        return True
+    # A Python, its options, and our client.
+    return words[1:3] == ["-I", "-S"] and Path("".join(words[3:4])).parts[-3:] == _CLIENT
+
+
+def commands_of(entries: Iterable[Any]) -> list[str]:
+    """The commands that entries of ours run."""
+    hooks = (hook for entry in entries for hook in entry.get("hooks", [entry]))
+    return [hook.get("command") or hook["bash"] for hook in hooks]
+
+
+def is_strict_json(file: Path) -> bool:
+    """Whether an agent that knows no comments can read the file."""
+    try:
+        json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _object(value: Any) -> dict[str, Any]:

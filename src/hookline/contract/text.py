@@ -4,6 +4,10 @@ import contextlib
 import re
 import sys
 import unicodedata
+from contextvars import ContextVar
+
+overheard: ContextVar[list[str] | None] = ContextVar("overheard", default=None)
+"""Takes the messages of `tell`, where a program works for a caller that has a stderr of its own."""
 
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -26,6 +30,9 @@ def whole_text(text: str) -> str:
 
 def tell(text: str) -> None:
     """Writes a line of ours to stderr; if stderr is missing or broken, the line is lost."""
+    if (listener := overheard.get()) is not None:
+        listener.append(text)
+        return
     with contextlib.suppress(Exception):
         sys.stderr.write(f"hookline: {text}\n")
         sys.stderr.flush()

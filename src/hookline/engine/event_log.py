@@ -21,6 +21,7 @@ from hookline.contract.records import (
     OverrideRecord,
     SettingsRecord,
     SkipRecord,
+    agent_event,
     hook_place,
 )
 from hookline.contract.text import printable, tell
@@ -37,8 +38,9 @@ _LISTED_ONE_BY_ONE = 20
 class EventLog:
     """Writes the records of fired events."""
 
-    def __init__(self, log: HookLogger, session: Callable[[], str]) -> None:
+    def __init__(self, log: HookLogger, session: Callable[[], str], agent: str | None = None) -> None:
         self._log = log
+        self._agent = agent
         self._session = session
         self._quiet = QuietEvents()
         self._reported: set[str] = set()
@@ -48,7 +50,12 @@ class EventLog:
 
         Each hook that waits for trust is also reported to the person, once.
         """
-        common: dict[str, Any] = {"session": self._session(), "event": plan.event.value, "subject": plan.subject}
+        common: dict[str, Any] = {
+            "session": self._session(),
+            **self._asked_by(),
+            "event": plan.event.value,
+            "subject": plan.subject,
+        }
         is_short = len(plan.unmatched) <= _LISTED_ONE_BY_ONE
         for skip in plan.skipped if is_short else plan.kept_back:
             level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
@@ -79,11 +86,12 @@ class EventLog:
         """Counts an event for which no hook had to run; the first of its kind is logged."""
         record = self._quiet.note(event.value, subject, reason)
         if record is not None:
-            self._log.write(msgspec.structs.replace(record, session=self._session_if_known()))
+            session = self._session_if_known()
+            self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
     def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
-        self._log.write(_Fired(verdict, time.time(), fire_id, session))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by()))
 
     def cancelled(self, plan: HookExecutionPlan) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
@@ -92,6 +100,7 @@ class EventLog:
                 level=LogLevel.INFO,
                 message=f"{about(plan.event, plan.subject)}: cancelled while its hooks ran, so they were ended",
                 session=self._session_if_known(),
+                **self._asked_by(),
                 event=plan.event.value,
                 subject=plan.subject,
                 hooks=[hook.label for hook in plan.hooks],
@@ -100,12 +109,17 @@ class EventLog:
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str) -> None:
         """Logs that the engine itself failed, which never stops the agent."""
-        self._log.write(_fault(stage, error, consequence, session=self._session_if_known(), event=event.value))
+        facts = {"session": self._session_if_known(), **self._asked_by()}
+        self._log.write(_fault(stage, error, consequence, event=event.value, **facts))
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
         for record in self._quiet.flush():
-            self._log.write(record)
+            self._log.write(msgspec.structs.replace(record, agent=self._agent))
+
+    def _asked_by(self) -> dict[str, Any]:
+        """The fields that say which other agent asked, and in which words."""
+        return {} if self._agent is None else {"agent": self._agent, "agent_event": agent_event.get()}
 
     def _session_if_known(self) -> str | None:
         # The session itself may be what failed.
@@ -121,6 +135,7 @@ class _Fired(msgspec.Struct, frozen=True):
     seconds: float
     fire_id: str
     session: str
+    asked_by: dict[str, Any] = {}
 
     def records(self) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -128,6 +143,7 @@ class _Fired(msgspec.Struct, frozen=True):
             "time": utc_timestamp(self.seconds),
             "fire": self.fire_id,
             "session": self.session,
+            **self.asked_by,
             "event": self.verdict.event.value,
             "subject": self.verdict.subject,
         }

@@ -75,6 +75,16 @@ def remove_from_list(text: str, path: Sequence[str], value: Any) -> str:
     return text
 
 
+def remove_member(text: str, path: Sequence[str]) -> str:
+    """The text without the member at a path; the same text when it is not there."""
+    if _deepest(jsonc.parse(text), path)[1] < len(path):
+        return text
+    start, end = _span(text, path)
+    before = jsonc.without_comments(text)[:start].rstrip()[:-1].rstrip()
+    key = stringify_json(path[-1]).decode()
+    return _cut(text, len(before) - len(key), end) if before.endswith(key) else text
+
+
 def _deepest(document: Any, path: Sequence[str]) -> tuple[Any, int]:
     """The last value on the way that is there, and how many steps lead to it."""
     value = document
@@ -116,7 +126,11 @@ def _insert_first(text: str, start: int, end: int, item: str) -> str:
 
 
 def _remove(text: str, path: Sequence[str], index: int) -> str:
-    start, end = _span(text, (*path, index))
+    return _cut(text, *_span(text, (*path, index)))
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """The text without an item of a list or an object, and without the comma that it no longer needs."""
     comma = _comma_after(text, end)
     cut_end = end if comma is None else comma + 1
     rest = text[cut_end:] if comma is None else text[cut_end:].lstrip(" ")
@@ -126,8 +140,10 @@ def _remove(text: str, path: Sequence[str], index: int) -> str:
         without_line = text[:line_start] + text[line_end:]
         # Where that line ends inside a longer comment, the comment's end would be left alone.
         shortened = without_line if _is_json(without_line) else shortened
-    before = _comma_after(text, _span(text, (*path, index - 1))[1]) if comma is None and index else None
-    return shortened if before is None else shortened[:before] + shortened[before + 1 :]
+    before = len(jsonc.without_comments(text)[:start].rstrip()) - 1
+    if comma is not None or before < 0 or text[before] != ",":
+        return shortened
+    return shortened[:before] + shortened[before + 1 :]
 
 
 def _span(text: str, path: Sequence[jsonc.PathStep]) -> tuple[int, int]:

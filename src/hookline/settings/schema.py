@@ -133,6 +133,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     redact: Annotated[
         tuple[str, ...], about("Patterns such as *TOKEN* for names whose values are kept out of the log.")
     ] = ()
+    serve: Annotated[
+        bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
+    ] = True
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
