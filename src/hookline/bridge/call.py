@@ -89,10 +89,9 @@ class Bridge:
 def no_in_json(agent: str, event: str, reason: str) -> bytes | None:
     """A refusal in an agent's JSON, for agents that read no exit code; None where it has none for this event."""
     host = hosts().get(agent)
-    ours = host and host.events.get(event)
-    if host is None or ours is None:
+    if host is None or event not in host.events:
         return None
-    said = host.say(Heard(theirs=event, event=ours), Outcome(blocked=True, reason=reason))
+    said = host.say(Heard(theirs=event, event=host.events[event]), Outcome(blocked=True, reason=reason))
     return None if said.stdout is None else stringify_json(said.stdout)
 
 

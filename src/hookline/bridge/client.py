@@ -8,7 +8,7 @@ import sys
 
 # Built in, and quicker to load than `socket` and `signal`.
 from _signal import SIG_DFL, SIGINT, signal  # type: ignore[import-not-found]
-from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket  # type: ignore[import-not-found]
+from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
 SOCKET = b"serve.sock"
 ACCEPTED, REFUSED = b"+", b"-"

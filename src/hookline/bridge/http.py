@@ -70,8 +70,8 @@ class HttpForm:
                 raise _RefusedError(HTTPStatus.SERVICE_UNAVAILABLE)  # noqa: TRY301 - all refusals end below
             async with asyncio.timeout(_READ_S):
                 words, body = await self._read(reader)
-        except _RefusedError as refused:
-            return refused.status, b""
+        except _RefusedError as error:
+            return error.status, b""
         reply = await self._bridge.answer(Call(words=words, stdin=body, cwd="/", environ=self._environ))
         if reply.exit_code == 0:
             return HTTPStatus.OK, reply.stdout

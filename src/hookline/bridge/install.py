@@ -14,7 +14,7 @@ from typing import Any
 
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
-from hookline.settings.edit import add_to_list, edit_file, remove_from_list, remove_member, set_value
+from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
 
 HOST_TIMEOUT_S = 60
 # Codex gives it no more.
@@ -115,7 +115,8 @@ ENTRIES: Mapping[str, Entry] = {
 
 
 _CLIENT = ("hookline", "bridge", "client.py")
-_NOTHING = ("{}", '{"version":1}')
+# What is left of a file that we made.
+_NOTHING = (NEW_FILE.encode(), b'{\n  "version": 1\n}\n')
 
 
 def settings_file(agent: str, project: Path | None) -> Path:
@@ -168,6 +169,9 @@ def install(agent: str, file: Path, events: Iterable[str], *, fail_open: bool = 
     added: list[str] = []
 
     def change(text: str) -> str:
+        if text == NEW_FILE:
+            # Each event on a line of its own.
+            text = '{\n  "hooks": {\n  }\n}\n'
         if entry.has_version and "version" not in _object(jsonc.parse(text)):
             text = set_value(text, ("version",), 1)
         for event in events:
@@ -189,7 +193,7 @@ def install(agent: str, file: Path, events: Iterable[str], *, fail_open: bool = 
 def uninstall(file: Path) -> list[str]:
     """Removes our command from an agent's file and returns the events from which it was removed.
 
-    Lists that are empty then go as well, and so does a file that holds nothing any more.
+    Lists that are empty then go as well, and so does a file that held nothing else.
     """
     if not file.exists():
         return []
@@ -207,7 +211,7 @@ def uninstall(file: Path) -> list[str]:
         return text
 
     edit_file(file, change)
-    if removed and "".join(file.read_text(encoding="utf-8-sig").split()) in _NOTHING:
+    if removed and file.read_bytes() in _NOTHING:
         file.unlink()
     return removed
 

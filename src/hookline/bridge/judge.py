@@ -81,7 +81,7 @@ async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
     await system.initialize()
     # Without an id every session would be the same.
     stops = StoppedSessions() if not host.can_stop and heard.session_id else None
-    stopped = stops and stops.why(host.name, heard.session_id)
+    stopped = None if stops is None else stops.why(host.name, heard.session_id)
     if stops is not None and stopped is not None:
         if heard.event in _CAN_REFUSE:
             reason = f"a hook stopped this session: {stopped}\nStart a new session to go on."

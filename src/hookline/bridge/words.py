@@ -1,7 +1,7 @@
 """The words with which an agent runs the bridge: `hookline bridge AGENT [EVENT] [options]`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -29,8 +29,8 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of an agent's words."""
+def parser(events: Iterable[str] | None = None) -> argparse.ArgumentParser:
+    """The parser of an agent's words; `events` are the only ones that it takes, if they are given."""
     made = _Parser(
         prog="hookline bridge",
         description="Be the hook command of another agent: its question on stdin, our hooks, its answer on stdout.",
@@ -38,7 +38,10 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     made.add_argument("agent", metavar="AGENT", choices=hosts(), help=f"the agent that asks: {', '.join(hosts())}")
-    made.add_argument("event", metavar="EVENT", nargs="?", help="its event, if its input does not say which")
+    choices = None if events is None else tuple(events)
+    made.add_argument(
+        "event", metavar="EVENT", nargs="?", choices=choices, help="its event, if its input does not say which"
+    )
     made.add_argument(
         "--settings",
         metavar="FILE",

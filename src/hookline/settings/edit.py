@@ -12,7 +12,7 @@ from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings import jsonc
 
 _BOM = "\ufeff"
-_NEW_FILE = "{\n}\n"
+NEW_FILE = "{\n}\n"
 _COMMA = re.compile(r"\s*,")
 
 
@@ -24,7 +24,7 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
     try:
         make_private_directory(path.parent)
         with locked(path):
-            text = path.read_bytes().decode("utf-8") if path.exists() else _NEW_FILE
+            text = path.read_bytes().decode("utf-8") if path.exists() else NEW_FILE
             changed = change(text.removeprefix(_BOM))
             if changed != text.removeprefix(_BOM):
                 mark = _BOM if text.startswith(_BOM) else ""

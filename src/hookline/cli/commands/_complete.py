@@ -18,9 +18,9 @@ def candidates(words: Sequence[str]) -> list[str]:
     elif before[0] in COMMANDS:
         command, parser = load_command(before[0])
         # A command with several forms has a parser for each.
-        parser_of = getattr(command, "parser_of", lambda _form: None)
-        form = parser_of(before[1]) if len(before) > 1 else None
-        fitting = _fitting(parser, before[1:], current) if form is None else _fitting(form, before[2:], current)
+        parser_of = getattr(command, "parser_of", lambda _words: None)
+        form = parser_of(before[1:]) if before[1:] else None
+        fitting = _fitting(*(form or (parser, before[1:])), current)
     else:
         fitting = ()
     return [word for word in fitting if word.startswith(current)]

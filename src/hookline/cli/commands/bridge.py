@@ -21,6 +21,7 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from hookline.bridge.call import Bridge, Call, Reply
@@ -40,11 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
-def parser_of(form: str) -> argparse.ArgumentParser | None:
-    """The parser of the words after `hookline bridge`, which includes the form itself if it is an agent."""
-    if form in FORMS:
-        return people_parser(form)
-    return agents_parser() if form in hosts() else None
+def parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
+    """For completion: the parser of the words after `hookline bridge`, and the words that it reads."""
+    if words[0] in FORMS:
+        return people_parser(words[0]), words[1:]
+    return (agents_parser(events=hosts()[words[0]].events), words) if words[0] in hosts() else None
 
 
 def run(given: argparse.Namespace) -> int:
