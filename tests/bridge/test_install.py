@@ -225,3 +225,26 @@ def test_the_shell_completes_every_form(typed: str, expected: set[str]) -> None:
     words = [str(HOOKLINE), "completion", "--words"]
     got = subprocess.run(words, input=typed, capture_output=True, text=True, check=True, timeout=60)
     assert {*got.stdout.split()} == expected
+
+
+def test_doctor_shows_the_agents_that_hookline_guards(own_home: Path, project: Path) -> None:
+    """Where it is installed, whether it answers, what gets lost; and a command that does not answer is bad."""
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"hooks": [{"type": "command", "command": "true"}]}
+    settings.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeModel": [hook]}}))
+
+    def doctor() -> list[dict[str, str]]:
+        words = [str(HOOKLINE), "doctor", "--json"]
+        got = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, cwd=project)
+        return [sign for sign in json.loads(got.stdout)["signs"] if sign["about"].startswith("bridge")]
+
+    assert doctor() == []
+    hookline("install", "claude")
+    found = doctor()
+    assert [sign["health"] for sign in found] == ["good", "odd"]
+    assert "never asked so far" in found[0]["message"]
+    assert "hookline bridge explain claude" in found[1]["message"]
+    file = own_home / ".claude" / "settings.json"
+    file.write_text(file.read_text().replace("client.py", "gone/hookline/bridge/client.py"))
+    assert [sign["health"] for sign in doctor()] == ["bad"]

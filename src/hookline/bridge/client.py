@@ -67,12 +67,15 @@ def connect(folder: bytes) -> socket:
             directory = posix.open(folder, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
             path = b"/proc/self/fd/%d/%s" % (directory, SOCKET)
         connection.connect(path)
+        owner = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8]
+        if int.from_bytes(owner, sys.byteorder) != posix.geteuid():
+            raise PermissionError  # noqa: TRY301 - a server of somebody else is none
+    except BaseException:
+        connection.close()
+        raise
     finally:
         if directory >= 0:
             posix.close(directory)
-    owner = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8]
-    if int.from_bytes(owner, sys.byteorder) != posix.geteuid():
-        raise PermissionError
     return connection
 
 
@@ -92,9 +95,10 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
         connection = connect(state_directory(environ))
     except (OSError, KeyError) as error:
         raise NoServerError from error
-    stdin = _read_all(0)
+    stdin = b""
     is_accepted = False
     try:
+        stdin = _read_all(0)
         connection.sendall(request(words, environ, stdin))
         is_accepted = connection.recv(1) == ACCEPTED
         if is_accepted:
@@ -104,6 +108,9 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
         raise LostServerError(stdin, is_late=is_accepted) from error
     except (OSError, ValueError) as error:
         raise LostServerError(stdin) from error
+    finally:
+        # A server that is not done ends the hooks of a client that has gone.
+        connection.close()
     raise LostServerError(stdin)
 
 

@@ -19,8 +19,8 @@ def candidates(words: Sequence[str]) -> list[str]:
         command, parser = load_command(before[0])
         # A command with several forms has a parser for each.
         parser_of = getattr(command, "parser_of", lambda _words: None)
-        form = parser_of(before[1:]) if before[1:] else None
-        fitting = _fitting(*(form or (parser, before[1:])), current)
+        parser, typed = (parser_of(before[1:]) if before[1:] else None) or (parser, before[1:])
+        fitting = _fitting(parser, typed, current)
     else:
         fitting = ()
     return [word for word in fitting if word.startswith(current)]
