@@ -173,3 +173,22 @@ def test_words_that_can_not_be_understood_are_a_no(words: tuple[str, ...]) -> No
     assert got.stderr.startswith("hookline: ")
     got = subprocess.run([*command, "--fail-open"], input="{}", capture_output=True, text=True, check=False, timeout=60)
     assert got.returncode == 0
+
+
+@pytest.mark.parametrize("agent", [*QUESTIONS, "claude", "gemini"])
+def test_a_stop_at_a_prompt_stops(agent: str, own_home: Path, project: Path) -> None:
+    """Our own agent only watches there; these agents can be told, so nothing of it gets lost."""
+    write_settings(own_home, {"BeforeAgent": STOP})
+    event = {"claude": "UserPromptSubmit", "gemini": "BeforeAgent"}.get(agent) or QUESTIONS[agent][1][0]
+    got = ask(project, agent, event, {"prompt": "x"})
+    assert is_refused(got)
+    assert "enough" in got.stdout + got.stderr
+    assert "lost" not in got.stderr
+
+
+@pytest.mark.parametrize("agent", ["cursor", "copilot"])
+def test_a_stop_at_the_start_refuses_the_first_prompt(agent: str, own_home: Path, project: Path) -> None:
+    """These two can't be told anything at the start of a session."""
+    write_settings(own_home, {"SessionStart": STOP})
+    ask(project, agent, "sessionStart", {})
+    assert is_refused(ask(project, agent, *QUESTIONS[agent][1]))

@@ -90,13 +90,15 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             specific |= {"permissionDecision": "ask", "permissionDecisionReason": outcome.reason}
         if outcome.arguments is not None and "permissionDecision" not in specific:
             specific["updatedInput"] = dict(outcome.arguments)
-    elif outcome.blocked:
-        answer |= {"decision": "block", "reason": outcome.reason}
+    elif outcome.blocked or (outcome.stop and heard.event is HookEventName.BEFORE_AGENT):
+        answer |= {"decision": "block", "reason": outcome.reason or outcome.stop_reason}
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
     lost = losses("Claude Code", heard, outcome, has_context=has_context)
+    if outcome.stop and heard.event is HookEventName.SESSION_START:
+        lost.append("a stop: Claude Code goes on at SessionStart whatever a hook says")
     return Said(stdout=answer or None, lost=tuple(lost))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.bridge.claude import hear_in
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, no_stop, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, no_stop, text, unsaid_stop
 from hookline.contract.events import HookEventName
 from hookline.dialects.codex import CODEX
 
@@ -72,7 +72,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         # Exit code 2 would make Codex go on.
         answer = {"continue": False, "stopReason": outcome.stop_reason}
     elif outcome.blocked or outcome.stop or outcome.ask:
-        unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+        unsaid = unsaid_stop(heard, outcome)
         if unsaid:
             lost.append(no_stop("Codex"))
         reason = outcome.reason or outcome.stop_reason

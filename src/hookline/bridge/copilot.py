@@ -3,7 +3,7 @@
 from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
 from hookline.contract.events import HookEventName
 from hookline.contract.wire import parse_json
 from hookline.dialects.table import Tool
@@ -142,7 +142,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer |= {"decision": "block", "reason": reason}
     elif outcome.blocked:
         answer["additionalContext"] = reason
-    unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+    unsaid = unsaid_stop(heard, outcome)
     if unsaid:
         lost.append(no_stop("Copilot CLI"))
     if outcome.context and has_context:

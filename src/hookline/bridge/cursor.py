@@ -4,7 +4,7 @@ from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
 from hookline.bridge.copilot import decoded
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
 from hookline.contract.events import HookEventName
 from hookline.dialects.table import Tool
 
@@ -117,7 +117,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer = {"followup_message": reason}
     if outcome.ask:
         lost.append("ask: Cursor does not ask for it, so the call is denied")
-    unsaid = outcome.stop_reason if outcome.stop and heard.tool is not None else ""
+    unsaid = unsaid_stop(heard, outcome)
     if unsaid:
         lost.append(no_stop("Cursor"))
     if outcome.context and has_context:

@@ -87,14 +87,14 @@ class Host:
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     """One outcome of the verdicts on all events that stand for a question."""
     notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
-    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
+    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or _stops(verdict)]
     reasons = [verdict.reason for verdict in objecting if verdict.reason]
-    stops = [verdict.stop_reason for verdict in verdicts if verdict.stop and verdict.stop_reason]
+    stops = [_why_stopped(verdict) for verdict in verdicts if _stops(verdict)]
     blocked = any(verdict.denied for verdict in verdicts)
     arguments, lost = _rewritten(heard, verdicts)
     return Outcome(
         blocked=blocked,
-        stop=any(verdict.stop for verdict in verdicts),
+        stop=bool(stops),
         ask=not blocked and any(verdict.ask for verdict in verdicts),
         reason="\n".join(dict.fromkeys(reasons)) or ("Blocked by a hook of hookline" if blocked else ""),
         stop_reason="\n".join(dict.fromkeys(stops)),
@@ -103,6 +103,21 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         arguments=arguments,
         lost=lost,
     )
+
+
+# Where our own agent only watches, and most others let a hook stop them.
+_AROUND_A_TURN = frozenset({HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT, HookEventName.SESSION_START})
+
+
+def _stops(verdict: Verdict) -> bool:
+    if verdict.event in _AROUND_A_TURN:
+        return verdict.answer is not None and verdict.answer.proceed is False
+    return verdict.stop
+
+
+def _why_stopped(verdict: Verdict) -> str:
+    given = verdict.stop_reason or (verdict.answer and verdict.answer.why_stopped)
+    return given or "A hook of hookline stopped the agent"
 
 
 def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | None, tuple[str, ...]]:
@@ -133,9 +148,15 @@ def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool) -> 
     return lost
 
 
+def unsaid_stop(heard: Heard, outcome: Outcome) -> str:
+    """The reason of a stop at an event where an agent can only deny, or not even that; empty if there is none."""
+    is_unsaid = heard.tool is not None or heard.event is HookEventName.SESSION_START
+    return outcome.stop_reason if outcome.stop and is_unsaid else ""
+
+
 def no_stop(agent: str) -> str:
-    """What is lost of a stop at a tool event in an agent that can't be told to stop there."""
-    return f"a stop: {agent} can only deny here, so every later prompt and tool of this session is denied as well"
+    """What is lost of such a stop, and what is done instead."""
+    return f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"
 
 
 def text(value: Any) -> str:

@@ -8,7 +8,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 
 _SAMPLE = {"tool_name": "run_shell_command", "toolName": "bash", "prompt": "x", "command": "x"}
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+_CAN_STOP = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL, HookEventName.SESSION_START)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,5 +48,5 @@ def _outcomes(heard: Heard) -> Iterable[Outcome]:
     if heard.event is HookEventName.BEFORE_TOOL:
         yield Outcome(ask=True, reason="x")
         yield Outcome(arguments={})
-    if heard.event in _TOOL_EVENTS:
+    if heard.event in _CAN_STOP:
         yield Outcome(stop=True, stop_reason="x")
