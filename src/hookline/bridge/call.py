@@ -37,6 +37,11 @@ class Reply:
     stdout: bytes = b""
     stderr: bytes = b""
 
+    @property
+    def is_pong(self) -> bool:
+        """Whether nobody but `hookline bridge status` asked."""
+        return self.stdout == stringify_json(PONG) + b"\n"
+
 
 class Bridge:
     """Answers calls, one after another or many at once."""

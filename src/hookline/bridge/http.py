@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
@@ -25,10 +25,11 @@ class _RefusedError(Exception):
 class HttpForm:
     """Answers the questions of agents; whoever can read the token's file may ask."""
 
-    def __init__(self, bridge: Bridge, folder: Path, environ: Mapping[str, str]) -> None:
-        """Takes the bridge, the state directory, and the environment for hooks, since a request brings none."""
-        self._bridge = bridge
+    def __init__(self, folder: Path, environ: Mapping[str, str], on_call: Callable[[], None]) -> None:
+        """Takes the state directory, the environment for hooks, since a request brings none, and whom to notify."""
+        self._bridge = Bridge()
         self._environ = environ
+        self._on_call = on_call
         self.token_file = folder / "http-token"
         self.port = 0
         self._token = ""
@@ -46,9 +47,10 @@ class HttpForm:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Stops listening."""
+        """Stops listening, and closes the log."""
         if self._server is not None:
             self._server.close()
+        self._bridge.systems.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._running += 1
@@ -72,6 +74,7 @@ class HttpForm:
                 words, body = await self._read(reader)
         except _RefusedError as error:
             return error.status, b""
+        self._on_call()
         reply = await self._bridge.answer(Call(words=words, stdin=body, cwd="/", environ=self._environ))
         if reply.exit_code == 0:
             return HTTPStatus.OK, reply.stdout

@@ -67,6 +67,11 @@ class Server:
                 await self._finish()
                 self.bridge.systems.close()
 
+    def note_call(self) -> None:
+        """Counts a call that came another way."""
+        self._calls += 1
+        self._last_call = time.monotonic()
+
     def _is_wanted(self, place: os.stat_result) -> bool:
         if self._idle_s and not self._running and time.monotonic() - self._last_call >= self._idle_s:
             return False
@@ -120,6 +125,7 @@ class Server:
             stdin = await reader.readexactly(stdin_size)
         call = _call(facts, stdin)
         if call.words in ((STATUS,), (STOP,)):
+            writer.write(client.ACCEPTED)
             reply: Reply | None = self._control(call.words[0])
         elif not self._may_answer(pid, facts, call):
             writer.write(client.REFUSED)
@@ -129,8 +135,7 @@ class Server:
             reply = await self._answer(call, reader, writer)
         if reply is not None:
             sizes = b"%d %d %d\n" % (reply.exit_code, len(reply.stdout), len(reply.stderr))
-            writer.write((client.ACCEPTED if call.words[0] in (STATUS, STOP) else b"") + sizes)
-            writer.write(reply.stdout + reply.stderr)
+            writer.write(sizes + reply.stdout + reply.stderr)
             async with asyncio.timeout(_READ_S):
                 await writer.drain()
         return None

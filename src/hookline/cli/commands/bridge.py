@@ -74,8 +74,9 @@ def _answer(words: tuple[str, ...]) -> int:
         return _print(reply)
     bridge = Bridge()
     call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
-    code = _print(asyncio.run(bridge.answer(call)))
-    may_serve = bridge.systems.may_serve
+    answer = asyncio.run(bridge.answer(call))
+    code = _print(answer)
+    may_serve = bridge.systems.may_serve and not answer.is_pong
     bridge.systems.close()
     if wants_server and may_serve:
         from hookline.bridge.control import start_server  # noqa: PLC0415 - needs Linux

@@ -71,7 +71,7 @@ async def _serve(idle_s: float, port: int | None) -> int:
     server = Server(folder, idle_s)
     web: HttpForm | None = None
     if port is not None:
-        web = HttpForm(server.bridge, folder, dict(os.environ))
+        web = HttpForm(folder, dict(os.environ), server.note_call)
         try:
             await web.start(int(port))
         except OSError as error:
