@@ -144,16 +144,14 @@ def test_the_first_call_starts_a_server_and_the_next_one_uses_it(own_home: Path,
 def test_those_who_want_no_server_get_none(
     words: tuple[str, ...], environ: dict[str, str], option: bool, own_home: Path, project: Path, serve: Serve
 ) -> None:
-    """None is started, and one that runs is not asked."""
-    write_settings(own_home, 'printf %s "$WHOSE" >&2; exit 2', serve=option)
-    assert reason(call(project, *words, WHOSE="mine", **environ)[1]) == "mine"
+    """None is started, and one that runs is not asked: the hook's parent is another process."""
+    write_settings(own_home, "echo $PPID >&2; exit 2", serve=option)
+    call(project, *words, **environ)
     assert not state_path("serve.starting").exists()
-    serve()
-    assert reason(call(project, *words, WHOSE="mine", **environ)[1]) == "mine"
-    if words or environ:
-        counted = status()
-        assert counted is not None
-        assert counted["calls"] == 0
+    server = serve()
+    assert reason(call(project, *words, **environ)[1]) != str(server.pid)
+    write_settings(own_home, "echo $PPID >&2; exit 2")
+    assert reason(call(project)[1]) == str(server.pid)
 
 
 def test_directory_and_environment_are_the_callers(own_home: Path, project: Path, serve: Serve) -> None:
@@ -356,6 +354,30 @@ def test_a_caller_with_another_umask_or_home_is_not_served(own_home: Path, proje
     words = ["sh", "-c", 'umask 027; exec "$@"', "sh", *CLIENT]
     assert reason(call(project, command=words)[1]) == "0027"
     call(project, HOME=str(project))
+    counted = status()
+    assert counted is not None
+    assert counted["calls"] == 0
+
+
+PLACES = {
+    "network": ["unshare", "--net"],
+    "files": ["unshare", "--mount"],
+    "rights": ["setpriv", "--no-new-privs"],
+    "capabilities": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_caller_in_a_sandbox_is_not_served_from_outside(
+    place: str, own_home: Path, project: Path, serve: Serve
+) -> None:
+    """Its hooks run where it is, and may do as much as it may."""
+    words = PLACES[place]
+    if subprocess.run([*words, "true"], capture_output=True, check=False, timeout=30).returncode:
+        pytest.skip(f"{' '.join(words)} is not allowed here")
+    write_settings(own_home, "echo no >&2; exit 2")
+    serve()
+    assert reason(call(project, command=[*words, *CLIENT])[1]) == "no"
     counted = status()
     assert counted is not None
     assert counted["calls"] == 0
