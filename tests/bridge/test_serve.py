@@ -1,6 +1,7 @@
 """The server: real processes ask it, also when it hangs, dies, or is of another version."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 
 def can_connect() -> bool:
-    with suppress(OSError):
+    with contextlib.suppress(OSError):
         client.connect(os.fsencode(state_path(""))).close()
         return True
     return False
@@ -278,14 +278,8 @@ def test_a_stale_socket_costs_nothing_but_time(own_home: Path, project: Path) ->
     """Nobody listens there, so the client does the work itself."""
     write_settings(own_home, "echo no >&2; exit 2")
     state_path("").mkdir(mode=0o700)
-    stale = socket.socket(socket.AF_UNIX)
-    here = Path.cwd()
-    os.chdir(state_path(""))
-    try:
+    with socket.socket(socket.AF_UNIX) as stale, contextlib.chdir(state_path("")):
         stale.bind("serve.sock")
-    finally:
-        os.chdir(here)
-        stale.close()
     assert reason(call(project, "--no-serve")[1]) == "no"
     (state_path("serve.starting")).touch()
     assert reason(call(project)[1]) == "no"
@@ -306,7 +300,7 @@ def test_a_server_that_is_killed_in_the_middle_is_replaced_by_the_client(
     stdout, _ = waiting.communicate(timeout=60)
     assert reason(stdout.decode()) == "no"
     assert len(mark.read_text().split()) == 2
-    with suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -319,6 +313,23 @@ def test_a_server_that_hangs_is_not_waited_for(own_home: Path, project: Path, se
         assert reason(call(project)[1]) == "no"
     finally:
         server.send_signal(signal.SIGCONT)
+
+
+def test_a_server_that_takes_the_call_and_hangs_is_a_no(own_home: Path, project: Path, tmp_path: Path) -> None:
+    """When its time is over, the client refuses in the agent's words, and runs no hook any more."""
+    write_settings(own_home, f"touch {tmp_path}/ran")
+    state_path("").mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(state_path("")):
+        listener.bind("serve.sock")
+        listener.listen()
+        waiting = start_call(project, "--deadline", "0.1")
+        connection, _ = listener.accept()
+        connection.recv(1 << 20)
+        connection.send(client.ACCEPTED)
+        _, stderr = waiting.communicate(timeout=30)
+        connection.close()
+    assert (waiting.returncode, b"no time left" in stderr) == (2, True)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_server_of_another_version_makes_room(own_home: Path, project: Path, tmp_path: Path, serve: Serve) -> None:

@@ -164,7 +164,9 @@ def test_a_prompt_is_refused_when_the_bridge_is_broken(agent: str, own_home: Pat
     assert got.stderr.startswith("hookline: ")
 
 
-@pytest.mark.parametrize("words", [("--nonsense",), ("PreToolUse", "Twice"), ("--deadline", "soon")])
+@pytest.mark.parametrize(
+    "words", [("--nonsense",), ("PreToolUse", "Twice"), ("--deadline", "soon"), ("--deadline", "nan")]
+)
 def test_words_that_can_not_be_understood_are_a_no(words: tuple[str, ...]) -> None:
     """An agent goes on when its hook command merely fails."""
     command = [str(HOOKLINE), "bridge", "claude", *words]

@@ -17,7 +17,8 @@ EXIT_BLOCK = 2
 # The server says at once whether it takes a call; the answer itself takes as long as the hooks do.
 _ACCEPT_S = 5.0
 _DEADLINE_S = 50.0
-_SPARE_S = 3.0
+# Hooks that do not end at once are given five seconds after the deadline.
+_SPARE_S = 6.0
 # What fits into the address of a socket; a longer path is reached through its directory's descriptor.
 _LONGEST_PATH = 100
 _NO = (b"0", b"no", b"off", b"false")
@@ -130,7 +131,7 @@ def main() -> None:
         pass
     except LostServerError as lost:
         # Ask there once only. What it could not judge in all its time is refused, in the agent's own words.
-        more = [b"--no-serve", *([b"--deadline", b"1"] if lost.is_late else [])]
+        more = [b"--no-serve", *([b"--deadline", b"0"] if lost.is_late else [])]
         _give_back(lost.stdin)
     program = _bytes(sys.executable)
     posix.execve(program, [program, b"-I", b"-m", b"hookline", b"bridge", *words, *more], environ)

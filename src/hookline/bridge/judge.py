@@ -52,7 +52,7 @@ async def judge(host: Host, heard: Heard, lease: "Lease", deadline_s: float) -> 
     agent_event.set(heard.theirs)
     try:
         async with asyncio.timeout(deadline_s):
-            said = await _ask(host, heard, lease)
+            said = await _ask(host, heard, lease) if deadline_s > 0 else refusal(host, heard, "there is no time left")
     except TimeoutError:
         said = refusal(host, heard, f"the hooks did not answer within {deadline_s:g} s")
     except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails

@@ -1,6 +1,7 @@
 """The words with which an agent runs the bridge: `hookline bridge AGENT [EVENT] [options]`."""
 
 import argparse
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NoReturn
@@ -29,6 +30,14 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    # Not `<`, which is false for nan.
+    if not 0 <= seconds < math.inf:
+        raise ValueError(text)
+    return seconds
+
+
 def parser(events: Iterable[str] | None = None) -> argparse.ArgumentParser:
     """The parser of an agent's words; `events` are the only ones that it takes, if they are given."""
     made = _Parser(
@@ -51,7 +60,7 @@ def parser(events: Iterable[str] | None = None) -> argparse.ArgumentParser:
     made.add_argument(
         "--deadline",
         metavar="SECONDS",
-        type=float,
+        type=_seconds,
         default=DEADLINE_S,
         help="refuse what the hooks have not judged by then; keep it below the agent's own timeout (default 50)",
     )
