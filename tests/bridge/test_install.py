@@ -119,6 +119,22 @@ def test_a_command_of_a_hookline_that_has_moved_is_replaced(tmp_path: Path) -> N
     assert commands_of(installed(file)["PreToolUse"]) == [bridge_command("claude", "PreToolUse")]
 
 
+def test_where_the_client_can_not_be_used_the_command_itself_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is readable, absolute and recognized; without a command to run, nothing is installed."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "argv", [str(HOOKLINE)])
+    file = tmp_path / "settings.json"
+    install("claude", file, ["PreToolUse"])
+    command = f"{HOOKLINE.resolve()} bridge claude PreToolUse --deadline 50"
+    assert commands_of(installed(file)["PreToolUse"]) == [command]
+    assert uninstall(file) == ["PreToolUse"]
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "hookline")])
+    with pytest.raises(HooklineError, match="there is no command"):
+        install("claude", file, ["PreToolUse"])
+
+
 @pytest.mark.parametrize("agent", ENTRIES)
 def test_every_event_that_is_installed_can_be_heard(agent: str) -> None:
     """An event that we do not know would make some agents ignore the whole file, and us refuse."""
@@ -128,6 +144,7 @@ def test_every_event_that_is_installed_can_be_heard(agent: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        pytest.param((), "what to do? hookline bridge install|", id="nothing"),
         pytest.param(("install", "cladue"), "did you mean claude?", id="agent"),
         pytest.param(("instal", "claude"), "did you mean install?", id="form"),
         pytest.param(("install", "claude", "--events", "PreToolUs"), "did you mean PreToolUse?", id="event"),
@@ -216,6 +233,7 @@ def test_explain_names_what_these_hooks_lose(own_home: Path) -> None:
         ("bridge\0install\0\0", {*ENTRIES}),
         ("bridge\0install\0claude\0--ev\0", {"--events"}),
         ("bridge\0cl\0", {"claude"}),
+        ("log\0--agent\0cod\0", {"codex"}),
         ("bridge\0claude\0--de\0", {"--deadline"}),
         ("bridge\0claude\0UserP\0", {"UserPromptSubmit"}),
     ],

@@ -460,3 +460,23 @@ async def exchange(port: int, method: str, path: str, headers: dict[str, str], b
     writer.close()
     await writer.wait_closed()
     return int(answer.split()[1]), answer.partition("\r\n\r\n")[2]
+
+
+def test_a_changed_program_on_the_callers_path_is_not_trusted(own_home: Path, project: Path, serve: Serve) -> None:
+    """Trust covers the program that this caller's hook would run, not one that the server would find."""
+    write_settings(own_home, "true")
+    (project / ".llxprt").mkdir()
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "project-guard"}]}]}
+    (project / ".llxprt" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    guard = project / "bin" / "project-guard"
+    guard.parent.mkdir()
+    guard.write_text("#!/bin/sh\necho no >&2; exit 2\n")
+    guard.chmod(0o755)
+    environ = {"PATH": f"{guard.parent}:{os.environ['PATH']}"}
+    trust = [str(HOOKLINE), "trust", "--yes", "--project", str(project)]
+    subprocess.run(trust, check=True, timeout=30, capture_output=True, env={**os.environ, **environ})
+    serve()
+    assert reason(call(project, **environ)[1]) == "no"
+    guard.write_text("#!/bin/sh\nexit 0\n")
+    code, stdout, stderr = call(project, **environ)
+    assert (code, stdout, "is not run" in stderr) == (0, "", True)

@@ -146,6 +146,8 @@ def _program() -> list[str]:
         return [sys.executable, "-I", "-S", str(Path(__file__).with_name("client.py"))]
     given = Path(sys.argv[0])
     program = given.resolve() if given.name == "hookline" else Path(sys.executable).with_name("hookline")
+    if not program.exists():
+        raise HooklineError(f"there is no command {program} that an agent could run; install hookline with pip first")
     return [str(program), "bridge"]
 
 

@@ -69,7 +69,7 @@ def _configure_install(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser)
     _add_place(parser)
     parser.add_argument(
-        "--events", metavar="LIST", help="the agent's events, separated by commas (default: all of use)"
+        "--events", metavar="LIST", help="the agent's events, separated by commas (default: all useful ones)"
     )
     parser.add_argument("--fail-open", action="store_true", help="let the agent go on when the bridge itself breaks")
 

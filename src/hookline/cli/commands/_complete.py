@@ -58,8 +58,12 @@ def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     called = (action.dest, str(action.metavar).lower())
     if "event" in called:
         return [event.value for event in HookEventName]
+    if "agent" in called:
+        from hookline.bridge.judge import hosts  # noqa: PLC0415 - completion has to be quick
+
+        return hosts()
     if "tool" in called:
-        from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - completion has to be quick
+        from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - the same
 
         return KNOWN_TOOLS
     return _hooks(before) if "hook" in called or "name" in called else ()

@@ -28,6 +28,7 @@ from hookline.bridge.call import Bridge, Call, Reply
 from hookline.bridge.judge import hosts
 from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS, people_parser
+from hookline.errors import UsageError
 
 _WORDS = (*FORMS, *hosts())
 
@@ -37,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         f"hookline bridge {{{','.join(FORMS)}}} AGENT [options]\n       hookline bridge AGENT [EVENT] [options]"
     )
-    parser.add_argument("form", metavar="FORM", type=_form, choices=_WORDS, help=argparse.SUPPRESS)
+    parser.add_argument("form", metavar="FORM", nargs="?", type=_form, choices=_WORDS, help=argparse.SUPPRESS)
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
@@ -50,6 +51,8 @@ def parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[s
 
 def run(given: argparse.Namespace) -> int:
     """Runs one of the forms; as a hook command the exit code is what the agent expects."""
+    if given.form is None:
+        raise UsageError(f"what to do? hookline bridge {'|'.join(FORMS)} AGENT; hookline bridge --help explains it")
     if given.form in FORMS:
         options = people_parser(given.form).parse_args(given.words)
         return FORMS[given.form].run(options)
