@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hookline.bridge.install import ENTRIES, bridge_command, commands_of, install, installed, uninstall
+from hookline.bridge.entries import ENTRIES
+from hookline.bridge.install import bridge_command, commands_of, install, installed, uninstall
 from hookline.bridge.judge import hosts
 from hookline.errors import HooklineError
 from hookline.settings import jsonc

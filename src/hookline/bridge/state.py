@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hookline.bridge.call import PING, PONG
-from hookline.bridge.install import ENTRIES, commands_of, installed, is_strict_json, settings_file
+from hookline.bridge.entries import ENTRIES, settings_file
+from hookline.bridge.install import commands_of, installed, is_strict_json
 from hookline.bridge.judge import hosts
 from hookline.bridge.memory import LastAsked
 from hookline.contract.wire import parse_json, stringify_json, utc_timestamp

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.install import ENTRIES, install, installed, is_strict_json, settings_file, uninstall
+from hookline.bridge.entries import ENTRIES, settings_file
+from hookline.bridge.install import install, installed, is_strict_json, uninstall
 from hookline.bridge.judge import hosts
 from hookline.bridge.losses import Loss, losses_of
 from hookline.bridge.state import Installation, installations
