@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks import report, startup
+from benchmarks import bridge, report, startup
 from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
@@ -83,7 +83,8 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     engine += measure_engine(hook, rounds)
     print("start-up …", file=sys.stderr)
     figures = {name: median(run[name] for run in engine) for name in engine[0]} | startup.measure(max(3, rounds // 2))
-    return times, growth, figures, workers.missing
+    print("the bridge …", file=sys.stderr)
+    return times, growth, figures | bridge.measure(max(3, rounds // 2)), workers.missing
 
 
 def repeats(scenario: Scenario) -> int:
@@ -133,6 +134,14 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("start-up of `hookline --help`, against `python -c pass`", engine["help_ms"] / engine["pass_ms"], 3)
     for name, goal in startup.LIMITS.items():
         yield Figure(f"processor time of `hookline {name}`, against `python -c pass`", engine[name], goal)
+    goals = bridge.GOALS
+    yield Figure("bridge call without a matching hook, against a bare sh hook", *_pair(engine, goals, "bridge_nothing"))
+    yield Figure("bridge call with one sh hook, against a bare sh hook", *_pair(engine, goals, "bridge_hook"))
+    yield Figure("the server's own share of a bridge call", *_pair(engine, goals, "bridge_share_us"), "µs")
+
+
+def _pair(measured: dict[str, float], goals: dict[str, float], name: str) -> tuple[float, float]:
+    return measured[name], goals[name]
 
 
 def with_sh(times: dict[str, Times]) -> list[Figure]:

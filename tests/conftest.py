@@ -44,6 +44,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("HOOKLINE_STATE_DIR", str(tmp_path / "state"))
+    # Tests of the server start their own, and end it.
+    monkeypatch.setenv("HOOKLINE_SERVE", "0")
     monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(tmp_path / "etc" / "settings.json"))
     for name in list(os.environ):
         if name.endswith("_PROJECT_DIR") or name in ("HOOKLINE_USER_SETTINGS", "HOOKLINE_PROJECT_SETTINGS"):

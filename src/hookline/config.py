@@ -42,6 +42,7 @@ class Config:
         observer: "HookObserver | None" = None,
         on_fault: OnError | str = OnError.ALLOW,
         quiet: bool = False,
+        agent: str | None = None,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -60,6 +61,7 @@ class Config:
             on_fault: "block" makes events that can block do so when hookline itself fails or a settings file can't be
                 read; `hooksConfig.onFault` does the same.
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
+            agent: the other agent whose hook command this is, for the log.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or _new_session_id()
@@ -70,6 +72,7 @@ class Config:
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
         self._on_fault = OnError(on_fault)
+        self._agent = agent
         self._source = _source(self._working_dir, settings, settings_files, settings_paths)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
@@ -115,6 +118,7 @@ class Config:
                     trust_path=self._trust_path,
                     observer=self._observer,
                     on_fault=self._on_fault,
+                    agent=self._agent,
                 )
             return self._hook_system
 
@@ -162,6 +166,10 @@ class Config:
         from hookline.settings.decode import decode_settings  # noqa: PLC0415 - not loaded while hooks are disabled
 
         return decode_settings(self._source.layers)
+
+    def has_changed(self) -> bool:
+        """Whether a settings file has changed since it was read; looks again after two milliseconds at the earliest."""
+        return self._source.has_changed()
 
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""

@@ -72,6 +72,7 @@ class HookSystem:
         trust_path: Path | None = None,
         observer: HookObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
+        agent: str | None = None,
     ) -> None:
         self._facts = facts
         self._source = source
@@ -84,6 +85,7 @@ class HookSystem:
         self._observer = observer
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
+        self._agent = agent
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -210,7 +212,7 @@ class HookSystem:
         settings = decode_settings(self._source.layers)
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options))
-        event_log = EventLog(log, self._facts.get_session_id)
+        event_log = EventLog(log, self._facts.get_session_id, self._agent)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
@@ -254,7 +256,7 @@ class HookSystem:
         # Loaded on use: only a project's hooks need trust.
         from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415
 
-        return TrustStore(self._trust_path or default_trust_path())
+        return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*file_sinks(options, self.redactor), *self._sinks)

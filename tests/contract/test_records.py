@@ -20,6 +20,7 @@ def test_every_kind_has_a_type() -> None:
     """The kinds of records, by the name that their lines have."""
     assert sorted(map(str, KINDS)) == [
         "advice",
+        "bridge",
         "cancel",
         "consent",
         "event",

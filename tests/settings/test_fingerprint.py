@@ -204,3 +204,11 @@ def test_a_fingerprint_is_made_again_only_when_a_file_has_changed(project: Path,
     assert fingerprinter.fingerprint(hook, str(project)) is first
     script.write_text("exit 1\n")
     assert fingerprinter.fingerprint(hook, str(project)).digest != first.digest
+
+
+def test_a_program_is_looked_for_where_the_hook_will_find_it(project: Path, script: Path) -> None:
+    """On the PATH that hooks get, which need not be this program's own."""
+    hook = make_hook(script.name)
+    found = Fingerprinter(f"/usr/bin:{script.parent}").fingerprint(hook, str(project))
+    assert found.files == (script.resolve(),)
+    assert Fingerprinter().fingerprint(hook, str(project)).files == ()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import attrgetter
 
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.child.limit import LIMIT
+from hookline.child.limit import SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
 from hookline.child.spawn import SHORTAGES
@@ -78,6 +78,7 @@ class _Batch:
 
     def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
         self.limits = limits
+        self.slots = SCOPE.get()
         self._on_end = on_end
         self._most = _most_at_once(limits.max_concurrent)
         if len(jobs) > 1:
@@ -153,22 +154,22 @@ class _Batch:
         """Start a process as soon as there is a slot, and again if the system runs short of something."""
         slot, pauses = object(), 0
         while True:
-            if not LIMIT.try_acquire(slot, self._most):
-                await LIMIT.acquire(slot, self._most)
+            if not self.slots.try_acquire(slot, self._most):
+                await self.slots.acquire(slot, self._most)
             process = Process(self, index, job, slot)
             self._running.add(process)
             try:
                 return process.start()
             except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
                 self._running.discard(process)
-                LIMIT.release(slot)
+                self.slots.release(slot)
                 if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in SHORTAGES:
                     is_shortage = getattr(error, "errno", None) in SHORTAGES
                     self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job), is_shortage=is_shortage)
                     return None
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
-            pauses = 0 if LIMIT.running else pauses + 1
+            pauses = 0 if self.slots.running else pauses + 1
 
     def _on_timer(self) -> None:
         now = time.monotonic()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from contextvars import ContextVar
 
 
 class Limit:
@@ -82,4 +83,6 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 
 LIMIT = Limit()
+SCOPE: ContextVar[Limit] = ContextVar("SCOPE", default=LIMIT)
+"""What new hooks count against; a program that works for several callers gives each a limit of its own."""
 os.register_at_fork(after_in_child=LIMIT.reset)

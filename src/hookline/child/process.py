@@ -9,7 +9,7 @@ from typing import Protocol
 from hookline.child import command, strays
 from hookline.child.confine import refusal
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
-from hookline.child.limit import LIMIT
+from hookline.child.limit import Limit
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import SHORTAGES
@@ -30,6 +30,7 @@ class Owner(Protocol):
     """What a process needs from the batch it belongs to."""
 
     limits: ChildLimits
+    slots: Limit
     shared_input: SharedInput | None
     quiet_s: float
     """How long we only wait for the exit of a new process and leave its output in the pipes."""
@@ -64,7 +65,7 @@ class Process:
     _watcher: Watcher
 
     def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object) -> None:
-        """Take over a slot of LIMIT, which is released when the process has finished."""
+        """Take over a slot of the owner's limit, which is released when the process has finished."""
         self.index = index
         self.job = job
         self._slot = slot
@@ -244,7 +245,7 @@ class Process:
             )
         except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
             outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}", is_shortage=True)
-        LIMIT.release(self._slot)
+        self._owner.slots.release(self._slot)
         self._owner.finished(self, outcome)
 
     def _close_pidfd(self) -> None:

@@ -40,6 +40,8 @@ COMMANDS: Mapping[str, str] = {
     "log": "show what happened, newest last, or all about one run",
     "stats": "count runs, blocks and failures, and compare times with budgets",
     "doctor": "find out whether hooks run here, and if not, why",
+    "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
+    "serve": "keep hookline loaded, so that other agents' events are answered at once",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",

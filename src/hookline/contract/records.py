@@ -1,6 +1,7 @@
 """The records of the log, one type per kind. The log writes them and `hookline log` reads them."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
 
@@ -8,6 +9,9 @@ import msgspec
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import utc_timestamp
+
+agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)
+"""How the agent that asks calls the event which is being fired, where hookline is its hook command."""
 
 
 class LogLevel(StrEnum):
@@ -30,6 +34,10 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     fire: str | None = None
     """One event that was fired."""
     session: str | None = None
+    agent: str | None = None
+    """The agent that asked, where hookline is another agent's hook command."""
+    agent_event: str | None = None
+    """That agent's own name of the event."""
     event: str | None = None
     subject: str | None = None
     hook: str | None = None
@@ -126,6 +134,10 @@ class FaultRecord(LogRecord, tag_field="kind", tag="fault", frozen=True, kw_only
     traceback: str | None = None
     lost: int | None = None
     """How many entries of the log are missing."""
+
+
+class BridgeRecord(LogRecord, tag_field="kind", tag="bridge", frozen=True, kw_only=True):
+    """What another agent could not be told in its words, or was refused without asking a hook."""
 
 
 class CancelRecord(LogRecord, tag_field="kind", tag="cancel", frozen=True, kw_only=True):

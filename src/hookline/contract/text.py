@@ -3,6 +3,10 @@
 import contextlib
 import re
 import sys
+from contextvars import ContextVar
+
+overheard: ContextVar[list[str] | None] = ContextVar("overheard", default=None)
+"""Takes the messages of `tell`, where a program works for a caller that has a stderr of its own."""
 
 # Emoji keep the invisible characters that join and colour their parts, and Arabic and Indic words their joiners.
 _EMOJI = r"\u2190-\u2bff\U0001f000-\U0001faff"
@@ -46,6 +50,9 @@ def whole_text(text: str) -> str:
 
 def tell(text: str) -> None:
     """Writes one line of ours to stderr, safe for a terminal; if stderr is missing or broken, the line is lost."""
+    if (listener := overheard.get()) is not None:
+        listener.append(text)
+        return
     with contextlib.suppress(Exception):
         sys.stderr.write(f"hookline: {printable(text)}\n")
         sys.stderr.flush()

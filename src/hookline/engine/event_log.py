@@ -23,6 +23,7 @@ from hookline.contract.records import (
     SettingsRecord,
     SkipRecord,
     StartRecord,
+    agent_event,
     hook_place,
 )
 from hookline.contract.text import tell
@@ -41,8 +42,9 @@ _TOLD_ONE_BY_ONE = 5
 class EventLog:
     """Writes the records of fired events."""
 
-    def __init__(self, log: HookLogger, session: Callable[[], str]) -> None:
+    def __init__(self, log: HookLogger, session: Callable[[], str], agent: str | None = None) -> None:
         self._log = log
+        self._agent = agent
         self._session = session
         self._quiet = QuietEvents()
         self._reported: set[str] = set()
@@ -52,7 +54,12 @@ class EventLog:
 
         Hooks that wait for trust are also reported to the person, once.
         """
-        common: dict[str, Any] = {"session": self._session(), "event": plan.event.value, "subject": plan.subject}
+        common: dict[str, Any] = {
+            "session": self._session(),
+            **self._asked_by(),
+            "event": plan.event.value,
+            "subject": plan.subject,
+        }
         is_short = len(plan.unmatched) <= _LISTED_ONE_BY_ONE
         for skip in plan.skipped if is_short else plan.kept_back:
             level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
@@ -91,7 +98,8 @@ class EventLog:
         """Counts an event for which no hook had to run; the first of its kind is logged."""
         record = self._quiet.note(event.value, subject, reason)
         if record is not None:
-            self._log.write(msgspec.structs.replace(record, session=self._session_if_known()))
+            session = self._session_if_known()
+            self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
     def started(self, plan: HookExecutionPlan, told: Mapping[str, Any], fire_id: str) -> None:
         """Logs which hooks are about to start with this input; the file has it before this returns."""
@@ -114,7 +122,7 @@ class EventLog:
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by()))
 
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
@@ -133,6 +141,7 @@ class EventLog:
                 message=f"{about(plan.event, plan.subject)}: cancelled while its hooks ran, so they were ended",
                 fire=fire_id,
                 session=self._session_if_known(),
+                **self._asked_by(),
                 event=plan.event.value,
                 subject=plan.subject,
                 hooks=[hook.label for hook in plan.hooks],
@@ -147,13 +156,17 @@ class EventLog:
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
-        common = {"fire": fire_id or None, "session": self._session_if_known()}
+        common = {"fire": fire_id or None, "session": self._session_if_known(), **self._asked_by()}
         self._log.write(_fault(stage, error, consequence, event=event.value, **common))
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
         for record in self._quiet.flush():
-            self._log.write(record)
+            self._log.write(msgspec.structs.replace(record, agent=self._agent))
+
+    def _asked_by(self) -> dict[str, Any]:
+        """The fields that say which other agent asked, and in which words."""
+        return {} if self._agent is None else {"agent": self._agent, "agent_event": agent_event.get()}
 
     def _session_if_known(self) -> str | None:
         # The session itself may be what failed.
@@ -169,6 +182,7 @@ class _Fired(msgspec.Struct, frozen=True):
     seconds: float
     fire_id: str
     session: str
+    asked_by: dict[str, Any] = {}
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -176,6 +190,7 @@ class _Fired(msgspec.Struct, frozen=True):
             "time": utc_timestamp(self.seconds),
             "fire": self.fire_id,
             "session": self.session,
+            **self.asked_by,
             "event": self.verdict.event.value,
             "subject": self.verdict.subject,
         }

@@ -58,6 +58,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     hook: str | None = None
     decision: str | None = None
     session: str | None = None
+    agent: str | None = None
     failures: bool = False
     slower_than_ms: float | None = None
     since: str | None = None
@@ -77,6 +78,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
             and (self.tool is None or entry.subject == self.tool)
             and (self.hook is None or entry.hook == self.hook)
             and (self.session is None or entry.session == self.session)
+            and (self.agent is None or entry.agent == self.agent)
             and (self.decision is None or _has_decision(entry, self.decision))
             and (not self.failures or entry.is_failure or entry.kind == "fault")
             and (self.slower_than_ms is None or (entry.is_run and (entry.duration or 0) > self.slower_than_ms))

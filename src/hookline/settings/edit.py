@@ -12,7 +12,7 @@ from hookline.files import locked, make_private_directory, write_atomically
 from hookline.settings import jsonc
 
 _BOM = "\ufeff"
-_NEW_FILE = "{\n}\n"
+NEW_FILE = "{\n}\n"
 _COMMA = re.compile(r"\s*,")
 
 
@@ -24,7 +24,7 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
     try:
         make_private_directory(path.parent)
         with locked(path):
-            text = path.read_bytes().decode("utf-8") if path.exists() else _NEW_FILE
+            text = path.read_bytes().decode("utf-8") if path.exists() else NEW_FILE
             changed = change(text.removeprefix(_BOM))
             if changed != text.removeprefix(_BOM):
                 mark = _BOM if text.startswith(_BOM) else ""
@@ -35,7 +35,7 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
         raise HooklineError(f"{path} is not JSON ({error}); fix it first") from error
 
 
-def add_to_list(text: str, path: Sequence[str], value: str) -> str:
+def add_to_list(text: str, path: Sequence[str], value: Any) -> str:
     """The text with the value at the end of the list at a path, which is made where it is missing."""
     known, depth = _deepest(jsonc.parse(text), path)
     item = stringify_json(value).decode()
@@ -43,15 +43,27 @@ def add_to_list(text: str, path: Sequence[str], value: str) -> str:
         if not isinstance(known, list):
             raise _not_a_place(path, known, "an array")
         return text if value in known else _insert(text, path, item)
+    return _add_member(text, path, known, depth, f"[{item}]")
+
+
+def set_value(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with a new value at a path where there is none yet."""
+    known, depth = _deepest(jsonc.parse(text), path)
+    if depth == len(path):
+        raise _not_a_place(path, known, "nothing")
+    return _add_member(text, path, known, depth, stringify_json(value).decode())
+
+
+def _add_member(text: str, path: Sequence[str], known: Any, depth: int, item: str) -> str:
+    """The text with an item at a path of which only the first steps are there."""
     if not isinstance(known, dict):
         raise _not_a_place(path[:depth], known, "an object")
-    item = f"[{item}]"
     for key in reversed(path[depth + 1 :]):
         item = f'{{ "{key}": {item} }}'
     return _insert(text, path[:depth], f'"{path[depth]}": {item}')
 
 
-def remove_from_list(text: str, path: Sequence[str], value: str) -> str:
+def remove_from_list(text: str, path: Sequence[str], value: Any) -> str:
     """The text without the value in the list at a path; the same text when it is not there."""
     known, depth = _deepest(jsonc.parse(text), path)
     if depth < len(path):
@@ -61,6 +73,16 @@ def remove_from_list(text: str, path: Sequence[str], value: str) -> str:
     for index in reversed([index for index, item in enumerate(known) if item == value]):
         text = _remove(text, path, index)
     return text
+
+
+def remove_member(text: str, path: Sequence[str]) -> str:
+    """The text without the member at a path; the same text when it is not there."""
+    if _deepest(jsonc.parse(text), path)[1] < len(path):
+        return text
+    start, end = _span(text, path)
+    before = jsonc.without_comments(text)[:start].rstrip()[:-1].rstrip()
+    key = stringify_json(path[-1]).decode()
+    return _cut(text, len(before) - len(key), end) if before.endswith(key) else text
 
 
 def _deepest(document: Any, path: Sequence[str]) -> tuple[Any, int]:
@@ -104,7 +126,11 @@ def _insert_first(text: str, start: int, end: int, item: str) -> str:
 
 
 def _remove(text: str, path: Sequence[str], index: int) -> str:
-    start, end = _span(text, (*path, index))
+    return _cut(text, *_span(text, (*path, index)))
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """The text without an item of a list or an object, and without the comma that it no longer needs."""
     comma = _comma_after(text, end)
     cut_end = end if comma is None else comma + 1
     rest = text[cut_end:] if comma is None else text[cut_end:].lstrip(" ")
@@ -114,8 +140,10 @@ def _remove(text: str, path: Sequence[str], index: int) -> str:
         without_line = text[:line_start] + text[line_end:]
         # Where that line ends inside a longer comment, the comment's end would be left alone.
         shortened = without_line if _is_json(without_line) else shortened
-    before = _comma_after(text, _span(text, (*path, index - 1))[1]) if comma is None and index else None
-    return shortened if before is None else shortened[:before] + shortened[before + 1 :]
+    before = len(jsonc.without_comments(text)[:start].rstrip()) - 1
+    if comma is not None or before < 0 or text[before] != ",":
+        return shortened
+    return shortened[:before] + shortened[before + 1 :]
 
 
 def _span(text: str, path: Sequence[jsonc.PathStep]) -> tuple[int, int]:

@@ -77,7 +77,8 @@ def is_settled(status: os.stat_result) -> bool:
 class Fingerprinter:
     """Takes fingerprints. Reads small files every time, and those of 1 MiB and more when their times have changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, search_path: str | None = None) -> None:
+        self._search_path = search_path
         self._prepared: dict[tuple[int, str], _Prepared] = {}
         self._large: dict[tuple[str, str], tuple[Signature, str]] = {}
 
@@ -125,15 +126,16 @@ class Fingerprinter:
         if prepared is None or prepared.hook is not hook:
             if len(self._prepared) >= _MAX_PREPARED:
                 self._prepared.clear()
-            prepared = self._prepared[key] = _Prepared(hook, project)
+            prepared = self._prepared[key] = _Prepared(hook, project, self._search_path)
         return prepared
 
 
 class _Prepared:
     """What is known of a hook without looking at its files, and its latest fingerprint with the files' state then."""
 
-    def __init__(self, hook: HookEntry, project: str) -> None:
+    def __init__(self, hook: HookEntry, project: str, search_path: str | None) -> None:
         self.hook = hook
+        self._search_path = search_path
         self._project = project
         self.definition = _definition(hook)
         self.latest: tuple[object, Fingerprint] | None = None
@@ -141,7 +143,7 @@ class _Prepared:
     @cached_property
     def paths(self) -> PossiblePaths:
         """What in its command could be files."""
-        return possible_paths(self.hook.command or "", self.hook.env, self._project)
+        return possible_paths(self.hook.command or "", self.hook.env, self._project, search_path=self._search_path)
 
 
 def _definition(hook: HookEntry) -> dict[str, Any]:

@@ -31,12 +31,13 @@ class SettingsPaths:
 def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = None) -> SettingsPaths:
     """The usual places, each of which an environment variable can move."""
     env = os.environ if environ is None else environ
+    home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
 
     def place(variable: str, usual: Path) -> Path:
         return Path(env[variable]) if env.get(variable) else usual
 
     return SettingsPaths(
         project=place("HOOKLINE_PROJECT_SETTINGS", Path(working_dir) / _FOLDER / _FILE),
-        user=place("HOOKLINE_USER_SETTINGS", Path("~").expanduser() / _FOLDER / _FILE),
+        user=place("HOOKLINE_USER_SETTINGS", home / _FOLDER / _FILE),
         system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
     )

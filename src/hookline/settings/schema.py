@@ -154,6 +154,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         tuple[str, ...],
         about("Patterns of names whose values are kept out of the log and the transcript, in place of the usual ones."),
     ] = SECRET_NAMES
+    serve: Annotated[
+        bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
+    ] = True
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 

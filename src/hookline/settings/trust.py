@@ -68,10 +68,11 @@ def default_trust_path() -> Path:
 class TrustStore:
     """Remembers the hooks that a person has accepted, by their definitions and the content of their scripts."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, search_path: str | None = None) -> None:
+        """Takes the trust file, and the PATH with which hooks run, if it is not this program's own."""
         self._path = path
         self._texts = path.with_name(f"{path.stem}-texts")
-        self._fingerprinter = Fingerprinter()
+        self._fingerprinter = Fingerprinter(search_path)
         self._misplaced: dict[str, str | None] = {}
         self._cached: tuple[Signature, _Ledger] | None = None
 

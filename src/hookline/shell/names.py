@@ -58,13 +58,18 @@ class PossiblePaths:
 
 
 def possible_paths(
-    command: str, env: Mapping[str, str], project_dir: str, *, with_outputs: bool = False
+    command: str,
+    env: Mapping[str, str],
+    project_dir: str,
+    *,
+    with_outputs: bool = False,
+    search_path: str | None = None,
 ) -> PossiblePaths:
     """Everything in a hook's command and environment that could be the name of a file it runs or reads.
 
     It finds too much rather than too little: a word counts quoted and unquoted, whole and after each `=` or `:`, as a
     path and, behind `-m`, as a Python module; variables are expanded where their value is known. Files that it only
-    writes to are left out unless `with_outputs`.
+    writes to are left out unless `with_outputs`. `search_path` is the PATH, if it is not this program's own.
     """
     text = command if with_outputs else _without_outputs(command)
     words = _Words(text, env)
@@ -72,7 +77,7 @@ def possible_paths(
     paths, patterns = words.expanded(known, env)
     if _MODULE_OPTION.search(text):
         paths |= dict.fromkeys(_module_files(paths))
-    own_places = _own_places(os.environ.get("PATH", ""), project_dir)
+    own_places = _own_places(os.environ.get("PATH", "") if search_path is None else search_path, project_dir)
     relative = tuple(path for path in paths if path and not path.startswith("/"))
     return PossiblePaths(
         command=command,

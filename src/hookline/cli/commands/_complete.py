@@ -16,7 +16,11 @@ def candidates(words: Sequence[str]) -> list[str]:
     if not before:
         fitting: Iterable[str] = (*COMMANDS, "--help", "--version")
     elif before[0] in COMMANDS:
-        fitting = _fitting(load_command(before[0])[1], before[1:], current)
+        command, parser = load_command(before[0])
+        # A command with several forms has a parser for each.
+        parser_of = getattr(command, "parser_of", lambda _words: None)
+        parser, typed = (parser_of(before[1:]) if before[1:] else None) or (parser, before[1:])
+        fitting = _fitting(parser, typed, current)
     else:
         fitting = ()
     return [word for word in fitting if word.startswith(current)]
@@ -24,7 +28,11 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 def _fitting(parser: argparse.ArgumentParser, before: Sequence[str], current: str) -> Iterable[str]:
     # argparse has no public way to list the arguments.
-    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
+    actions = [
+        action
+        for action in parser._actions  # noqa: SLF001
+        if action.help != argparse.SUPPRESS or action.choices is not None
+    ]
     options = {name: action for action in actions for name in action.option_strings}
     places = [action for action in actions if not action.option_strings]
     waiting: argparse.Action | None = None
@@ -52,8 +60,12 @@ def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     called = (action.dest, str(action.metavar).lower())
     if "event" in called:
         return [event.value for event in HookEventName]
+    if "agent" in called:
+        from hookline.bridge.judge import hosts  # noqa: PLC0415 - completion has to be quick
+
+        return hosts()
     if "tool" in called:
-        from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - completion has to be quick
+        from hookline.cli.lint.setup import KNOWN_TOOLS  # noqa: PLC0415 - the same
 
         return KNOWN_TOOLS
     return _hooks(before) if "hook" in called or "name" in called else ()

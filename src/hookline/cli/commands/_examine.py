@@ -3,12 +3,17 @@
 import json
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
 
+from hookline.bridge.judge import hosts
+from hookline.bridge.losses import losses_of
+from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
@@ -59,6 +64,7 @@ def examine(config: Config) -> list[Sign]:
         _log(setup),
         *_trust_store(setup),
         *_hooks(setup),
+        *_bridges(setup),
         _canary(config),
     ]
 
@@ -207,6 +213,32 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if words := setup.uncovered(hook):
         return Health.ODD, f"can be run, and {show_uncovered(words)}"
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
+
+
+def _bridges(setup: Setup) -> Iterator[Sign]:
+    """Which other agents have hookline as their hook command, whether it answers there, and what gets lost."""
+    hooks = [hook for hook in setup.hooks if hook.enabled]
+    for name, host in hosts().items():
+        for found in installations(name, Path(setup.project_dir)):
+            about = f"bridge {name}"
+            if found.problem:
+                yield Sign(about, Health.BAD, found.problem)
+                continue
+            yield Sign(about, Health.GOOD, f"{found.file}: {found.summary}")
+            lost = sum(bool(one.lost) or not one.asked_at for one in losses_of(host, hooks))
+            if lost:
+                message = f"{plural(lost, 'hook')} can't have every effect there; hookline bridge explain {name}"
+                yield Sign(about, Health.ODD, message)
+    if (server := _server()) is not None:
+        yield Sign("server", Health.GOOD, f"process {server['pid']} has answered {plural(server['calls'], 'call')}")
+
+
+def _server() -> dict[str, Any] | None:
+    if sys.platform != "linux":
+        return None
+    from hookline.bridge.control import ask_server  # noqa: PLC0415 - needs Linux
+
+    return ask_server("--status")
 
 
 def _canary(config: Config) -> Sign:

@@ -21,6 +21,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
     parser.add_argument("--session", metavar="ID", help="of this session")
+    parser.add_argument("--agent", metavar="AGENT", help="asked by this other agent, such as claude")
     parser.add_argument("--since", metavar="WHEN", help="not older than 90s, 10m, 2h, 7d, or 2025-02-18[T16:30]")
 
 
@@ -42,6 +43,7 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         tool=given.tool,
         hook=given.hook,
         session=given.session,
+        agent=given.agent,
         since=_since(given.since) if given.since is not None else None,
         decision=getattr(given, "decision", None),
         failures=getattr(given, "failures", False),

@@ -99,7 +99,7 @@ def _idle(hooks: Sequence[HookEntry], config: Config, query: LogQuery) -> list[E
 
 
 def _wanted(given: argparse.Namespace) -> str:
-    if any(wish is not None for wish in (given.event, given.tool, given.session, given.since)):
+    if any(wish is not None for wish in (given.event, given.tool, given.session, given.agent, given.since)):
         return "like that"
     return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
 

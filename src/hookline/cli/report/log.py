@@ -71,6 +71,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "id", record.get("id") or record.get("fire")
     yield "time", record.get("time")
     yield "session", record.get("session")
+    yield "agent", " ".join(str(part) for part in (record.get("agent"), record.get("agentEvent")) if part)
     yield "event", " ".join(str(part) for part in (record.get("event"), record.get("subject")) if part)
     yield "hook", record.get("hook")
     yield "command", record.get("command")

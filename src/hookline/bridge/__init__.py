@@ -1,0 +1,1 @@
+"""hookline as another agent's hook command."""

@@ -1,0 +1,125 @@
+"""One run of the bridge command, in this process or for a client: words, stdin, directory, environment → answer."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hookline.bridge.host import Heard, Outcome, Said
+from hookline.bridge.judge import hosts, judge, read_payload, refusal
+from hookline.bridge.memory import LastAsked
+from hookline.bridge.systems import Caller, NotServedError, Systems
+from hookline.bridge.words import Words, fails_open, read_words
+from hookline.contract.text import overheard, printable, visible
+from hookline.contract.wire import stringify_json
+from hookline.errors import HooklineError
+
+PING = {"hookline": "are you there?"}
+"""A question that no agent asks; `hookline bridge status` does, and no hook is run for it."""
+PONG = {"hookline": "yes"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How the bridge was run."""
+
+    words: tuple[str, ...]
+    """What follows `hookline bridge`."""
+    stdin: bytes
+    cwd: str
+    environ: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the process that was run prints, and how it exits."""
+
+    exit_code: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @property
+    def is_pong(self) -> bool:
+        """Whether nobody but `hookline bridge status` asked."""
+        return self.stdout == stringify_json(PONG) + b"\n"
+
+
+class Bridge:
+    """Answers calls, one after another or many at once."""
+
+    def __init__(self, *, is_server: bool = False) -> None:
+        self.systems = Systems(is_server=is_server)
+        self._asked = LastAsked()
+
+    async def answer(self, call: Call) -> Reply:
+        """What the agent is told; NotServedError when a server must not answer this caller."""
+        messages: list[str] = []
+        token = overheard.set(messages)
+        try:
+            return await self._answer(call, messages)
+        except NotServedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
+            said = refusal(None, None, f"the bridge failed ({type(error).__name__}: {error}); please report this")
+            return _reply(said, messages, fail_open=fails_open(call.words))
+        finally:
+            overheard.reset(token)
+
+    async def _answer(self, call: Call, messages: list[str]) -> Reply:
+        try:
+            words = read_words(call.words)
+        except HooklineError as error:
+            return _reply(refusal(None, None, str(error)), messages, fail_open=fails_open(call.words))
+        said = await self._said(call, words)
+        return _reply(said, messages, fail_open=words.fail_open)
+
+    async def _said(self, call: Call, words: Words) -> Said:
+        host = hosts()[words.agent]
+        heard: Heard | None = None
+        try:
+            payload = read_payload(host, call.stdin)
+            if payload == PING:
+                return Said(stdout=PONG)
+            heard = host.hear(payload, words.event)
+            self._asked.note(host.name)
+            if heard.event is None:
+                return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
+            with self.systems.lease(_caller(call, words, heard)) as lease:
+                return await judge(host, heard, lease, words.deadline)
+        except NotServedError:
+            raise
+        except HooklineError as error:
+            return refusal(host, heard, str(error))
+
+
+def no_in_json(agent: str, event: str, reason: str) -> bytes | None:
+    """A refusal in an agent's JSON, for agents that read no exit code; None where it has none for this event."""
+    host = hosts().get(agent)
+    if host is None or event not in host.events:
+        return None
+    said = host.say(Heard(theirs=event, event=host.events[event]), Outcome(blocked=True, reason=reason))
+    return None if said.stdout is None else stringify_json(said.stdout)
+
+
+def _caller(call: Call, words: Words, heard: Heard) -> Caller:
+    files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)  # noqa: PTH118 - as text
+    return Caller(
+        agent=words.agent,
+        project=os.path.join(call.cwd, heard.cwd),  # noqa: PTH118 - kept as it was spelled
+        session_id=heard.session_id,
+        transcript_path=heard.transcript_path,
+        settings=files,
+        environ=call.environ,
+        variables=frozenset(call.environ.items()),
+    )
+
+
+def _reply(said: Said, messages: list[str], *, fail_open: bool) -> Reply:
+    if said.is_broken and fail_open:
+        said = replace(said, stdout=None, exit_code=0)
+    # First what is the agent's own: where exit code 2 is the answer, the model reads it from stderr.
+    lines = [visible(said.stderr)] if said.stderr else []
+    lines += [f"hookline: {printable(message)}" for message in messages]
+    lines += [f"hookline: lost in this agent: {printable(loss)}" for loss in said.lost]
+    stderr = "".join(f"{line}\n" for line in lines)
+    stdout = b"" if said.stdout is None else stringify_json(said.stdout) + b"\n"
+    return Reply(exit_code=said.exit_code, stdout=stdout, stderr=stderr.encode("utf-8", "replace"))

@@ -1,0 +1,116 @@
+"""Claude Code asks, and is answered in the words of its hooks."""
+
+from typing import Any
+
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.contract.events import HookEventName
+from hookline.dialects.claude import CLAUDE
+from hookline.dialects.table import Dialect
+from hookline.errors import HooklineError
+
+_EVENTS = {name: ours for name, ours in CLAUDE.events.items() if name != "PermissionRequest"}
+# With these our hooks can add to what the model reads.
+_HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart"})
+
+
+class UnreadableQuestionError(HooklineError):
+    """The agent asked something that can't be read, so nobody knows what it is about to do."""
+
+
+def hear(payload: Payload, event: str | None = None) -> Heard:
+    """Reads a question of Claude Code."""
+    return hear_in(CLAUDE, payload, event)
+
+
+def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> Heard:
+    """Reads a question in the words of Claude Code, which Codex uses, too."""
+    theirs = event or text(payload.get("hook_event_name"))
+    ours = dialect.events.get(theirs)
+    if not theirs:
+        raise UnreadableQuestionError(f"{dialect.agent} did not say which event it asks about: no hook_event_name")
+    facts: dict[str, Any] = {name: text(payload.get(name)) for name in ("session_id", "cwd", "transcript_path")}
+    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        questions = () if ours is None else (_fields(dialect, ours, payload),)
+        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
+    name = payload.get("tool_name")
+    if not isinstance(name, str) or not name:
+        raise UnreadableQuestionError(f"{dialect.agent} did not say which tool it asks about: no tool_name")
+    arguments = mapping(payload.get("tool_input"))
+    tool = dialect.tool_of_theirs(name)
+    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
+    if ours is HookEventName.AFTER_TOOL:
+        fields["tool_response"] = _response(payload)
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+
+
+def _fields(dialect: Dialect, ours: HookEventName, payload: Payload) -> dict[str, Any]:
+    words = {theirs: our_word for our_word, theirs in dialect.triggers.items()}
+    match ours:
+        case HookEventName.BEFORE_AGENT:
+            return {"prompt": text(payload.get("prompt"))}
+        case HookEventName.AFTER_AGENT:
+            said = text(payload.get("last_assistant_message"))
+            return {"prompt": "", "prompt_response": said, "stop_hook_active": payload.get("stop_hook_active") is True}
+        case HookEventName.SESSION_START:
+            source = text(payload.get("source"))
+            return {"source": {"fork": "resume"}.get(source, words.get(source, source)) or "startup"}
+        case HookEventName.SESSION_END:
+            reason = text(payload.get("reason"))
+            return {"reason": reason if reason in ("clear", "logout", "prompt_input_exit") else "other"}
+        case HookEventName.PRE_COMPRESS:
+            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
+        case _:
+            kind = text(payload.get("notification_type")) or "other"
+            return {"notification_type": words.get(kind, kind), "message": text(payload.get("message")), "details": {}}
+
+
+def _response(payload: Payload) -> dict[str, Any]:
+    if (error := payload.get("error")) is not None:
+        return {"llmContent": text(error), "returnDisplay": None, "error": text(error) or str(error)}
+    given = payload.get("tool_response")
+    if isinstance(given, dict) and isinstance(given.get("stdout"), str):
+        output = "\n".join(filter(None, (given["stdout"], text(given.get("stderr")))))
+        return {"llmContent": output, "returnDisplay": output, "metadata": given}
+    return {"llmContent": given, "returnDisplay": None}
+
+
+def say(heard: Heard, outcome: Outcome) -> Said:
+    """Answers Claude Code; it never says allow, which would skip the person's own permission prompt."""
+    answer: dict[str, Any] = {}
+    specific: dict[str, Any] = {}
+    has_context = heard.theirs in _HAS_CONTEXT
+    if outcome.stop:
+        answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
+    if heard.event is HookEventName.BEFORE_TOOL:
+        if outcome.blocked or outcome.stop:
+            # A stop alone would let the tool run first.
+            reason = outcome.reason or outcome.stop_reason
+            specific |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
+        elif outcome.ask:
+            specific |= {"permissionDecision": "ask", "permissionDecisionReason": outcome.reason}
+        if outcome.arguments is not None and "permissionDecision" not in specific:
+            specific["updatedInput"] = dict(outcome.arguments)
+    elif outcome.blocked or (outcome.stop and heard.event is HookEventName.BEFORE_AGENT):
+        answer |= {"decision": "block", "reason": outcome.reason or outcome.stop_reason}
+    if outcome.context and has_context:
+        specific["additionalContext"] = outcome.context
+    if specific:
+        answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
+    lost = losses("Claude Code", heard, outcome, has_context=has_context)
+    if outcome.stop and heard.event is HookEventName.SESSION_START:
+        lost.append("a stop: Claude Code goes on at SessionStart whatever a hook says")
+    return Said(stdout=answer or None, lost=tuple(lost))
+
+
+CLAUDE_HOST = Host(
+    name="claude",
+    agent="Claude Code",
+    events=_EVENTS,
+    hear=hear,
+    say=say,
+    known_version="2.1.325",
+    remarks=(
+        "a project's disableAllHooks turns these hooks off, too",
+        "ask without a person at the terminal (claude -p) is a no",
+    ),
+)

@@ -1,0 +1,174 @@
+"""Copilot CLI asks, in the camelCase form of its hooks."""
+
+from typing import Any
+
+from hookline.bridge.claude import UnreadableQuestionError
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
+from hookline.contract.events import HookEventName
+from hookline.contract.wire import parse_json
+from hookline.dialects.table import Tool
+
+EVENTS = {
+    "preToolUse": HookEventName.BEFORE_TOOL,
+    "postToolUse": HookEventName.AFTER_TOOL,
+    "postToolUseFailure": HookEventName.AFTER_TOOL,
+    "userPromptSubmitted": HookEventName.BEFORE_AGENT,
+    "agentStop": HookEventName.AFTER_AGENT,
+    "sessionStart": HookEventName.SESSION_START,
+    "sessionEnd": HookEventName.SESSION_END,
+    "preCompact": HookEventName.PRE_COMPRESS,
+    "notification": HookEventName.NOTIFICATION,
+}
+_HAS_CONTEXT = frozenset(EVENTS) - {"agentStop", "sessionEnd", "preCompact"}
+
+
+def _to_range(arguments: dict[str, Any]) -> dict[str, Any]:
+    skip, limit = arguments.pop("offset", None), arguments.pop("limit", None)
+    if not isinstance(skip, int) and not isinstance(limit, int):
+        return arguments
+    first = (skip or 0) + 1
+    return {**arguments, "view_range": [first, -1 if limit is None else first + limit - 1]}
+
+
+def _from_range(arguments: dict[str, Any]) -> dict[str, Any]:
+    lines = arguments.pop("view_range", None)
+    if not isinstance(lines, list) or [type(line) for line in lines] != [int, int]:
+        return arguments
+    first, last = lines
+    return {**arguments, "offset": max(0, first - 1), **({} if last < first else {"limit": last - first + 1})}
+
+
+def _from_flags(arguments: dict[str, Any]) -> dict[str, Any]:
+    ignores_case = arguments.pop("-i", None)
+    paths = arguments.get("path")
+    if isinstance(paths, list):
+        arguments["path"] = paths[0] if len(paths) == 1 else " ".join(map(str, paths))
+    return arguments if ignores_case is None else {**arguments, "case_sensitive": not ignores_case}
+
+
+_PATH = {"file_path": "path"}
+TOOLS = (
+    Tool(ours="run_shell_command", theirs="bash"),
+    Tool(ours="read_file", theirs="view", renamed=_PATH, to_theirs=_to_range, to_ours=_from_range),
+    Tool(ours="write_file", theirs="create", renamed={**_PATH, "content": "file_text"}),
+    Tool(ours="replace", theirs="edit", renamed={**_PATH, "old_string": "old_str", "new_string": "new_str"}),
+    Tool(
+        ours="replace", theirs="str_replace_editor", renamed={**_PATH, "old_string": "old_str", "new_string": "new_str"}
+    ),
+    Tool(ours="search_file_content", theirs="grep", aliases=("rg",), renamed={"path": "paths", "include": "glob"}),
+    Tool(ours="glob", theirs="glob", renamed={"path": "paths"}, to_ours=_from_flags),
+)
+
+
+def hear(payload: Payload, event: str | None = None) -> Heard:
+    """Reads a question of Copilot CLI, whose input does not say which event it is about."""
+    theirs = event or _guessed(payload)
+    ours = EVENTS.get(theirs)
+    facts: dict[str, Any] = {
+        "session_id": text(payload.get("sessionId")),
+        "cwd": text(payload.get("cwd")),
+        "transcript_path": text(payload.get("transcriptPath")),
+    }
+    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        questions = () if ours is None else (_fields(ours, payload),)
+        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
+    name = payload.get("toolName")
+    if not isinstance(name, str) or not name:
+        raise UnreadableQuestionError("Copilot CLI did not say which tool it asks about: no toolName")
+    arguments = mapping(decoded(payload.get("toolArgs")))
+    tool = next((tool for tool in TOOLS if name in (tool.theirs, *tool.aliases)), Tool(ours=name, theirs=name))
+    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
+    if ours is HookEventName.AFTER_TOOL:
+        fields["tool_response"] = _response(payload)
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+
+
+def _guessed(payload: Payload) -> str:
+    """The event by the fields that only it has; a question that fits none is about something we can't know."""
+    if "toolName" in payload:
+        after = "postToolUse" if "toolResult" in payload else "postToolUseFailure" if "error" in payload else None
+        return after or "preToolUse"
+    raise UnreadableQuestionError("say which event of Copilot CLI this is: hookline bridge copilot EVENT")
+
+
+def decoded(value: Any) -> Any:
+    """Arguments of a tool, which older versions send as a text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value)
+    except ValueError:
+        return {"command": value}
+
+
+def _response(payload: Payload) -> dict[str, Any]:
+    if (error := payload.get("error")) is not None:
+        message = mapping(error).get("message") or error
+        return {"llmContent": str(message), "returnDisplay": None, "error": str(message)}
+    result = mapping(payload.get("toolResult"))
+    return {"llmContent": result.get("textResultForLlm"), "returnDisplay": None}
+
+
+def _fields(ours: HookEventName, payload: Payload) -> dict[str, Any]:
+    match ours:
+        case HookEventName.BEFORE_AGENT:
+            return {"prompt": text(payload.get("prompt"))}
+        case HookEventName.AFTER_AGENT:
+            return {"prompt": "", "prompt_response": "", "stop_hook_active": payload.get("stop_hook_active") is True}
+        case HookEventName.SESSION_START:
+            source = text(payload.get("source"))
+            return {"source": "resume" if source == "resume" else "startup"}
+        case HookEventName.SESSION_END:
+            return {"reason": "exit" if payload.get("reason") in ("complete", "user_exit") else "other"}
+        case HookEventName.PRE_COMPRESS:
+            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
+        case _:
+            kind = text(payload.get("notification_type")) or "other"
+            return {"notification_type": kind, "message": text(payload.get("message")) or "notification", "details": {}}
+
+
+def say(heard: Heard, outcome: Outcome) -> Said:
+    """Answers Copilot CLI by JSON and exit code 0: with exit code 2 the reason would be lost."""
+    has_context = heard.theirs in _HAS_CONTEXT
+    lost = losses("Copilot CLI", heard, outcome, has_context=has_context)
+    answer: dict[str, Any] = {}
+    reason = outcome.reason or outcome.stop_reason
+    if heard.event is HookEventName.BEFORE_TOOL:
+        answer |= _about_tool(outcome, reason)
+    elif heard.event is HookEventName.AFTER_AGENT:
+        if outcome.blocked and not outcome.stop:
+            answer |= {"decision": "block", "reason": reason}
+    elif (outcome.blocked or outcome.stop) and heard.event is HookEventName.BEFORE_AGENT:
+        answer |= {"decision": "block", "reason": reason}
+    elif outcome.blocked:
+        answer["additionalContext"] = reason
+    unsaid = unsaid_stop(heard, outcome)
+    if unsaid:
+        lost.append(no_stop("Copilot CLI"))
+    if outcome.context and has_context:
+        answer["additionalContext"] = "\n\n".join(filter(None, (answer.get("additionalContext"), outcome.context)))
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+def _about_tool(outcome: Outcome, reason: str) -> dict[str, Any]:
+    if outcome.blocked or outcome.stop or outcome.ask:
+        decision = "deny" if outcome.blocked or outcome.stop else "ask"
+        return {"permissionDecision": decision, "permissionDecisionReason": reason}
+    return {} if outcome.arguments is None else {"modifiedArgs": dict(outcome.arguments)}
+
+
+COPILOT_HOST = Host(
+    name="copilot",
+    agent="Copilot CLI",
+    events=EVENTS,
+    hear=hear,
+    say=say,
+    known_version="1.0.102",
+    # On a prompt it only warns, and on a tool the reason is lost.
+    exit_2_blocks=False,
+    can_stop=False,
+    remarks=(
+        "if the command takes longer than its timeout, Copilot CLI goes on",
+        "a project's file is read only in a folder that you trust in Copilot CLI",
+    ),
+)

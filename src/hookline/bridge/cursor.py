@@ -1,0 +1,141 @@
+"""Cursor asks. Its contract is known from its documentation only, so everything here is tolerant."""
+
+from typing import Any
+
+from hookline.bridge.claude import UnreadableQuestionError
+from hookline.bridge.copilot import decoded
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
+from hookline.contract.events import HookEventName
+from hookline.dialects.table import Tool
+
+EVENTS = {
+    "preToolUse": HookEventName.BEFORE_TOOL,
+    "beforeShellExecution": HookEventName.BEFORE_TOOL,
+    "beforeMCPExecution": HookEventName.BEFORE_TOOL,
+    "beforeReadFile": HookEventName.BEFORE_TOOL,
+    "postToolUse": HookEventName.AFTER_TOOL,
+    "postToolUseFailure": HookEventName.AFTER_TOOL,
+    "afterShellExecution": HookEventName.AFTER_TOOL,
+    "afterMCPExecution": HookEventName.AFTER_TOOL,
+    "beforeSubmitPrompt": HookEventName.BEFORE_AGENT,
+    "stop": HookEventName.AFTER_AGENT,
+    "sessionStart": HookEventName.SESSION_START,
+    "sessionEnd": HookEventName.SESSION_END,
+    "preCompact": HookEventName.PRE_COMPRESS,
+}
+_HAS_CONTEXT = frozenset({"postToolUse", "sessionStart"})
+# Both spellings of an argument are in use: the first is ours, or the one that we send back.
+_SPELLINGS = {"path": "file_path", "contents": "content", "cwd": "directory"}
+
+
+def _one_spelling(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {_SPELLINGS.get(name, name): value for name, value in arguments.items()}
+
+
+TOOLS = (
+    Tool(ours="run_shell_command", theirs="Shell", to_ours=_one_spelling),
+    Tool(ours="read_file", theirs="Read", to_ours=_one_spelling),
+    Tool(ours="write_file", theirs="Write", to_ours=_one_spelling),
+    Tool(ours="replace", theirs="Edit", aliases=("StrReplace",), to_ours=_one_spelling),
+    Tool(ours="search_file_content", theirs="Grep", renamed={"path": "file_path"}),
+)
+
+
+def hear(payload: Payload, event: str | None = None) -> Heard:
+    """Reads a question of Cursor."""
+    theirs = event or text(payload.get("hook_event_name"))
+    if not theirs:
+        raise UnreadableQuestionError("Cursor did not say which event it asks about: no hook_event_name")
+    ours = EVENTS.get(theirs)
+    roots = payload.get("workspace_roots")
+    root = text(roots[0]) if isinstance(roots, list) and roots else ""
+    facts: dict[str, Any] = {
+        "session_id": text(payload.get("conversation_id")) or text(payload.get("session_id")),
+        "cwd": text(payload.get("cwd")) or root,
+        "transcript_path": text(payload.get("transcript_path")),
+    }
+    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        questions = () if ours is None else (_fields(ours, payload),)
+        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
+    name, arguments = _call(theirs, payload)
+    tool = next((tool for tool in TOOLS if name in (tool.theirs, *tool.aliases)), Tool(ours=name, theirs=name))
+    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
+    if ours is HookEventName.AFTER_TOOL:
+        fields["tool_response"] = _response(payload)
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+
+
+def _call(theirs: str, payload: Payload) -> tuple[str, dict[str, Any]]:
+    if "ShellExecution" in theirs:
+        return "Shell", {"command": payload.get("command"), "cwd": payload.get("cwd")}
+    if theirs == "beforeReadFile":
+        return "Read", {"file_path": payload.get("file_path")}
+    name = payload.get("tool_name")
+    if not isinstance(name, str) or not name:
+        raise UnreadableQuestionError("Cursor did not say which tool it asks about: no tool_name")
+    return name.removeprefix("MCP:"), dict(mapping(decoded(payload.get("tool_input"))))
+
+
+def _response(payload: Payload) -> dict[str, Any]:
+    if (error := payload.get("error_message")) is not None:
+        return {"llmContent": str(error), "returnDisplay": None, "error": str(error)}
+    given = next((payload[name] for name in ("tool_output", "output", "result_json") if name in payload), None)
+    return {"llmContent": given, "returnDisplay": None}
+
+
+def _fields(ours: HookEventName, payload: Payload) -> dict[str, Any]:
+    match ours:
+        case HookEventName.BEFORE_AGENT:
+            return {"prompt": text(payload.get("prompt"))}
+        case HookEventName.AFTER_AGENT:
+            count = payload.get("loop_count")
+            return {"prompt": "", "prompt_response": "", "stop_hook_active": isinstance(count, int) and count > 0}
+        case HookEventName.SESSION_START:
+            return {"source": "startup"}
+        case HookEventName.SESSION_END:
+            return {"reason": "exit" if payload.get("reason") in ("completed", "user_close") else "other"}
+        case _:
+            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
+
+
+def say(heard: Heard, outcome: Outcome) -> Said:
+    """Answers Cursor; events that can block always get a decision, because `failClosed` takes silence for a no."""
+    has_context = heard.theirs in _HAS_CONTEXT
+    lost = losses("Cursor", heard, outcome, has_context=has_context)
+    refused = outcome.blocked or outcome.stop or outcome.ask
+    reason = outcome.reason or outcome.stop_reason
+    answer: dict[str, Any] = {}
+    if heard.event is HookEventName.BEFORE_TOOL:
+        # The model is said to read one of the two messages; which one differs by version.
+        messages = {"user_message": reason, "agent_message": reason} if refused else {}
+        answer = {"permission": "deny" if refused else "allow", **messages}
+        if outcome.arguments is not None and not refused:
+            answer["updated_input"] = dict(outcome.arguments)
+    elif heard.event is HookEventName.BEFORE_AGENT:
+        answer = {"continue": not refused, **({"user_message": reason} if refused else {})}
+    elif heard.event is HookEventName.AFTER_AGENT and outcome.blocked and not outcome.stop:
+        answer = {"followup_message": reason}
+    if outcome.ask:
+        lost.append("ask: Cursor does not ask for it, so the call is denied")
+    unsaid = unsaid_stop(heard, outcome)
+    if unsaid:
+        lost.append(no_stop("Cursor"))
+    if outcome.context and has_context:
+        answer["additional_context"] = outcome.context
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+CURSOR_HOST = Host(
+    name="cursor",
+    agent="Cursor",
+    events=EVENTS,
+    hear=hear,
+    say=say,
+    known_version="3.9 (not run)",
+    can_stop=False,
+    remarks=(
+        "a call without objection is answered with allow: failClosed takes silence for a no",
+        "whether that allow skips Cursor's own question is not known",
+        "this bridge was written from Cursor's documentation and was not run in Cursor",
+    ),
+)

@@ -1,0 +1,76 @@
+"""Gemini CLI asks in words that are mostly ours."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.bridge.claude import UnreadableQuestionError
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.contract.events import HookEventName
+from hookline.dialects.gemini import GEMINI
+
+_FACTS = ("session_id", "cwd", "transcript_path")
+_NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
+_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+_HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
+
+
+def hear(payload: Payload, event: str | None = None) -> Heard:
+    """Reads a question of Gemini CLI."""
+    theirs = event or text(payload.get("hook_event_name"))
+    if not theirs:
+        raise UnreadableQuestionError("Gemini CLI did not say which event it asks about: no hook_event_name")
+    facts: dict[str, Any] = {name: text(payload.get(name)) for name in _FACTS}
+    ours = GEMINI.events.get(theirs)
+    fields = {name: value for name, value in payload.items() if name not in _NOT_FIELDS}
+    if ours not in _TOOL_EVENTS:
+        return Heard(theirs=theirs, event=ours, questions=(fields,) if ours else (), **facts)
+    name = payload.get("tool_name")
+    if not isinstance(name, str) or not name:
+        raise UnreadableQuestionError("Gemini CLI did not say which tool it asks about: no tool_name")
+    tool = GEMINI.tool_of_theirs(name)
+    arguments = mapping(payload.get("tool_input"))
+    fields |= {"tool_name": _mcp_name(tool.ours, payload), "tool_input": tool.in_our_words(arguments)}
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+
+
+def _mcp_name(name: str, payload: Payload) -> str:
+    """A tool of an MCP server under the name that our matchers know."""
+    context = payload.get("mcp_context")
+    if not isinstance(context, Mapping):
+        return name
+    return f"mcp__{context.get('server_name')}__{context.get('tool_name')}"
+
+
+def say(heard: Heard, outcome: Outcome) -> Said:
+    """Answers Gemini CLI; it is never told to ask, because without a person it would wait for ever."""
+    answer: dict[str, Any] = {}
+    specific: dict[str, Any] = {}
+    has_context = heard.event in _HAS_CONTEXT
+    lost = losses("Gemini CLI", heard, outcome, has_context=has_context)
+    if outcome.stop:
+        answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
+    if outcome.blocked or outcome.ask:
+        answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
+    if outcome.ask:
+        lost.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
+    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and not answer:
+        specific["tool_input"] = dict(outcome.arguments)
+    if outcome.context and has_context:
+        specific["additionalContext"] = outcome.context
+    if specific:
+        answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
+    return Said(stdout=answer or None, lost=tuple(lost))
+
+
+GEMINI_HOST = Host(
+    name="gemini",
+    agent="Gemini CLI",
+    events=GEMINI.events,
+    hear=hear,
+    say=say,
+    known_version="0.61.0",
+    remarks=(
+        "if the command takes longer than its timeout, Gemini CLI goes on",
+        "a project's hooksConfig.enabled: false turns these hooks off, too",
+    ),
+)

@@ -1,0 +1,169 @@
+"""The agent that asks: what it asks about, in our words, and what can be answered in its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookline.contract.events import HookEventName
+from hookline.contract.verdict import Verdict
+from hookline.dialects.table import Arguments, Tool
+
+Payload = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """One question of the agent."""
+
+    theirs: str
+    """Its own name of the event."""
+    event: HookEventName | None
+    """Ours, or None where there is no counterpart."""
+    session_id: str = ""
+    cwd: str = ""
+    transcript_path: str = ""
+    questions: tuple[Mapping[str, Any], ...] = ()
+    """The event's own fields, once for each event of ours that stands for it: a patch of three files is three."""
+    tool: Tool | None = None
+    arguments: Arguments = field(default_factory=dict)
+    """The tool's arguments as the agent gave them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What our hooks decided about a question, all its events together."""
+
+    blocked: bool = False
+    stop: bool = False
+    ask: bool = False
+    reason: str = ""
+    stop_reason: str = ""
+    context: str = ""
+    """Notes and context for the model."""
+    suppress: bool = False
+    arguments: Arguments | None = None
+    """The rewritten arguments in the agent's words, whole; None where nothing changed."""
+    lost: tuple[str, ...] = ()
+    """What could not be put into the agent's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """The answer as the agent reads it."""
+
+    stdout: Mapping[str, Any] | None = None
+    stderr: str = ""
+    exit_code: int = 0
+    lost: tuple[str, ...] = ()
+    """What our hooks decided and this agent can't do."""
+    unsaid_stop: str = ""
+    """The reason of a stop that this agent can't be told here, so that the rest of its session has to be refused."""
+    is_broken: bool = False
+    """True for the answer of a bridge that could not ask the hooks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One agent that can have hookline as its hook command."""
+
+    name: str
+    agent: str
+    """Its name, for people."""
+    events: Mapping[str, HookEventName]
+    """Its events that we can be asked about → ours."""
+    hear: Callable[[Payload, str | None], Heard]
+    """Reads what the agent wrote on stdin; the second argument is the event's name, if the command line gives it."""
+    say: Callable[[Heard, Outcome], Said]
+    known_version: str
+    """The version whose contract was checked."""
+    exit_2_blocks: bool = True
+    """Whether exit code 2 with a text is a no at every event that can be refused."""
+    can_stop: bool = True
+    """Whether the agent can be told to stop at a tool event."""
+    remarks: tuple[str, ...] = ()
+    """What holds for this agent whatever the hooks decide; shown by `hookline bridge explain`."""
+
+
+def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
+    """One outcome of the verdicts on all events that stand for a question."""
+    notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
+    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or _stops(verdict)]
+    reasons = [verdict.reason for verdict in objecting if verdict.reason]
+    stops = [_why_stopped(verdict) for verdict in verdicts if _stops(verdict)]
+    blocked = any(verdict.denied for verdict in verdicts)
+    arguments, lost = _rewritten(heard, verdicts)
+    return Outcome(
+        blocked=blocked,
+        stop=bool(stops),
+        ask=not blocked and any(verdict.ask for verdict in verdicts),
+        reason="\n".join(dict.fromkeys(reasons)) or ("Blocked by a hook of hookline" if blocked else ""),
+        stop_reason="\n".join(dict.fromkeys(stops)),
+        context="\n\n".join(dict.fromkeys(notes)),
+        suppress=any(verdict.suppress for verdict in verdicts),
+        arguments=arguments,
+        lost=lost,
+    )
+
+
+# Where our own agent only watches, and most others let a hook stop them.
+_AROUND_A_TURN = frozenset({HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT, HookEventName.SESSION_START})
+
+
+def _stops(verdict: Verdict) -> bool:
+    if verdict.event in _AROUND_A_TURN:
+        return verdict.answer is not None and verdict.answer.proceed is False
+    return verdict.stop
+
+
+def _why_stopped(verdict: Verdict) -> str:
+    given = verdict.stop_reason or (verdict.answer and verdict.answer.why_stopped)
+    return given or "A hook of hookline stopped the agent"
+
+
+def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | None, tuple[str, ...]]:
+    changed = [verdict.arguments for verdict in verdicts if verdict.arguments is not None]
+    if not changed or heard.tool is None:
+        return None, ()
+    if len(heard.questions) > 1 or heard.tool.ours != heard.questions[0].get("tool_name"):
+        return None, ("a rewrite of one file of a patch can't be sent back",)
+    before = heard.tool.tell(mapping(heard.questions[0].get("tool_input")), heard.cwd)
+    after = heard.tool.tell(changed[-1], heard.cwd)
+    # What our words can't hold stays as the agent sent it, and so does what no hook touched.
+    theirs = dict(heard.arguments)
+    for name in before.keys() | after.keys():
+        if name not in after:
+            theirs.pop(name, None)
+        elif name not in before or after[name] != before[name]:
+            theirs[name] = after[name]
+    return theirs, ()
+
+
+def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool) -> list[str]:
+    """What most agents can't do with an outcome; `has_context` says whether this event has a place for notes."""
+    lost = list(outcome.lost)
+    if outcome.context and not has_context:
+        lost.append(f"a note for the model: {heard.theirs} of {agent} has no place for it")
+    if outcome.suppress:
+        lost.append(f"suppressOutput: {agent} can't hide a tool's result")
+    return lost
+
+
+def unsaid_stop(heard: Heard, outcome: Outcome) -> str:
+    """The reason of a stop at an event where an agent can only deny, or not even that; empty if there is none."""
+    is_unsaid = heard.tool is not None or heard.event is HookEventName.SESSION_START
+    return outcome.stop_reason if outcome.stop and is_unsaid else ""
+
+
+def no_stop(agent: str) -> str:
+    """What is lost of such a stop, and what is done instead."""
+    return f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"
+
+
+def text(value: Any) -> str:
+    """The value if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Arguments:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}

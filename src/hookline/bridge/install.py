@@ -1,0 +1,166 @@
+"""Puts hookline into another agent's own hook settings, and takes it out again; everything else there stays."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hookline.bridge.entries import ENTRIES, host_timeout_s
+from hookline.errors import HooklineError
+from hookline.settings import jsonc
+from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
+
+_CLIENT = ("hookline", "bridge", "client.py")
+# What is left of a file that we made.
+_NOTHING = (NEW_FILE.encode(), b'{\n  "version": 1\n}\n')
+
+
+def bridge_command(agent: str, event: str, *, fail_open: bool = False) -> str:
+    """The command that an agent runs: by an absolute path, because its PATH may be another.
+
+    Its deadline is below the agent's timeout: an answer that comes too late is none, and most agents go on then.
+    """
+    timeout_s = host_timeout_s(agent, event)
+    words = [agent, event, "--deadline", str(timeout_s - max(1, timeout_s // 6)), *(["--fail-open"] * fail_open)]
+    return shlex.join([*_program(), *words])
+
+
+def _program() -> list[str]:
+    """The small client where it can be used, or else `hookline bridge` itself."""
+    if sys.platform == "linux" and _is_installed():
+        return [sys.executable, "-I", "-S", str(Path(__file__).with_name("client.py"))]
+    given = Path(sys.argv[0])
+    program = given.resolve() if given.name == "hookline" else Path(sys.executable).with_name("hookline")
+    if not program.exists():
+        raise HooklineError(f"there is no command {program} that an agent could run; install hookline with pip first")
+    return [str(program), "bridge"]
+
+
+@lru_cache(maxsize=1)
+def _is_installed() -> bool:
+    """Whether the client's Python finds this package without help of the environment."""
+    code = "import hookline; print(hookline.__file__)"
+    with suppress(OSError, subprocess.SubprocessError):
+        command = [sys.executable, "-I", "-c", code]
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603 - this Python
+        return Path(found.stdout.strip()).samefile(Path(__file__).parents[1] / "__init__.py")
+    return False
+
+
+def install(agent: str, file: Path, events: Iterable[str], *, fail_open: bool = False) -> list[str]:
+    """Adds our command to the events of an agent's file and returns those to which it was added.
+
+    An entry of ours that runs another command, such as that of a hookline which has moved, is replaced.
+    """
+    entry = ENTRIES[agent]
+    added: list[str] = []
+
+    def change(text: str) -> str:
+        if text == NEW_FILE:
+            # Each event on a line of its own.
+            text = '{\n  "hooks": {\n  }\n}\n'
+        if entry.has_version and "version" not in _object(jsonc.parse(text)):
+            text = set_value(text, ("version",), 1)
+        for event in events:
+            command = bridge_command(agent, event, fail_open=fail_open)
+            wanted = entry.make(event, command, host_timeout_s(agent, event))
+            present = installed_in(jsonc.parse(text)).get(event, [])
+            if present == [wanted]:
+                continue
+            for old in present:
+                text = remove_from_list(text, ("hooks", event), old)
+            text = add_to_list(text, ("hooks", event), wanted)
+            added.append(event)
+        return text
+
+    edit_file(file, change)
+    return added
+
+
+def uninstall(file: Path) -> list[str]:
+    """Removes our command from an agent's file and returns the events from which it was removed.
+
+    Lists that are empty then go as well, and so does a file that held nothing else.
+    """
+    if not file.exists():
+        return []
+    removed: list[str] = []
+
+    def change(text: str) -> str:
+        for event, entries in installed_in(jsonc.parse(text)).items():
+            for one in entries:
+                text = remove_from_list(text, ("hooks", event), one)
+            removed.append(event)
+            if not jsonc.parse(text)["hooks"][event]:
+                text = remove_member(text, ("hooks", event))
+        if removed and not jsonc.parse(text)["hooks"]:
+            text = remove_member(text, ("hooks",))
+        return text
+
+    edit_file(file, change)
+    if removed and file.read_bytes() in _NOTHING:
+        file.unlink()
+    return removed
+
+
+def installed(file: Path) -> Mapping[str, Sequence[Any]]:
+    """Our entries in an agent's file, by event; HooklineError when the file can't be read."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+        return installed_in(jsonc.parse(text))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise HooklineError(f"{file} can't be read ({error}); fix it first") from error
+
+
+def installed_in(document: Any) -> dict[str, list[Any]]:
+    """Our entries in an agent's settings, by event."""
+    found: dict[str, list[Any]] = {}
+    for event, entries in _object(_object(document).get("hooks")).items():
+        own = [entry for entry in entries if _is_ours(entry)] if isinstance(entries, list) else []
+        if own:
+            found[event] = own
+    return found
+
+
+def _is_ours(entry: Any) -> bool:
+    """Whether an entry runs our bridge and nothing else."""
+    hooks = entry.get("hooks", [entry]) if isinstance(entry, dict) else []
+    commands = [_object(hook).get("command") or _object(hook).get("bash") for hook in hooks]
+    return bool(commands) and all(isinstance(command, str) and _runs_bridge(command) for command in commands)
+
+
+def _runs_bridge(command: str) -> bool:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    if [Path(words[0]).name if words else "", *words[1:2]] == ["hookline", "bridge"]:
+        return True
+    # A Python, its options, and our client.
+    return words[1:3] == ["-I", "-S"] and Path("".join(words[3:4])).parts[-3:] == _CLIENT
+
+
+def commands_of(entries: Iterable[Any]) -> list[str]:
+    """The commands that entries of ours run."""
+    hooks = (hook for entry in entries for hook in entry.get("hooks", [entry]))
+    return [hook.get("command") or hook["bash"] for hook in hooks]
+
+
+def is_strict_json(file: Path) -> bool:
+    """Whether an agent that knows no comments can read the file."""
+    try:
+        json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

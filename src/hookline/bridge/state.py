@@ -1,0 +1,89 @@
+"""Where hookline is an agent's hook command, whether it answers there, and when it last did."""
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hookline.bridge.call import PING, PONG
+from hookline.bridge.entries import ENTRIES, settings_file
+from hookline.bridge.install import commands_of, installed, is_strict_json
+from hookline.bridge.judge import hosts
+from hookline.bridge.memory import LastAsked
+from hookline.contract.wire import parse_json, stringify_json, utc_timestamp
+from hookline.errors import HooklineError
+
+_ANSWER_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """hookline in one settings file of an agent."""
+
+    agent: str
+    file: str
+    events: tuple[str, ...] = ()
+    last_asked: str | None = None
+    answer_ms: float | None = None
+    problem: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """It in one line."""
+        answers = "" if self.answer_ms is None else f", answers in {self.answer_ms:.0f} ms"
+        asked = f"last asked {self.last_asked}" if self.last_asked else "never asked so far"
+        return f"{', '.join(self.events) or 'unknown'}{answers}, {asked}"
+
+
+def installations(agent: str, project: Path) -> Iterator[Installation]:
+    """Where an agent has hookline: in the user's settings, in those of a project, or in both."""
+    asked = LastAsked().when(agent)
+    last_asked = None if asked is None else utc_timestamp(asked)
+    for file in dict.fromkeys((settings_file(agent, None), settings_file(agent, project))):
+        try:
+            entries = installed(file)
+        except HooklineError as error:
+            yield Installation(agent=agent, file=str(file), last_asked=last_asked, problem=str(error))
+            continue
+        if entries:
+            events = tuple(entries)
+            commands = [command for event in events for command in commands_of(entries[event])]
+            answer_ms, problem = _try(commands[0])
+            problem = problem or _problem(agent, file, events)
+            yield Installation(
+                agent=agent,
+                file=str(file),
+                events=events,
+                last_asked=last_asked,
+                answer_ms=answer_ms,
+                problem=problem,
+            )
+
+
+def _problem(agent: str, file: Path, events: Sequence[str]) -> str | None:
+    name = hosts()[agent].agent
+    if not ENTRIES[agent].reads_comments and not is_strict_json(file):
+        return f"{file} has comments or trailing commas, and {name} ignores such a file: remove them"
+    if ENTRIES[agent].events[0] not in events:
+        return (
+            f"{ENTRIES[agent].events[0]} is missing, so no tool of {name} is guarded; hookline bridge install {agent}"
+        )
+    return None
+
+
+def _try(command: str) -> tuple[float | None, str | None]:
+    """How long the installed command takes to answer, or why it does not; no hook is run."""
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(  # noqa: S603 - the command that the agent runs, too
+            ["/bin/sh", "-c", command], input=stringify_json(PING), capture_output=True, timeout=_ANSWER_S, check=False
+        )
+        answer: Any = parse_json(done.stdout.decode("utf-8", "replace")) if done.stdout else None
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return None, f"{command} does not answer: {error}"
+    if answer != PONG:
+        told = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+        return None, f"{command} does not answer: {told}"
+    return (time.perf_counter() - started) * 1000, None

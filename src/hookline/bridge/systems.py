@@ -1,0 +1,135 @@
+"""The hook systems that bridge calls use: one for each project, settings, environment and session that asks."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hookline.child.limit import SCOPE, Limit
+from hookline.config import Config
+from hookline.errors import HooklineError
+from hookline.settings.paths import default_paths
+
+if TYPE_CHECKING:
+    from hookline.contract.records import LogRecord
+    from hookline.system import HookSystem
+
+_MOST_KEPT = 16
+
+
+class NotServedError(HooklineError):
+    """The caller's settings say that no server shall work for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Everything of a call that a hook system depends on; equal callers share one."""
+
+    agent: str
+    project: str
+    session_id: str
+    transcript_path: str
+    settings: tuple[str, ...] | None
+    """The only files to read, absolute."""
+    environ: Mapping[str, str] = field(compare=False)
+    variables: frozenset[tuple[str, str]]
+    """The same, to compare."""
+
+
+class Lease:
+    """The hook system of a caller, for the time of one call."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.limit = Limit()
+        self.users = 0
+        self.may_serve = config.get_settings().options.serve
+
+    @property
+    def system(self) -> "HookSystem | None":
+        """The system, or None while hooks are disabled."""
+        return self.config.get_hook_system()
+
+    def log(self, record: "LogRecord") -> None:
+        """Writes a record where the hooks' own go; nothing while there is no log."""
+        with suppress(HooklineError):  # the system could not be initialized, which the agent is told
+            if self.system is not None:
+                self.system.get_log().write(record)
+
+    def close(self) -> None:
+        """Closes the log; takes some seconds at most."""
+        if (system := self.system) is not None:
+            system.dispose()
+
+
+class Systems:
+    """Keeps the systems of the latest callers, until their settings change."""
+
+    def __init__(self, most: int = _MOST_KEPT, *, is_server: bool = False) -> None:
+        self._most = most
+        self._is_server = is_server
+        self._kept: OrderedDict[Caller, Lease] = OrderedDict()
+
+    @contextmanager
+    def lease(self, caller: Caller) -> Iterator[Lease]:
+        """The caller's system; HooklineError when a settings file can't be read, because a guard may be in it."""
+        lease = self._kept.get(caller)
+        if lease is not None and lease.config.has_changed():
+            self._drop(caller)
+            lease = None
+        if lease is None:
+            lease = Lease(_config(caller))
+            if broken := [str(problem) for problem in lease.config.get_problems() if problem.is_error]:
+                raise HooklineError(broken[0])
+            self._kept[caller] = lease
+            while len(self._kept) > self._most:
+                self._drop(next(iter(self._kept)))
+        self._kept.move_to_end(caller)
+        if self._is_server and not lease.may_serve:
+            raise NotServedError("hooksConfig.serve is false")
+        lease.users += 1
+        # One caller's hooks must not wait for those of another.
+        token = SCOPE.set(lease.limit)
+        try:
+            yield lease
+        finally:
+            SCOPE.reset(token)
+            lease.users -= 1
+            if not lease.users and self._kept.get(caller) is not lease:
+                _close_beside(lease)
+
+    @property
+    def may_serve(self) -> bool:
+        """Whether no caller so far objects to a server."""
+        return all(lease.may_serve for lease in self._kept.values())
+
+    def close(self) -> None:
+        """Closes all logs."""
+        while self._kept:
+            self._kept.popitem()[1].close()
+
+    def _drop(self, caller: Caller) -> None:
+        lease = self._kept.pop(caller)
+        if not lease.users:
+            _close_beside(lease)
+
+
+def _close_beside(lease: Lease) -> None:
+    # It waits for the log's thread, and other callers must not.
+    asyncio.get_running_loop().run_in_executor(None, lease.close)
+
+
+def _config(caller: Caller) -> Config:
+    return Config(
+        caller.project,
+        session_id=caller.session_id or None,
+        transcript_path=caller.transcript_path,
+        settings_files=None if caller.settings is None else [Path(file) for file in caller.settings],
+        settings_paths=default_paths(caller.project, caller.environ),
+        environ=caller.environ,
+        quiet=True,
+        agent=caller.agent,
+    )

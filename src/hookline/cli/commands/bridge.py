@@ -1,0 +1,126 @@
+"""Let hookline's hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor or Copilot CLI.
+
+  hookline bridge install AGENT      put hookline into the agent's own settings
+  hookline bridge uninstall AGENT    take it out again
+  hookline bridge status [AGENT]     is it installed, does it answer, when did it last run
+  hookline bridge explain AGENT      what of your hooks gets lost in that agent
+  hookline bridge AGENT [EVENT]      the hook command itself: the agent runs it
+
+AGENT is claude, codex, gemini, cursor or copilot. `hookline bridge install --help` explains one form.
+
+Examples:
+  hookline bridge install claude
+  hookline bridge install codex --project --events PreToolUse,UserPromptSubmit
+  hookline bridge status
+  hookline bridge claude PreToolUse < question.json
+
+As an agent's hook command its exit codes are the agent's own: 2 blocks. A bridge that breaks blocks, too.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from hookline.bridge.call import Bridge, Call, Reply
+from hookline.bridge.judge import hosts
+from hookline.bridge.words import parser as agents_parser
+from hookline.cli.commands._bridge import FORMS, people_parser
+from hookline.errors import UsageError
+
+_WORDS = (*FORMS, *hosts())
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.usage = (
+        f"hookline bridge {{{','.join(FORMS)}}} AGENT [options]\n       hookline bridge AGENT [EVENT] [options]"
+    )
+    parser.add_argument("form", metavar="FORM", nargs="?", type=_form, choices=_WORDS, help=argparse.SUPPRESS)
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
+    """For completion: the parser of the words after `hookline bridge`, and the words that it reads."""
+    if words[0] in FORMS:
+        return people_parser(words[0]), words[1:]
+    return (agents_parser(events=hosts()[words[0]].events), words) if words[0] in hosts() else None
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs one of the forms; as a hook command the exit code is what the agent expects."""
+    if given.form is None:
+        raise UsageError(f"what to do? hookline bridge {'|'.join(FORMS)} AGENT; hookline bridge --help explains it")
+    if given.form in FORMS:
+        options = people_parser(given.form).parse_args(given.words)
+        return FORMS[given.form].run(options)
+    if {"--help", "-h"} & {*given.words}:
+        agents_parser().print_help()
+        return 0
+    return _answer((given.form, *given.words))
+
+
+def _form(word: str) -> str:
+    if word not in _WORDS:
+        near = get_close_matches(word.lower(), _WORDS, 1)
+        advice = f"did you mean {near[0]}?" if near else f"give {', '.join(FORMS)}, or an agent: {', '.join(hosts())}"
+        raise argparse.ArgumentTypeError(f"{word} is no agent and no form of this command; {advice}")
+    return word
+
+
+def _answer(words: tuple[str, ...]) -> int:
+    """Answers one question of an agent, by the server if there is one."""
+    reply, wants_server = _ask_server(words)
+    if isinstance(reply, Reply):
+        return _print(reply)
+    bridge = Bridge()
+    call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
+    answer = asyncio.run(bridge.answer(call))
+    code = _print(answer)
+    may_serve = bridge.systems.may_serve and not answer.is_pong
+    bridge.systems.close()
+    if wants_server and may_serve:
+        from hookline.bridge.control import start_server  # noqa: PLC0415 - needs Linux
+
+        start_server()
+    return code
+
+
+def _ask_server(words: tuple[str, ...]) -> tuple[Reply | bytes, bool]:
+    """The server's reply or, if there is none, stdin; and whether a server should be started."""
+    if sys.platform != "linux":
+        return _stdin(), False
+    from hookline.bridge import client  # noqa: PLC0415 - needs Linux
+
+    given = [os.fsencode(word) for word in words]
+    environ = {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
+    if not client.may_serve(given, environ):
+        return _stdin(), False
+    try:
+        code, stdout, stderr = client.ask(given, environ)
+    except client.NoServerError:
+        return _stdin(), True
+    except client.LostServerError as lost:
+        return lost.stdin, False
+    return Reply(exit_code=code, stdout=stdout, stderr=stderr), False
+
+
+def _stdin() -> bytes:
+    return b"" if sys.stdin is None else sys.stdin.buffer.read()
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - as text
+    except OSError:  # it was removed; the agent's question usually names a directory
+        return "/"
+
+
+def _print(reply: Reply) -> int:
+    for stream, data in ((sys.stdout, reply.stdout), (sys.stderr, reply.stderr)):
+        if data and stream is not None:
+            stream.buffer.write(data)
+            stream.buffer.flush()
+    return reply.exit_code

@@ -1,0 +1,1 @@
+"""Hooks that were written for other agents: one table per agent."""

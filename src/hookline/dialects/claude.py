@@ -1,0 +1,347 @@
+"""Claude Code: its words, and how it reads what its hooks answer (contract of version 2.1)."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookline.contract.answers import DEFAULT_DENY_REASON
+from hookline.contract.events import HookEventName
+from hookline.contract.wire import stringify_json, trim
+from hookline.dialects._reading import (
+    error_of_result,
+    is_block,
+    json_object,
+    listed_names,
+    some_text,
+    text_of_result,
+)
+from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool, UntranslatableError
+
+EVENTS = {
+    "PreToolUse": HookEventName.BEFORE_TOOL,
+    "PermissionRequest": HookEventName.BEFORE_TOOL,
+    "PostToolUse": HookEventName.AFTER_TOOL,
+    "PostToolUseFailure": HookEventName.AFTER_TOOL,
+    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+    "Stop": HookEventName.AFTER_AGENT,
+    "SessionStart": HookEventName.SESSION_START,
+    "SessionEnd": HookEventName.SESSION_END,
+    "PreCompact": HookEventName.PRE_COMPRESS,
+    "Notification": HookEventName.NOTIFICATION,
+}
+# The model gets what a hook prints there as plain text; on other events nobody reads it.
+_TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart", "PreCompact"})
+_CAN_BLOCK = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "PreCompact"})
+_WITHOUT_PERMISSION_MODE = frozenset({"SessionStart", "SessionEnd"})
+
+
+def tell(event: Event) -> dict[str, Any]:
+    """What a hook of Claude Code reads on stdin."""
+    fields = event.fields
+    told = {name: fields.get(name) for name in ("session_id", "transcript_path", "cwd")}
+    if event.theirs not in _WITHOUT_PERMISSION_MODE:
+        told["permission_mode"] = "default"
+    return {**told, "hook_event_name": event.theirs, **_OWN_FIELDS[event.ours](event)}
+
+
+def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
+    """The fields about a tool call that Claude Code and Codex have in common."""
+    fields = event.fields
+    arguments = fields.get("tool_input")
+    theirs = tool.tell(arguments if isinstance(arguments, Mapping) else {}, str(fields.get("cwd", "")))
+    # The same call has the same id before and after it ran, although we are not told the model's own.
+    digest = hashlib.sha256(stringify_json([fields.get("session_id"), tool.ours, arguments])).hexdigest()
+    return {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
+
+
+def _of_tool(event: Event) -> dict[str, Any]:
+    tool = CLAUDE.tool(str(event.fields.get("tool_name")))
+    told = tool_fields(event, tool)
+    if event.theirs == "PermissionRequest":
+        del told["tool_use_id"]
+    if event.ours is HookEventName.BEFORE_TOOL:
+        return told
+    response = event.fields.get("tool_response")
+    error = error_of_result(response)
+    if error is not None:
+        return {**told, "error": error if tool.theirs != "Bash" else text_of_result(response) or error}
+    return {**told, "tool_response": tool.response(told["tool_input"], text_of_result(response))}
+
+
+_OWN_FIELDS: Mapping[HookEventName, Callable[[Event], dict[str, Any]]] = {
+    HookEventName.BEFORE_TOOL: _of_tool,
+    HookEventName.AFTER_TOOL: _of_tool,
+    HookEventName.BEFORE_AGENT: lambda event: {"prompt": event.fields.get("prompt")},
+    HookEventName.AFTER_AGENT: lambda event: {
+        "stop_hook_active": bool(event.fields.get("stop_hook_active")),
+        "last_assistant_message": event.fields.get("prompt_response"),
+    },
+    HookEventName.SESSION_START: lambda event: {"source": _trigger(event.fields.get("source"))},
+    HookEventName.SESSION_END: lambda event: {"reason": _trigger(event.fields.get("reason"))},
+    HookEventName.PRE_COMPRESS: lambda event: {"trigger": event.fields.get("trigger"), "custom_instructions": None},
+    HookEventName.NOTIFICATION: lambda event: {
+        "message": event.fields.get("message"),
+        "notification_type": _trigger(event.fields.get("notification_type")),
+    },
+}
+
+
+def _trigger(value: Any) -> Any:
+    return CLAUDE.triggers.get(value, value) if isinstance(value, str) else value
+
+
+def wants(event: Event) -> bool:
+    """A tool that failed is PostToolUseFailure, and only that."""
+    if event.ours is not HookEventName.AFTER_TOOL:
+        return True
+    has_failed = error_of_result(event.fields.get("tool_response")) is not None
+    return has_failed == (event.theirs == "PostToolUseFailure")
+
+
+def environment(event: Event) -> dict[str, str]:
+    """What Claude Code adds to the environment of its hooks."""
+    return {
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_SESSION_ID": str(event.fields.get("session_id") or ""),
+        "CLAUDE_CODE_ENTRYPOINT": "cli",
+    }
+
+
+def read(event: Event, printed: Printed) -> Reading:
+    """What Claude Code makes of a hook's exit code and output; a deny that it would drop is kept, and told."""
+    text = trim(printed.stdout)
+    given = json_object(text) if text.startswith("{") else None
+    complaints: list[str] = []
+    answer: dict[str, Any] = {}
+    if given is not None:
+        answer = _Answer(event, given, complaints).in_our_words()
+    elif text.startswith("{"):
+        complaints.append("stdout begins like JSON and is not valid JSON, so no decision was read from it")
+    elif text and event.theirs in _TEXT_IS_CONTEXT and printed.exit_code == 0:
+        answer = {"hookSpecificOutput": {"additionalContext": text}}
+    if printed.exit_code == _BLOCKING:
+        reason = some_text(answer.get("reason"), printed.stderr) or DEFAULT_DENY_REASON
+        return Reading(answer={**answer, "decision": "block", "reason": trim(reason)}, complaints=tuple(complaints))
+    failed = given is None and (printed.exit_code != 0 or text.startswith("{"))
+    return Reading(answer=answer or None, complaints=tuple(complaints), failed=failed)
+
+
+_BLOCKING = 2
+
+
+class _Answer:
+    """One JSON answer, field by field."""
+
+    def __init__(self, event: Event, given: Mapping[str, Any], complaints: list[str]) -> None:
+        self._event = event
+        self._given = given
+        self._complaints = complaints
+        specific = given.get("hookSpecificOutput")
+        self._specific: Mapping[str, Any] = specific if isinstance(specific, dict) else {}
+
+    def in_our_words(self) -> dict[str, Any]:
+        """The answer as a hook of ours would have given it."""
+        answer: dict[str, Any] = {}
+        if self._is_dropped():
+            return self._refusal(answer) if self._denies() else {}
+        if self._given.get("continue") is False and self._event.ours is not HookEventName.SESSION_START:
+            answer["continue"] = False
+            if reason := some_text(self._given.get("stopReason")):
+                answer["stopReason"] = reason
+        if message := some_text(self._given.get("systemMessage")):
+            answer["userMessage"] = message
+        if self._denies():
+            self._refusal(answer)
+        elif self._specific.get("permissionDecision") in ("ask", "defer"):
+            answer |= {"decision": "ask", "reason": some_text(self._specific.get("permissionDecisionReason")) or ""}
+        if specific := self._own_fields():
+            answer["hookSpecificOutput"] = specific
+        if self._event.theirs == "Stop" and not self._denies() and (context := some_text(specific.get(_CONTEXT))):
+            # Context after the end of a turn makes Claude Code go on with it.
+            answer |= {"decision": "block", "reason": context}
+            del answer["hookSpecificOutput"]
+        return answer
+
+    def _is_dropped(self) -> bool:
+        """Whether Claude Code would drop the whole answer because one field is wrong."""
+        name = self._specific.get("hookEventName")
+        if "hookSpecificOutput" in self._given and name != self._event.theirs:
+            what = f"is for {name!r}" if name is not None else "lacks hookEventName"
+            self._complaints.append(f"hookSpecificOutput {what}, so Claude Code drops the whole answer")
+            return True
+        decision = self._given.get("decision")
+        if decision is not None and decision not in ("approve", "block"):
+            self._complaints.append(f"Claude Code drops an answer whose decision is {decision!r}; write block")
+            return True
+        return False
+
+    def _denies(self) -> bool:
+        behaviour = self._specific.get("decision")
+        return (
+            is_block(self._given.get("decision"))
+            or is_block(self._specific.get("permissionDecision"))
+            or (isinstance(behaviour, dict) and is_block(behaviour.get("behavior")))
+        )
+
+    def _refusal(self, answer: dict[str, Any]) -> dict[str, Any]:
+        behaviour = self._specific.get("decision")
+        message = behaviour.get("message") if isinstance(behaviour, dict) else None
+        reason = some_text(self._specific.get("permissionDecisionReason"), message, self._given.get("reason"))
+        answer |= {"decision": "block", "reason": reason or DEFAULT_DENY_REASON}
+        if isinstance(behaviour, dict) and behaviour.get("interrupt") is True:
+            answer["continue"] = False
+        return answer
+
+    def _own_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        if context := some_text(self._specific.get(_CONTEXT)):
+            fields[_CONTEXT] = context
+        if isinstance(updated := self._specific.get("updatedInput"), dict) and self._event.theirs == "PreToolUse":
+            fields["tool_input"], fields["replacesInput"] = self._arguments(updated), True
+        output = self._specific.get("updatedToolOutput", self._specific.get("updatedMCPToolOutput"))
+        if output is not None and self._event.theirs == "PostToolUse":
+            self._add_output(fields, output)
+        return fields
+
+    def _arguments(self, updated: Mapping[str, Any]) -> dict[str, Any]:
+        before = self._event.fields.get("tool_input")
+        tool = CLAUDE.tool(str(self._event.fields.get("tool_name")))
+        cwd = str(self._event.fields.get("cwd", ""))
+        return tool.read(updated, before if isinstance(before, Mapping) else {}, cwd)
+
+    def _add_output(self, fields: dict[str, Any], output: Any) -> None:
+        if isinstance(output, str) and self._event.fields.get("tool_name") == "run_shell_command":
+            self._complaints.append(
+                "updatedToolOutput of Bash must be an object with stdout; Claude Code ignores a text"
+            )
+        elif isinstance(output, dict) and "stdout" in output:
+            fields["tool_output"] = "\n".join(filter(None, (output["stdout"], some_text(output.get("stderr")))))
+        else:
+            fields["tool_output"] = output if isinstance(output, str) else stringify_json(output).decode()
+
+
+_CONTEXT = "additionalContext"
+
+
+def _bash_response(_arguments: Arguments, text: str) -> dict[str, Any]:
+    return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+
+
+def _read_response(arguments: Arguments, text: str) -> dict[str, Any]:
+    lines = text.count("\n") + 1
+    start = arguments.get("offset", 1)
+    file = {"filePath": arguments.get("file_path"), "content": text, "numLines": lines, "startLine": start}
+    return {"type": "text", "file": {**file, "totalLines": lines}}
+
+
+def _write_response(arguments: Arguments, text: str) -> dict[str, Any]:
+    kind = "create" if text.startswith("Created") else "update"
+    path, content = arguments.get("file_path"), arguments.get("content")
+    return {"type": kind, "filePath": path, "content": content, "structuredPatch": [], "originalFile": None}
+
+
+def _edit_response(arguments: Arguments, _text: str) -> dict[str, Any]:
+    return {
+        "filePath": arguments.get("file_path"),
+        "oldString": arguments.get("old_string"),
+        "newString": arguments.get("new_string"),
+        "originalFile": None,
+        "structuredPatch": [],
+        "userModified": False,
+        "replaceAll": bool(arguments.get("replace_all")),
+    }
+
+
+def _glob_response(_arguments: Arguments, text: str) -> dict[str, Any]:
+    names = text.splitlines()
+    return {"filenames": names, "durationMs": 0, "numFiles": len(names), "truncated": False}
+
+
+def _grep_response(_arguments: Arguments, text: str) -> dict[str, Any]:
+    return {"mode": "content", "filenames": [], "numFiles": 0, "content": text}
+
+
+def _from_line_one(arguments: dict[str, Any]) -> dict[str, Any]:
+    offset = arguments.get("offset")
+    return arguments | ({"offset": offset + 1} if isinstance(offset, int) else {})
+
+
+def _from_line_zero(arguments: dict[str, Any]) -> dict[str, Any]:
+    offset = arguments.get("offset")
+    return arguments | ({"offset": max(0, offset - 1)} if isinstance(offset, int) else {})
+
+
+def _to_replace_all(arguments: dict[str, Any]) -> dict[str, Any]:
+    count = arguments.pop("expected_replacements", 1)
+    return {**arguments, "replace_all": isinstance(count, int) and count > 1}
+
+
+def _no_replace_all(arguments: dict[str, Any]) -> dict[str, Any]:
+    if arguments.pop("replace_all", False) is True:
+        raise UntranslatableError("a hook asks for replace_all, and replace can't replace an unknown number of places")
+    return arguments
+
+
+def _to_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
+    case_sensitive = arguments.pop("case_sensitive", None)
+    return arguments if case_sensitive is None else {**arguments, "-i": not case_sensitive}
+
+
+def _from_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
+    ignores_case = arguments.pop("-i", None)
+    return arguments if ignores_case is None else {**arguments, "case_sensitive": not ignores_case}
+
+
+CLAUDE = Dialect(
+    name="claude",
+    agent="Claude Code",
+    events=EVENTS,
+    without_counterpart=frozenset(
+        """
+        PermissionDenied PostToolBatch UserPromptExpansion Setup StopFailure SubagentStart SubagentStop PostCompact
+        PreModelSwitch PostModelSwitch Elicitation ElicitationResult TaskCreated TaskCompleted TeammateIdle ConfigChange
+        WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
+        """.split()  # noqa: SIM905 - as a list it would fill a screen
+    ),
+    tools=(
+        Tool(ours="run_shell_command", theirs="Bash", response=_bash_response),
+        Tool(
+            ours="read_file",
+            theirs="Read",
+            to_theirs=_from_line_one,
+            to_ours=_from_line_zero,
+            paths=("file_path",),
+            response=_read_response,
+        ),
+        Tool(ours="write_file", theirs="Write", paths=("file_path",), response=_write_response),
+        Tool(
+            ours="replace",
+            theirs="Edit",
+            aliases=("MultiEdit",),
+            to_theirs=_to_replace_all,
+            to_ours=_no_replace_all,
+            paths=("file_path",),
+            response=_edit_response,
+        ),
+        Tool(ours="glob", theirs="Glob", paths=("path",), response=_glob_response),
+        Tool(
+            ours="search_file_content",
+            theirs="Grep",
+            renamed={"include": "glob"},
+            to_theirs=_to_grep_flags,
+            to_ours=_from_grep_flags,
+            paths=("path",),
+            response=_grep_response,
+        ),
+        Tool(ours="list_directory", theirs="LS", paths=("path",)),
+        Tool(ours="web_fetch", theirs="WebFetch"),
+        Tool(ours="google_web_search", theirs="WebSearch"),
+    ),
+    triggers={"compress": "compact", "exit": "other", "ToolPermission": "permission_prompt"},
+    input_end=b"\n",
+    exact_names=listed_names,
+    tell=tell,
+    environment=environment,
+    read=read,
+    wants=wants,
+)

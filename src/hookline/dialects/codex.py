@@ -1,0 +1,205 @@
+"""Codex CLI: Claude Code's words, read much more strictly (contract of version 0.166)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.contract.answers import DEFAULT_DENY_REASON
+from hookline.contract.events import HookEventName
+from hookline.contract.wire import trim
+from hookline.dialects import claude
+from hookline.dialects._reading import is_block, json_object, listed_names, some_text, text_of_result
+from hookline.dialects.table import Dialect, Event, Printed, Reading, Tool, UntranslatableError
+
+_LIST = re.compile(r"[A-Za-z0-9_|]+")
+_TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart"})
+_BLOCKING = 2
+_WITHOUT_COUNTERPART = frozenset({"PostCompact", "SubagentStart", "SubagentStop"})
+_ALLOWED_AT_TOP = frozenset({"continue", "stopReason", "systemMessage", "decision", "reason", "hookSpecificOutput"})
+
+
+def exact_names(matcher: str) -> frozenset[str] | None:
+    """The names of a matcher that is a plain list; with a comma or a space it is a regular expression here."""
+    return listed_names(matcher) if _LIST.fullmatch(matcher) else None
+
+
+def tell(event: Event) -> dict[str, Any]:
+    """What a hook of Codex reads on stdin."""
+    fields = event.fields
+    told: dict[str, Any] = {
+        "session_id": fields.get("session_id"),
+        "transcript_path": fields.get("transcript_path") or None,
+        "cwd": fields.get("cwd"),
+        "hook_event_name": event.theirs,
+    }
+    if event.ours is HookEventName.SESSION_END:
+        return {**told, "reason": "other"}
+    told |= {"model": fields.get("model") or "unknown", "permission_mode": "default"}
+    if event.ours is not HookEventName.SESSION_START:
+        told["turn_id"] = str(fields.get("session_id"))
+    if event.ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        own = claude.tell(event)
+        return told | {name: own[name] for name in own if name in _OWN_FIELDS}
+    told |= claude.tool_fields(event, CODEX.tool(str(fields.get("tool_name"))))
+    if event.theirs == "PermissionRequest":
+        del told["tool_use_id"]
+    if event.ours is HookEventName.AFTER_TOOL:
+        told["tool_response"] = text_of_result(fields.get("tool_response"))
+    return told
+
+
+_OWN_FIELDS = frozenset({"prompt", "stop_hook_active", "last_assistant_message", "source", "trigger"})
+
+
+def read(event: Event, printed: Printed) -> Reading:
+    """What Codex makes of a hook's exit code and output; a deny that it would drop is kept, and told."""
+    text = trim(printed.stdout)
+    given = json_object(text)
+    if printed.exit_code == _BLOCKING:
+        return _block(event, some_text(printed.stderr), given)
+    complaints: list[str] = []
+    denies = given is not None and _denies(given)
+    if printed.exit_code != 0:
+        if not denies:
+            return Reading(failed=True)
+        complaints.append(f"Codex ignores an answer beside exit code {printed.exit_code}; exit with 0")
+    if given is None:
+        if text and event.theirs in _TEXT_IS_CONTEXT and not text.startswith(("{", "[")):
+            return Reading(answer={"hookSpecificOutput": {"additionalContext": text}})
+        return Reading(failed=text.startswith(("{", "[")))
+    if fault := _fault(event, given):
+        complaints.append(f"Codex drops the whole answer: {fault}")
+        if not denies:
+            return Reading(complaints=tuple(complaints), failed=True)
+    return Reading(answer=_in_our_words(event, given), complaints=tuple(complaints))
+
+
+def _block(event: Event, stderr: str | None, given: Mapping[str, Any] | None) -> Reading:
+    complaints = () if stderr else ("Codex ignores exit code 2 without a reason on stderr; it blocks here",)
+    if event.ours is HookEventName.SESSION_START:
+        return Reading(failed=True)
+    reason = stderr or (some_text(_reason(given)) if given else None) or DEFAULT_DENY_REASON
+    return Reading(answer=_refusal(event, trim(reason)), complaints=complaints)
+
+
+def _refusal(event: Event, reason: str) -> dict[str, Any]:
+    if event.ours is HookEventName.AFTER_TOOL:
+        # The reason takes the place of the result, and the turn goes on.
+        return {"hookSpecificOutput": {"tool_output": reason}}
+    return {"decision": "block", "reason": reason}
+
+
+def _specific(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = given.get("hookSpecificOutput")
+    return value if isinstance(value, dict) else {}
+
+
+def _behaviour(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = _specific(given).get("decision")
+    return value if isinstance(value, dict) else {}
+
+
+def _denies(given: Mapping[str, Any]) -> bool:
+    values = (given.get("decision"), _specific(given).get("permissionDecision"), _behaviour(given).get("behavior"))
+    return any(map(is_block, values))
+
+
+def _reason(given: Mapping[str, Any]) -> str | None:
+    specific = _specific(given)
+    return some_text(specific.get("permissionDecisionReason"), _behaviour(given).get("message"), given.get("reason"))
+
+
+def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
+    """Why Codex would not take the answer, or None."""
+    specific = _specific(given)
+    decision = specific.get("permissionDecision")
+    if unknown := given.keys() - _ALLOWED_AT_TOP:
+        return f"it has no field {min(unknown)}"
+    if "hookSpecificOutput" in given and specific.get("hookEventName") != event.theirs:
+        return f"hookEventName is not {event.theirs}"
+    if _denies(given) and _reason(given) is None:
+        return "a deny needs a reason"
+    if event.theirs == "PreToolUse":
+        if given.get("continue") is False or "stopReason" in given:
+            return "continue and stopReason are not for PreToolUse"
+        if decision == "ask":
+            return "it knows no ask"
+        if (decision == "allow") != ("updatedInput" in specific):
+            return "allow and updatedInput belong together"
+    return None
+
+
+def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
+    specific = _specific(given)
+    fields: dict[str, Any] = {}
+    if context := some_text(specific.get("additionalContext")):
+        fields["additionalContext"] = context
+    if isinstance(updated := specific.get("updatedInput"), dict) and event.theirs == "PreToolUse":
+        fields |= {"tool_input": _arguments(event, updated), "replacesInput": True}
+    answer: dict[str, Any] = {"userMessage": message} if (message := some_text(given.get("systemMessage"))) else {}
+    stops = given.get("continue") is False
+    if _denies(given):
+        refusal = _refusal(event, _reason(given) or DEFAULT_DENY_REASON)
+        fields |= refusal.pop("hookSpecificOutput", {})
+        answer |= refusal
+    elif stops and event.ours is HookEventName.AFTER_TOOL:
+        fields["tool_output"] = some_text(given.get("stopReason"), given.get("reason")) or DEFAULT_DENY_REASON
+    if stops and event.ours is not HookEventName.AFTER_TOOL:
+        answer["continue"] = False
+        if reason := some_text(given.get("stopReason")):
+            answer["stopReason"] = reason
+    return {**answer, "hookSpecificOutput": fields} if fields else answer
+
+
+def _arguments(event: Event, updated: Mapping[str, Any]) -> dict[str, Any]:
+    before = event.fields.get("tool_input")
+    arguments = before if isinstance(before, Mapping) else {}
+    tool = CODEX.tool(str(event.fields.get("tool_name")))
+    if tool.theirs not in ("Bash", "apply_patch"):
+        return dict(updated)
+    # Of these two tools a hook can change the command alone.
+    command = updated.get("command")
+    if not isinstance(command, str):
+        raise UntranslatableError("a hook returned updatedInput without the text `command`")
+    if tool.theirs == "apply_patch":
+        raise UntranslatableError(f"a hook rewrote the patch that stands for {tool.ours}, which can't be read back")
+    return {**arguments, "command": command}
+
+
+def added_file(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A file to be written, as the patch that adds it."""
+    lines = "".join(f"+{line}\n" for line in str(arguments.get("content", "")).splitlines())
+    return _patch(f"*** Add File: {arguments.get('file_path')}\n{lines}")
+
+
+def updated_file(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A replacement in a file, as the patch that makes it."""
+    old = "".join(f"-{line}\n" for line in str(arguments.get("old_string", "")).splitlines())
+    new = "".join(f"+{line}\n" for line in str(arguments.get("new_string", "")).splitlines())
+    return _patch(f"*** Update File: {arguments.get('file_path')}\n@@\n{old}{new}")
+
+
+def _patch(body: str) -> dict[str, Any]:
+    return {"command": f"*** Begin Patch\n{body}*** End Patch"}
+
+
+CODEX = Dialect(
+    name="codex",
+    agent="Codex",
+    events={name: ours for name, ours in claude.EVENTS.items() if name not in ("PostToolUseFailure", "Notification")},
+    without_counterpart=_WITHOUT_COUNTERPART,
+    tools=(
+        Tool(
+            ours="run_shell_command",
+            theirs="Bash",
+            to_theirs=lambda arguments: {"command": arguments.get("command")},
+        ),
+        Tool(ours="write_file", theirs="apply_patch", aliases=("Write", "Edit"), to_theirs=added_file),
+        Tool(ours="replace", theirs="apply_patch", aliases=("Write", "Edit"), to_theirs=updated_file),
+    ),
+    triggers={"compress": "compact", "exit": "other"},
+    exact_names=exact_names,
+    tell=tell,
+    environment=lambda _event: {},
+    read=read,
+)

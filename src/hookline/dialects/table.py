@@ -1,0 +1,153 @@
+"""What a table about another agent holds: its words for events, tools and triggers, and its rules for answers."""
+
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookline.contract.events import HookEventName
+
+Arguments = Mapping[str, Any]
+Convert = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class UntranslatableError(ValueError):
+    """A rewrite in another agent's words that has no counterpart in ours; the message is for the model and the user."""
+
+
+def unchanged(arguments: dict[str, Any]) -> dict[str, Any]:
+    """For tools whose arguments need no more than other names."""
+    return arguments
+
+
+def _no_response(_arguments: Arguments, text: str) -> Any:
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool, in our words and in the other agent's."""
+
+    ours: str
+    theirs: str
+    aliases: tuple[str, ...] = ()
+    """Further names under which that agent's matchers find it."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Our name of an argument → theirs, where they differ."""
+    to_theirs: Convert = unchanged
+    """Converts values, after the arguments were renamed."""
+    to_ours: Convert = unchanged
+    """The way back, before they are renamed; raises UntranslatableError for what has no counterpart."""
+    paths: tuple[str, ...] = ()
+    """Their arguments that hold a path, which that agent makes absolute."""
+    response: Callable[[Arguments, str], Any] = _no_response
+    """Their arguments and the text of the result → the result in the shape that the agent gives its hooks."""
+
+    def tell(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
+        """Our arguments in their words."""
+        theirs = self.to_theirs({self.renamed.get(name, name): value for name, value in arguments.items()})
+        for name in self.paths:
+            if isinstance(path := theirs.get(name), str):
+                theirs[name] = posixpath.normpath(posixpath.join(cwd, path))
+        return theirs
+
+    def read(self, rewritten: Arguments, arguments: Arguments, cwd: str) -> dict[str, Any]:
+        """Arguments that a hook gave whole, in our words; `arguments` are ours from before.
+
+        A value that the hook left alone stays as it was in ours, and so do arguments that it could not see. An argument
+        that it left out is gone.
+        """
+        told = self.in_our_words(self.tell(arguments, cwd))
+        new = self.in_our_words(rewritten)
+        kept = {name: value for name, value in arguments.items() if name not in told}
+        return kept | {
+            name: arguments[name] if name in arguments and told.get(name, _ABSENT) == value else value
+            for name, value in new.items()
+        }
+
+    def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
+        """Their arguments under our names."""
+        names = {their_name: name for name, their_name in self.renamed.items()}
+        return {names.get(name, name): value for name, value in self.to_ours(dict(theirs)).items()}
+
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What a hook of another agent is asked about, in our words and in its own."""
+
+    ours: HookEventName
+    theirs: str
+    """The name under which its settings have the hook."""
+    fields: Mapping[str, Any]
+    """Our input, whole: the session's facts and the event's own fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a hook printed before it exited with this code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An answer in our words, as a JSON object that a hook of ours could have printed; None for no answer."""
+
+    answer: Mapping[str, Any] | None = None
+    complaints: tuple[str, ...] = ()
+    """What the hook's author should know: fields without effect here, and traps in which its own agent lets it fall."""
+    failed: bool = False
+    """True when the hook's own agent counts this as a failure, so that `onError` decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Everything that differs between hooks of ours and those of one other agent."""
+
+    name: str
+    agent: str
+    """The agent's name, for people."""
+    events: Mapping[str, HookEventName]
+    """Its name of an event → ours."""
+    without_counterpart: frozenset[str] = frozenset()
+    """Events of its own that have no counterpart here."""
+    tools: tuple[Tool, ...] = ()
+    triggers: Mapping[str, str] = field(default_factory=dict)
+    """Our word for how a session began or ended → theirs, where they differ."""
+    timeout_unit_ms: float = 1000.0
+    default_timeout_ms: float = 600_000.0
+    input_end: bytes = b""
+    """What follows the JSON on stdin."""
+    exact_names: Callable[[str], frozenset[str] | None]
+    """The names that a matcher lists, or None when it is a regular expression."""
+    tell: Callable[[Event], dict[str, Any]]
+    """What the hook reads on stdin."""
+    environment: Callable[[Event], Mapping[str, str]]
+    """Variables that the agent sets for its hooks."""
+    read: Callable[[Event, Printed], Reading]
+    """What the hook answered."""
+    wants: Callable[[Event], bool] = lambda _event: True
+    """Whether the agent would run the hook for this event: some have an event for success and one for failure."""
+
+    def tool(self, name: str) -> Tool:
+        """The row of a tool by our name; a tool that has none keeps its name and its arguments."""
+        return next((tool for tool in self.tools if tool.ours == name), Tool(ours=name, theirs=name))
+
+    def tool_of_theirs(self, name: str) -> Tool:
+        """The row of a tool by their name or one of its aliases."""
+        named = [tool for tool in self.tools if name in (tool.theirs, *tool.aliases)]
+        return next(
+            (tool for tool in named if tool.theirs == name), named[0] if named else Tool(ours=name, theirs=name)
+        )
+
+    def names_of(self, event: HookEventName, subject: str) -> tuple[str, ...]:
+        """Everything that a matcher of this agent may be compared with for a subject of ours; ours is one of them."""
+        if event in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+            tool = self.tool(subject)
+            return tuple(dict.fromkeys((tool.theirs, *tool.aliases, subject)))
+        return tuple(dict.fromkeys((self.triggers.get(subject, subject), subject)))

@@ -1,0 +1,174 @@
+"""What each agent asks, and how it is answered in its own words."""
+
+from typing import Any
+
+import pytest
+
+from hookline.bridge.claude import UnreadableQuestionError
+from hookline.bridge.host import Host, Outcome, Said, combine
+from hookline.bridge.judge import hosts
+from hookline.contract.events import HookEventName
+from hookline.contract.verdict import Verdict
+
+HOSTS = hosts()
+SHELL: dict[str, dict[str, Any]] = {
+    "claude": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}},
+    "codex": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}},
+    "gemini": {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": {"command": "ls"}},
+    "cursor": {"hook_event_name": "preToolUse", "tool_name": "Shell", "tool_input": {"command": "ls"}},
+    "copilot": {"toolName": "bash", "toolArgs": {"command": "ls"}},
+}
+DENY = Outcome(blocked=True, reason="no")
+
+
+def say(name: str, outcome: Outcome, question: dict[str, Any] | None = None, event: str | None = None) -> Said:
+    host = HOSTS[name]
+    return host.say(host.hear(SHELL[name] if question is None else question, event), outcome)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_shell_command_of_any_agent_is_the_same_event_of_ours(name: str) -> None:
+    """One guard for run_shell_command serves them all."""
+    heard = HOSTS[name].hear(SHELL[name], None)
+    assert heard.event is HookEventName.BEFORE_TOOL
+    assert heard.questions == ({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}},)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "claude",
+            Said(
+                stdout={
+                    "hookSpecificOutput": {
+                        "hookEventName": "PreToolUse",
+                        "permissionDecision": "deny",
+                        "permissionDecisionReason": "no",
+                    }
+                }
+            ),
+        ),
+        ("codex", Said(stderr="no", exit_code=2)),
+        ("gemini", Said(stdout={"decision": "deny", "reason": "no"})),
+        ("cursor", Said(stdout={"permission": "deny", "user_message": "no", "agent_message": "no"})),
+        ("copilot", Said(stdout={"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+    ],
+)
+def test_a_deny_is_said_in_the_form_that_the_agent_can_not_overlook(name: str, expected: Said) -> None:
+    """Codex is told by exit code and stderr alone: any JSON beside a deny could void it."""
+    assert say(name, DENY) == expected
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_objection_grants_nothing(name: str) -> None:
+    """An allow would skip the person's own prompt; only Cursor needs one, because it takes silence for a no."""
+    assert say(name, Outcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_stop_never_lets_the_tool_run(name: str) -> None:
+    """Claude Code would run the tool before it stops, so a stop is a deny as well."""
+    said = say(name, Outcome(stop=True, stop_reason="enough"))
+    assert (
+        said.exit_code == 2 or "deny" in str(said.stdout) or said.stdout == {"continue": False, "stopReason": "enough"}
+    )
+    assert "enough" in f"{said.stdout}{said.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"), [("claude", True), ("copilot", True), ("codex", False), ("gemini", False), ("cursor", False)]
+)
+def test_ask_is_passed_on_where_the_agent_asks_and_denies_elsewhere(name: str, asks: bool) -> None:
+    """Where an agent would hang or let the call pass, ask is a deny, and that is told."""
+    said = say(name, Outcome(ask=True, reason="sure?"))
+    assert ("'ask'" in str(said.stdout)) is asks
+    assert bool(said.lost) is not asks
+    assert "sure?" in f"{said.stdout}{said.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "changed", "sent"),
+    [
+        (
+            "claude",
+            {
+                "hook_event_name": "PreToolUse",
+                "cwd": "/w",
+                "tool_name": "Write",
+                "tool_input": {"file_path": "/w/a", "content": "x", "mode": 1},
+            },
+            {"file_path": "/w/a", "content": "y", "mode": 1},
+            {"file_path": "/w/a", "content": "y", "mode": 1},
+        ),
+        (
+            "copilot",
+            {"toolName": "create", "toolArgs": {"path": "a", "file_text": "x"}},
+            {"file_path": "a", "content": "y"},
+            {"path": "a", "file_text": "y"},
+        ),
+        (
+            "gemini",
+            {
+                "hook_event_name": "BeforeTool",
+                "tool_name": "read_file",
+                "tool_input": {"file_path": "a", "start_line": 3, "end_line": 4},
+            },
+            {"file_path": "b", "offset": 2, "limit": 2},
+            {"file_path": "b", "start_line": 3, "end_line": 4},
+        ),
+    ],
+)
+def test_a_rewrite_is_sent_whole_and_under_the_agents_names(
+    name: str, question: dict[str, Any], changed: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """Agents replace the whole input, so what our words can't hold has to be in it."""
+    heard = HOSTS[name].hear(question, None)
+    verdict = Verdict(event=HookEventName.BEFORE_TOOL, arguments=changed)
+    outcome = combine(heard, [verdict])
+    assert outcome.arguments == sent
+    assert str(sent) in str(HOSTS[name].say(heard, outcome).stdout)
+
+
+PATCH = """\
+*** Begin Patch
+*** Add File: new.txt
++one
++two
+*** Update File: src/a.py
+*** Move to: src/b.py
+@@
+-old
++new
+*** Delete File: .env
+*** End Patch"""
+
+
+@pytest.mark.parametrize("where", ["apply_patch", "Bash"])
+def test_a_patch_of_codex_is_asked_about_file_by_file(where: str) -> None:
+    """Path guards see paths, also when the patch is inside a shell command, which is asked about as well."""
+    command = PATCH if where == "apply_patch" else f"apply_patch <<'EOF'\n{PATCH}\nEOF"
+    question = {"hook_event_name": "PreToolUse", "tool_name": where, "tool_input": {"command": command}}
+    heard = HOSTS["codex"].hear(question, None)
+    paths = [fields["tool_input"].get("file_path") for fields in heard.questions]
+    assert paths == [*([None] if where == "Bash" else []), "new.txt", "src/b.py", "src/a.py", ".env"]
+    added = next(fields for fields in heard.questions if fields["tool_input"].get("file_path") == "new.txt")
+    assert added == {"tool_name": "write_file", "tool_input": {"file_path": "new.txt", "content": "one\ntwo\n"}}
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+@pytest.mark.parametrize("payload", [{}, {"hook_event_name": ""}, {"hook_event_name": 3, "toolName": 4}])
+def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host: Host, payload: dict[str, Any]) -> None:
+    """Nobody knows what the agent is about to do."""
+    with pytest.raises(UnreadableQuestionError):
+        host.hear(payload, None)
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_every_event_of_an_agent_can_be_heard_and_answered(host: Host) -> None:
+    """Missing fields cost nothing but themselves; a deny has a reason in every answer that blocks."""
+    for theirs in host.events:
+        heard = host.hear({"tool_name": "x", "toolName": "x", "hook_event_name": theirs}, theirs)
+        assert heard.questions
+        for outcome in (Outcome(), DENY, Outcome(stop=True, stop_reason="s"), Outcome(context="c", suppress=True)):
+            host.say(heard, outcome)

@@ -1,0 +1,77 @@
+"""The command `hookline bridge`, as another agent runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOOKLINE = Path(sys.executable).with_name("hookline")
+QUESTION = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s",
+    "tool_name": "Bash",
+    "tool_input": {"command": "rm -rf x"},
+}
+
+
+def settings(folder: Path, command: str, event: str = "BeforeTool", **options: Any) -> Path:
+    file = folder / "settings.json"
+    hook = {"type": "command", "command": command}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {event: [{"hooks": [hook]}]}, "hooksConfig": options}))
+    return file
+
+
+def bridge(folder: Path, question: Any, *words: str, agent: str = "claude") -> subprocess.CompletedProcess[str]:
+    text = question if isinstance(question, str) else json.dumps({"cwd": str(folder), **question})
+    command = [str(HOOKLINE), "bridge", agent, *words]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_a_guard_of_ours_denies_a_tool_of_claude_code(tmp_path: Path) -> None:
+    """The hook is told our names, and Claude Code gets the deny in its own words."""
+    command = f"cat > {tmp_path}/told; echo 'not that' >&2; exit 2"
+    got = bridge(tmp_path, QUESTION, "--settings", str(settings(tmp_path, command)))
+    assert got.returncode == 0
+    assert json.loads(got.stdout)["hookSpecificOutput"]["permissionDecisionReason"] == "not that"
+    told = json.loads((tmp_path / "told").read_text())
+    assert (told["tool_name"], told["session_id"], told["cwd"]) == ("run_shell_command", "s", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("case", "question"),
+    [
+        ("no JSON", "nonsense"),
+        ("no object", "[]"),
+        ("no event", {"tool_name": "Bash"}),
+        ("settings that can't be read", QUESTION),
+    ],
+)
+def test_a_broken_bridge_blocks_and_says_why(tmp_path: Path, case: str, question: Any) -> None:
+    """All agents go on when their hook command merely fails, so it has to say no itself."""
+    file = settings(tmp_path, "true")
+    if "settings" in case:
+        file.write_text("{ broken")
+    got = bridge(tmp_path, question, "--settings", str(file))
+    assert got.returncode == 2
+    assert got.stdout == ""
+    assert got.stderr.startswith("hookline: ")
+    assert bridge(tmp_path, question, "--settings", str(file), "--fail-open").returncode == 0
+
+
+def test_hooks_that_take_too_long_are_a_no(tmp_path: Path) -> None:
+    """The bridge answers before the agent's own timeout would let the tool run."""
+    file = settings(tmp_path, "sleep 20")
+    got = bridge(tmp_path, QUESTION, "--settings", str(file), "--deadline", "0.5")
+    assert got.returncode == 2
+    assert "within 0.5 s" in got.stderr
+
+
+def test_without_hooks_the_bridge_is_silent(tmp_path: Path) -> None:
+    """No objection means no output at all."""
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    got = bridge(tmp_path, QUESTION, "--settings", str(file))
+    assert (got.returncode, got.stdout, got.stderr) == (0, "", "")
