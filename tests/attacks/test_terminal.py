@@ -120,6 +120,7 @@ FIRES = [row("fire", event, "--input", json.dumps(fields)) for event, fields in 
 AGENT = ("agent", "--session-id", "s1", "--model", "replay:{replay}")
 RUNS = (*AGENT, "--prompt", ATTACK, "--settings")
 
+QUESTION = {"hook_event_name": "PreToolUse", "session_id": ATTACK, "tool_name": ATTACK, "tool_input": {"x": ATTACK}}
 ROWS: Mapping[str, Sequence[Row]] = {
     "init": [row("init"), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
     "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
@@ -188,6 +189,19 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("doctor", "--project", "{broken}"),
         row("doctor", "--project", ATTACK),
     ],
+    "bridge": [
+        row("bridge", ATTACK),
+        row("bridge", "status", ATTACK),
+        row("bridge", "status", says_nothing=True),
+        row("bridge", "explain", "claude"),
+        row("bridge", "explain", "codex", "--json"),
+        row("bridge", "install", "claude", "--events", ATTACK),
+        row("bridge", "claude", piped=json.dumps({**QUESTION, "cwd": "."})),
+        row("bridge", "codex", piped=json.dumps({**QUESTION, "cwd": "."})),
+        row("bridge", "gemini", ATTACK, piped=json.dumps(QUESTION)),
+        row("bridge", "claude", piped=ATTACK, says_nothing=True),
+    ],
+    "serve": [row("serve", ATTACK), row("serve", "--status", says_nothing=True)],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
         row("completion", "bash", says_nothing=True),

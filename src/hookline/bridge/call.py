@@ -9,7 +9,7 @@ from hookline.bridge.judge import hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
 from hookline.bridge.words import Words, fails_open, read_words
-from hookline.contract.text import overheard, printable, visible
+from hookline.contract.text import overheard, printable, visible, visible_json
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
 
@@ -117,9 +117,10 @@ def _reply(said: Said, messages: list[str], *, fail_open: bool) -> Reply:
     if said.is_broken and fail_open:
         said = replace(said, stdout=None, exit_code=0)
     # First what is the agent's own: where exit code 2 is the answer, the model reads it from stderr.
-    lines = [visible(said.stderr)] if said.stderr else []
+    # Agents show it, so a line of a hook's reason must not look like one of theirs, or of ours.
+    lines = [visible(said.stderr).replace("\n", "\n  ")] if said.stderr else []
     lines += [f"hookline: {printable(message)}" for message in messages]
     lines += [f"hookline: lost in this agent: {printable(loss)}" for loss in said.lost]
     stderr = "".join(f"{line}\n" for line in lines)
-    stdout = b"" if said.stdout is None else stringify_json(said.stdout) + b"\n"
+    stdout = b"" if said.stdout is None else visible_json(stringify_json(said.stdout).decode()).encode() + b"\n"
     return Reply(exit_code=said.exit_code, stdout=stdout, stderr=stderr.encode("utf-8", "replace"))
