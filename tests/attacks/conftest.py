@@ -7,6 +7,7 @@ POINTS = {
     "test_agent": "13.14-17",
     "test_answers": "13.7-9",
     "test_core": "11",
+    "test_faults": "13.8",
     "test_files": "13.2",
     "test_interrupt": "13.20",
     "test_layers": "13.4-6",
