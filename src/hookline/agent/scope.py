@@ -9,6 +9,7 @@ from hookline.agent.tool import ToolContext
 from hookline.agent.tools.paths import is_outside, leaves_project, path_arguments, resolved
 from hookline.shell.direct import direct_argv
 
+_ATTACHED = re.compile(r"\A-[A-Za-z]+")
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*", re.IGNORECASE)
 # What these do is said by all of their arguments, not by the first.
 _RUNNERS = frozenset(
@@ -58,5 +59,6 @@ def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
 
 def _leads_outside(words: tuple[str, ...], context: ToolContext) -> bool:
     """Whether a word may be, or end with, a path that leads out of the project."""
-    parts = (part for word in words for part in (word, *re.split("[=:,]", word)))
+    # A value may be attached to one option or several: `-olink`, `-xo/etc/x`; and `@/etc/x` means the file.
+    parts = (part for word in words for part in (*re.split("[=:,@]", word), *_ATTACHED.split(word), word[2:], word))
     return any(is_outside(part, context) for part in parts if part)
