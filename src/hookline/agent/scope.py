@@ -15,8 +15,8 @@ _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*", re.IGNORECASE)
 _RUNNERS = frozenset(
     """
     sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
-    setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node deno bun php lua python python2 python3
-    pypy3 tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
+    setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node nodejs deno bun php lua python pypy
+    tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
 
@@ -53,7 +53,8 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
 
 
 def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
-    program = os.path.basename(words[0])  # noqa: PTH119 - a word, not a path of ours
+    # `python3.11` is python.
+    program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word, not a path of ours
     return program not in _RUNNERS and _SUBCOMMAND.fullmatch(words[1]) is not None
 
 
