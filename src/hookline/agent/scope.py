@@ -9,13 +9,14 @@ from hookline.agent.tool import ToolContext
 from hookline.agent.tools.paths import is_outside, leaves_project, path_arguments, resolved
 from hookline.shell.direct import direct_argv
 
+_ATTACHED = re.compile(r"\A-[A-Za-z]+")
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*", re.IGNORECASE)
 # What these do is said by all of their arguments, not by the first.
 _RUNNERS = frozenset(
     """
     sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
-    setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node deno bun php lua python python2 python3
-    pypy3 tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
+    setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node nodejs deno bun php lua python pypy
+    tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
 
@@ -52,11 +53,13 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
 
 
 def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
-    program = os.path.basename(words[0])  # noqa: PTH119 - a word, not a path of ours
+    # `python3.11` is python.
+    program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word, not a path of ours
     return program not in _RUNNERS and _SUBCOMMAND.fullmatch(words[1]) is not None
 
 
 def _leads_outside(words: tuple[str, ...], context: ToolContext) -> bool:
     """Whether a word may be, or end with, a path that leads out of the project."""
-    parts = (part for word in words for part in (word, *re.split("[=:,]", word)))
+    # A value may be attached to one option or several: `-olink`, `-xo/etc/x`; and `@/etc/x` means the file.
+    parts = (part for word in words for part in (*re.split("[=:,@]", word), *_ATTACHED.split(word), word[2:], word))
     return any(is_outside(part, context) for part in parts if part)

@@ -533,6 +533,12 @@ def _settings(*, enabled: bool = True, hooks: int = 1, **more: Any) -> str:
         pytest.param(
             '{"enableHooks": true}', _settings(), "none of 1 hook is active: hooks of a project", id="untrusted"
         ),
+        pytest.param(
+            _settings().replace('"type": "command"', '"type": "plugin"'),
+            None,
+            "none of 1 hook is active: hooks of type",
+            id="plugin",
+        ),
     ],
 )
 @pytest.mark.parametrize("output", ["text", "json"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hookline.cli.options import read_config
 from hookline.cli.report.text import plural
 from hookline.config import Config
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, HookType
 from hookline.contract.text import printable
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
@@ -22,10 +22,15 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
         config.get_working_dir(),
         config.get_settings().options.trust,
     )
-    return [
-        (hook, store.why_untrusted(hook, project, level) if hook.enabled else f"disabled by {hook.disabled_by}")
-        for hook in hooks
-    ]
+
+    def why_idle(hook: HookEntry) -> str | None:
+        if not hook.enabled:
+            return f"disabled by {hook.disabled_by}"
+        if hook.type is not HookType.COMMAND:
+            return f'hooks of type "{hook.type}" can\'t be run'
+        return store.why_untrusted(hook, project, level)
+
+    return [(hook, why_idle(hook)) for hook in hooks]
 
 
 def problems_of(config: Config) -> list[str]:
