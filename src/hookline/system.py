@@ -242,9 +242,9 @@ class HookSystem:
 
     def _report_plan(self, plan: HookExecutionPlan, event_log: EventLog) -> None:
         # Before anything is written about these hooks: a command may contain a secret of its own `env`.
-        skipped = (skip.hook for skip in plan.skipped if not skip.hook.needs_trust)
-        for hook in (*plan.hooks, *skipped):
-            if hook.env:
+        others = (*plan.unmatched, *(skip.hook for skip in plan.kept_back))
+        for hook in (*plan.hooks, *others):
+            if hook.env and (not hook.needs_trust or hook in plan.hooks):
                 self.redactor.learn(hook.env)
         event_log.planned(plan)
 
