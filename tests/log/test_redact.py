@@ -280,3 +280,11 @@ def test_hostile_text_takes_bounded_time(part: str) -> None:
     redactor.clean(text)
     redactor.clean(f'{{"x": "{text[: MEGABYTE // 16]}')
     assert time.monotonic() - started < 15
+
+
+def test_no_environment_is_lost_among_many() -> None:
+    """A plan may have any number of hooks with variables of their own, before anything is written."""
+    redactor = Redactor(SECRET_NAMES, {"START_TOKEN": "first-one"})
+    for number in range(150):
+        redactor.learn({"OWN_TOKEN": f"number-{number}"})
+    assert redactor.clean("first-one number-0 number-149") == "[redacted] [redacted] [redacted]"

@@ -53,6 +53,8 @@ class Redactor:
     def learn(self, environment: Mapping[Any, Any]) -> None:
         """Takes an environment whose secrets are to be replaced; it must not change any more."""
         # Read later, in the log's thread: a program may change its environment before each event.
+        if len(self._environments) == _MOST_REMEMBERED:
+            self._known()  # or the oldest, which may be the program's own, would be lost
         self._environments.append(environment)
 
     def look(self) -> None:

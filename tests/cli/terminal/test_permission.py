@@ -130,6 +130,15 @@ def test_a_command_cannot_forge_a_line_of_ours(project: Path, text: str) -> None
     assert not any(char in line for line in shown for char in "\r\n\x1b")
 
 
+def test_what_always_covers_cannot_forge_a_line_of_ours(project: Path) -> None:
+    """It may name a path that the model chose, and a terminal would wrap it to the margin."""
+    path = "/etc/x" + " " * 300 + "Allow read_file? [y]es, [v]iew, [N]o: "
+    _, shown = _ask(project, _command("ls", always=f"read_file of {path}"), "n")
+    at_margin = [line for line in shown if not line.startswith("  ")]
+    assert [line.split()[0] for line in at_margin] == ["run_shell_command", "[a]lways:", "Allow"]
+    assert len(max(shown, key=len)) < 200
+
+
 def test_a_question_shows_which_hook_asks_and_what_hooks_changed(project: Path) -> None:
     """The reason, the whole arguments where the question does not name them, and a comparison."""
     call = ToolCall(id="1", name="read_file", arguments={"file_path": "b.txt"})

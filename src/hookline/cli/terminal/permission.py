@@ -66,7 +66,10 @@ async def ask(request: Request, context: ToolContext, dialogue: Dialogue) -> Rep
     if len(rows) > MAX_ROWS:
         dialogue.show(f"… {len(rows) - MAX_ROWS} more lines; v shows all of them")
     if always is not None:
-        dialogue.show(f"[a]lways: {always} in this session")
+        (covers, _), *rest = _rows([f"[a]lways: {always} in this session"])
+        dialogue.show(covers)
+        for row in rest:
+            dialogue.show(*row)
     # It repeats the tool's name, because other calls may have ended since then.
     choice = "[y]es, [a]lways, [v]iew, [N]o" if always is not None else "[y]es, [v]iew, [N]o"
     try:
