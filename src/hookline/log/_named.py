@@ -20,6 +20,9 @@ _SHORTEST_VALUE = 6
 _LONG_VALUE = 40
 # Code that looks like the beginning of a JSON object must not hide everything after it.
 _LONGEST_CONTAINER_IN_CODE = 4096
+_LONGEST_PHRASE = 100
+# A new line, also in JSON; places for values; code.
+_NOT_A_PHRASE = re.compile(r"\n|\\n|[{}<>$%()]")
 _NAME_LETTERS = string.ascii_letters + string.digits + "_-"
 
 # Possessive: hostile text must not cause backtracking. Quotes may be escaped, as in JSON inside JSON.
@@ -139,6 +142,8 @@ def _name_at(text: str, at: int) -> tuple[str, int, int]:
 def _assigned(text: str, name: str, separator: re.Match[str]) -> Replacement | None:
     """The value of an assignment or an option, unless it looks like code."""
     at, sign, opening = separator.end(), separator[2], separator[3]
+    if opening and (phrase := _phrase(text, name, at, opening)) is not None:
+        return phrase
     is_variable = sign == "=" and name.isupper() and separator.end() - separator.start() == 1
     kind = _QUOTED_WORD if opening else _SHELL_WORD if is_variable or sign[0] == " " else _WORD
     word = kind.match(text, at)
@@ -156,9 +161,20 @@ def _assigned(text: str, name: str, separator: re.Match[str]) -> Replacement | N
         is_value = after not in ("(", "[", "{") and not (is_number and "pass" not in name.lower())
     else:
         # Only letters: the line `password: swordfish` of a YAML file, but not the type in `password: String;`
-        is_line = sign in (":", "=") and after in ("", "\r", "\n", "\\")
+        is_line = sign in (":", "=") and after in ("", "\r", "\n", "\\", '"')
         is_value = is_line and "pass" in name.lower() and word[0].isalpha() and word[0] not in _TYPES
     return (at, word.end(), REDACTED) if is_value else None
+
+
+def _phrase(text: str, name: str, at: int, opening: str) -> Replacement | None:
+    """A value of several words between quotes on one line: a password, unless it speaks about one."""
+    # Not in the whole text: a name without a closing quote may stand there a hundred thousand times.
+    window = text[at : at + _LONGEST_PHRASE + len(opening) + 1]
+    end = _closing(window, 0, opening)
+    phrase = window[:end]
+    if not (name.isupper() or "pass" in name.lower()) or " " not in phrase.strip() or len(phrase) > _LONGEST_PHRASE:
+        return None
+    return None if _NOT_A_PHRASE.search(phrase) or _NAME_IN_VALUE.search(phrase) else (at, at + end, REDACTED)
 
 
 def _closing(text: str, at: int, opening: str) -> int:

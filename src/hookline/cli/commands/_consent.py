@@ -44,7 +44,11 @@ def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, An
     from hookline.log.redact import Redactor  # noqa: PLC0415
     from hookline.system import file_sinks  # noqa: PLC0415
 
-    for sink in file_sinks(setup.options, Redactor(setup.options.redact, setup.environ)):
+    redactor = Redactor(setup.options.redact, setup.environ)
+    # A hook without a name is named by its command, which may contain a secret of its own `env`.
+    for hook in setup.hooks:
+        redactor.learn(hook.env)
+    for sink in file_sinks(setup.options, redactor):
         for about in decided:
             sink.write(consent_record(action, via=_COMMANDS[action], project=setup.project_dir, **about))
         sink.close()
