@@ -6,7 +6,7 @@ from hookline.contract.hooks import ConfigSource, ResourceLimits
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import Layer
 
-FAILS = "; the hook fails until you fix or remove it"
+FAILS = "; the hook fails, and blocks where it can, until you fix or remove it"
 COUNT = "(expected a whole number of at least 1)"
 SIZE = '(expected a whole number of bytes, or a string such as "256MB")'
 

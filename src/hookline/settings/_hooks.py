@@ -141,6 +141,7 @@ class HookReader:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
         label = hook.name or hook.command or hook.type
         location = show_path(path)
+        limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         return HookEntry(
             event=event,
             source=source,
@@ -156,11 +157,12 @@ class HookReader:
             sequential=bool(group.sequential),
             disabled_by=self._disabled.get(label) or (None if hook.enabled else f"{origin}: {location}.enabled"),
             env=hook.env or {},
-            on_error=OnError(hook.on_error),
+            # A typo in a limit must not let through what the guard would have judged.
+            on_error=OnError.BLOCK if limits is not None and limits.fault else OnError(hook.on_error),
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
-            limits=read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems),
+            limits=limits,
             needs_trust=self._layer.is_guest,
         )
 

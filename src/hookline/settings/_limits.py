@@ -28,7 +28,7 @@ def read_limits(raw: Any, hook: HookSettings, path: Path, problems: LayerProblem
         return None if hook.network else ResourceLimits(network=False)
     faults = list(_faults(raw))
     for key, fault in faults:
-        problems.error((*path, *key), f"{fault}; the hook fails until you fix or remove it")
+        problems.error((*path, *key), f"{fault}; the hook fails, and blocks where it can, until you fix or remove it")
     if faults:
         key, fault = faults[0]
         return ResourceLimits(network=hook.network, fault=f"{'.'.join(('limits', *key))} {fault}")
