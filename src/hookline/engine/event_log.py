@@ -90,7 +90,9 @@ class EventLog:
         for skip in listed:
             # An untrusted name must not clear the screen, or look like a message of ours.
             tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
-        if more := len(fresh) - len(listed):
+        if len(fresh) > len(listed) and "more" not in self._reported:
+            self._reported.add("more")  # once: a stranger's file must not fill the screen, event by event
+            more = len(fresh) - len(listed)
             tell(f"{plan.event}: {more} more hooks are not run, because they are not trusted; hookline list shows them")
         self._reported.update(skip.detail + skip.hook.location for skip in fresh)
 
