@@ -253,6 +253,14 @@ def test_a_pattern_over_too_many_files_is_given_up(project: Path) -> None:
     assert "/*/*/*/*/*/*" in find("cat /*/*/*/*/*/*", project).unresolved
 
 
+def test_a_pattern_that_is_longer_than_any_path_is_given_up(project: Path) -> None:
+    """Reading it would take time that grows with its square; the word is named as one that trust can't cover."""
+    pattern = "[a" * 20_000 + "*"
+    found = existing_files(possible_paths(f"cat {pattern}", {}, str(project)), str(project))
+    assert pattern in found.given_up
+    assert pattern in found.unresolved
+
+
 def test_a_command_with_too_many_names_is_given_up(project: Path) -> None:
     """Names that could be in each of many directories are not all tried, and the command is reported."""
     names = [f"d{number}" for number in range(200)]

@@ -17,6 +17,8 @@ _DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
 # Limits on names and directory entries. Not on time, so that the result is always the same.
 _MOST_NAMES = 10_000
 _MOST_ENTRIES = 2_000
+# The time to read a longer one grows with its square, and no path is that long.
+_LONGEST_PATTERN = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ class _Search:
             yield from (f"{directory}/{program}" for program in _DIRECTORY_PROGRAMS)
         yield from (f"{directory}/{path}" for path in paths.relative)
         for pattern in paths.patterns:
+            if len(pattern) > _LONGEST_PATTERN:
+                self._given_up[pattern] = None
+                continue
             found = self._matching(pattern.lstrip("/"), "" if pattern.startswith("/") else directory)
             if self._entries_left < 0:
                 self._given_up[pattern] = None
