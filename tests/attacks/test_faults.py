@@ -241,5 +241,5 @@ def test_a_hook_that_cannot_be_started_for_lack_of_descriptors_blocks(tmp_path: 
         check=True,
     )
     strict, lenient = done.stdout.splitlines()
-    assert strict == "g: the hook could not be started: Too many open files, and onFault is block"
+    assert strict == "g: could not be started: Too many open files, and onFault is block"
     assert lenient.startswith("ran")

@@ -138,7 +138,7 @@ def test_a_guard_with_limits_that_can_not_be_read_blocks(tmp_path: Path, limits:
     """A typo neither drops the limit nor the guard."""
     hook = {"name": "guard", "command": "touch ran", "limits": limits}
     reason = _execute(_config(tmp_path, hook))
-    assert reason.startswith("guard the hook could not be started: limits")
+    assert reason.startswith("guard could not be started: limits")
     assert not (tmp_path / "ran").exists()
 
 

@@ -286,7 +286,7 @@ def test_a_hook_that_cannot_be_started_says_why_and_hurts_no_other(
     assert [first.stdout, third.stdout] == [b"good\n", b"good\n"]
     assert facts(second)[:7] == (None, None, False, b"", b"", False, False)
     assert second.error is not None
-    assert second.error.startswith("the hook could not be started: ")
+    assert second.error.startswith("could not be started: ")
     assert sentence in second.error
 
 
@@ -307,7 +307,7 @@ def test_a_program_that_forbids_processes_gets_a_refusal(path: str) -> None:
     """Whatever its audit hook raises is the reason why the hook could not be started."""
     env = {**os.environ, "HOOKLINE_CHILD": path}
     done = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True, env=env, check=False)
-    refused = "the hook could not be started: no processes here"
+    refused = "could not be started: no processes here"
     assert (done.stdout, done.stderr) == (f"{[refused, refused]} 4\n", "")
 
 

@@ -201,4 +201,4 @@ def _why_not_started(error: Exception, job: ChildJob) -> str:
         reason = os.strerror(error.errno)
         if error.filename == job.cwd:
             reason = f"its working directory {job.cwd} can't be used: {reason}"
-    return f"the hook could not be started: {reason}"
+    return f"could not be started: {reason}"

@@ -79,8 +79,7 @@ def test_a_missing_working_directory(survive: "Survive", job: "MakeJob", tmp_pat
     outcome = survive(job(command, cwd=str(tmp_path / "gone")))
     assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, None, False)
     assert outcome.error == (
-        f"the hook could not be started: its working directory {tmp_path / 'gone'} can't be used: "
-        "No such file or directory"
+        f"could not be started: its working directory {tmp_path / 'gone'} can't be used: No such file or directory"
     )
 
 
@@ -90,7 +89,7 @@ def test_an_environment_that_is_too_large(survive: "Survive", job: "MakeJob", co
     large = {f"LARGE_{number}": "x" * 100_000 for number in range(22)}
     # One variable beyond what the kernel takes of any: a generous limit on the stack would allow the sum.
     outcome = survive(job(command, stdin=b"data", env={**large, "HUGE": "x" * 200_000}))
-    assert (outcome.exit_code, outcome.error) == (None, "the hook could not be started: Argument list too long")
+    assert (outcome.exit_code, outcome.error) == (None, "could not be started: Argument list too long")
 
 
 def test_a_replaced_script(survive: "Survive", job: "MakeJob", tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ async def main():
     return outcomes
 print([(o.exit_code, o.timed_out, o.error) for o in asyncio.run(main())])
 """
-    expected = (None, False, "the hook could not be started: Too many open files")
+    expected = (None, False, "could not be started: Too many open files")
     assert program(code, path) == [str([expected, expected])]
 
 
@@ -121,7 +121,7 @@ print([(o.exit_code, o.stdout) for o in run(job("cat"), job("echo b; :"))])
 """
     if path and sys.platform == "linux":
         code = code.replace('"selectors"', '"selectors", "subprocess", "threading"')
-    refused = (None, False, "the hook could not be started: Resource temporarily unavailable")
+    refused = (None, False, "could not be started: Resource temporarily unavailable")
     lines = program(code, path)
     assert lines == [str([refused, refused]), str([(0, b"in"), (0, b"b\n")])]
 

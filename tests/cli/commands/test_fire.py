@@ -99,6 +99,13 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
             ["Blocked: no"],
             id="context-of-a-blocked-tool",
         ),
+        pytest.param(
+            "BeforeTool",
+            {"decision": "deny", "reason": "no\nBlocked: forged"},
+            2,
+            ["Blocked: no", "  Blocked: forged"],
+            id="reason-of-several-lines",
+        ),
         pytest.param("BeforeTool", {"suppressOutput": True}, 0, ["Goes on."], id="no-result-to-hide-yet"),
         pytest.param(
             "AfterTool",

@@ -56,18 +56,25 @@ def _run_lines(run: HookExecutionResult) -> Iterator[str]:
         yield style.warn(f"{_INDENT}note: {text}")
 
 
+def _headed(head: str, text: str) -> Iterator[str]:
+    """A text of several lines, one for each hook; all but the first are indented."""
+    first, *others = text_lines(text) or [""]
+    yield head + first
+    yield from (f"  {line}" for line in others)
+
+
 def _decision_lines(verdict: Verdict) -> Iterator[str]:
     reason = str(verdict.reason)
     if verdict.stop:
-        yield style.bad("Stops the agent: ") + str(verdict.stop_reason)
+        yield from _headed(style.bad("Stops the agent: "), str(verdict.stop_reason))
     if verdict.blocked and verdict.denied:
-        yield style.bad("Blocked: ") + reason
+        yield from _headed(style.bad("Blocked: "), reason)
     elif verdict.denied and verdict.event is HookEventName.AFTER_TOOL:
-        yield style.warn("Cannot block a tool that has run; the model is told the reason: ") + reason
+        yield from _headed(style.warn("Cannot block a tool that has run; the model is told the reason: "), reason)
     elif verdict.denied:
-        yield style.warn(f"Goes on, because a block has no effect on {verdict.event}: ") + reason
+        yield from _headed(style.warn(f"Goes on, because a block has no effect on {verdict.event}: "), reason)
     if verdict.ask:
-        yield style.warn("Asks a person first: ") + reason
+        yield from _headed(style.warn("Asks a person first: "), reason)
     if not (verdict.stop or verdict.denied or verdict.ask):
         yield style.good("Goes on.")
 
