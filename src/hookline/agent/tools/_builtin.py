@@ -113,5 +113,6 @@ async def run_child(
     job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
     (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))
     if outcome.error is not None:
-        return replace(outcome, error=outcome.error.replace("the hook", "the command"))
+        error = outcome.error.replace("the hook", "the command")
+        return replace(outcome, error=error if error.startswith("the command") else f"the command {error}")
     return outcome
