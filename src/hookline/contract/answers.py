@@ -55,6 +55,7 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
+    "prompt": ("prompt", str, "context"),
 }
 # A field of an Answer → where its value stands in the JSON.
 PATHS: Mapping[str, str] = {
@@ -103,6 +104,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     llm_request: Object = UNSET
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
+    prompt: Text = UNSET
+    """The prompt to send in place of the user's."""
     others: Mapping[str, Any] = {}
     """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}

@@ -3,11 +3,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 
 DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
+DEFAULT_MAX_STOP_BLOCKS = 8
 
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
@@ -49,6 +50,9 @@ class Lifecycle(StrEnum):
 
     WATCH = "watch"
     APPLY = "apply"
+
+
+LIFECYCLE_REMEDY = 'write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it'
 
 
 class TrustLevel(StrEnum):
@@ -107,11 +111,18 @@ class HookEntry:
     """What it may use; None for a hook without any limit, which is started without a detour."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
+    is_applied: bool = True
+    """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
 
     @property
     def enabled(self) -> bool:
         """True unless this hook is switched off."""
         return self.disabled_by is None
+
+    @property
+    def counts(self) -> bool:
+        """Whether its answers are applied. Those of a tool or model event always are: no setting turns a guard off."""
+        return self.is_applied or self.event not in LIFECYCLE_EVENTS
 
     @property
     def label(self) -> str:

@@ -268,7 +268,10 @@ def _saying_true(answers: Answers, name: str) -> list[int]:
 
 
 _REPLACED = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "context", "llm_response")
-_SPECIFIC = ("permission", "permission_reason", "context", "clear_context", "llm_request", "llm_response", "tools")
+_SPECIFIC = (
+    *("permission", "permission_reason", "context", "clear_context"),
+    *("llm_request", "llm_response", "tools", "prompt"),
+)
 _GUARDS: Mapping[str, tuple[object, ...]] = {
     "decision": tuple(BLOCKING_DECISIONS),
     "proceed": (False,),

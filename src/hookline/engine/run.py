@@ -17,7 +17,8 @@ from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, 
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.advice import advise
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.changes import no_change
+from hookline.engine.event_table import EVENT_TABLE, can_block
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
@@ -58,13 +59,13 @@ class HookRunner:
         and their input has the changes of those. Final guards come last.
         """
         first, last = plan.hooks[0], plan.hooks[-1]
-        if (first.rank == last.rank and not last.final) or not EVENT_TABLE[plan.event].can_block:
+        if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
         runs: list[HookExecutionResult] = []
         for hooks, is_chain in _steps(plan.hooks):
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += await execute(hooks, _told_next(event_input, runs))
+            runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -105,7 +106,7 @@ class HookRunner:
             if runs and run.answer is not None:
                 run = msgspec.structs.replace(run, answer=msgspec.structs.replace(run.answer, is_chained=True))
             runs.append(run)
-            told = _told_next(event_input, runs)
+            told = _told_next(event_input, runs, hooks)
         return runs
 
 
@@ -133,18 +134,19 @@ def chain_skips(hooks: _Hooks, runs: Sequence[HookExecutionResult]) -> tuple[Ski
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
     """The run that keeps a later hook of the chain from running, or None."""
-    if not EVENT_TABLE[hook.event].can_block:
-        return None
-    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank), None)
+    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
-    """The input of the next hook: the event as it would go on if the chain ended now."""
-    answers = [run.answer for run in runs if run.success and run.answer is not None]
-    if not answers or not EVENT_TABLE[runs[0].event].chains:
+def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], hooks: _Hooks) -> Mapping[str, Any]:
+    """The input of the next of these hooks: the event as it would go on if the chain ended now."""
+    # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
+    guards = any(hook.counts for hook in hooks)
+    answers = [run.answer for run in runs if run.success and run.answer and (run.hook.counts or not guards)]
+    if not answers:
         return first
     row = EVENT_TABLE[runs[0].event]
-    return {**first, **row.change(first, row.merge(answers).answer, answers)}
+    change = row.chain or row.change
+    return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
 
 
 def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:
@@ -177,7 +179,7 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
         reads = EVENT_TABLE[hook.event].reads
         answer = read_stdout(stdout, reads - _REWRITES if hook.final else reads, rank=hook.rank)
     if answer is not None and answer.given not in _PLAIN_ANSWERS:
-        advice = advise(hook.event, answer)
+        advice = advise(hook, answer)
     result = HookExecutionResult(
         hook=hook,
         event=hook.event,
@@ -207,7 +209,7 @@ _PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 
 def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
     """The result as a deny, if the hook does not clearly say yes: its onError is block."""
-    if not EVENT_TABLE[result.event].can_block or result.blocks:
+    if not can_block(result.hook) or result.blocks:
         return result
     doubt = None if result.answer is None else result.answer.doubt
     if not result.success:

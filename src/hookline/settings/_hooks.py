@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.events import EVENT_DESCRIPTIONS, HookEventName, suggest_event
+from hookline.contract.events import EVENT_DESCRIPTIONS, LIFECYCLE_EVENTS, HookEventName, suggest_event
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.settings._fields import LayerProblems, Path, decode_fields
@@ -31,8 +31,9 @@ class _TooManyHooksError(Exception):
 class HookReader:
     """Reads the hooks of one layer, and reports those that can't be used."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str]) -> None:
+    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> None:
         self._layer = problems.layer
+        self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self._disabled = disabled
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
@@ -164,6 +165,7 @@ class HookReader:
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
             needs_trust=self._layer.is_guest,
+            is_applied=self._applies_lifecycle or event not in LIFECYCLE_EVENTS,
         )
 
     def _items(self, raw: Any, path: Path) -> Iterator[tuple[int, Any]]:

@@ -30,18 +30,24 @@ class Settings:
     """What is wrong with the files, their options and their hooks, each once."""
 
 
-def decode_settings(layers: Sequence[Layer]) -> Settings:
-    """The settings of all layers together."""
+def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
+    """The settings of all layers together; `applies_lifecycle` counts whatever `hooksConfig.lifecycle` says."""
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked))]
+    options = _options_in_force(ranked)
+    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
+    hooks = [
+        hook
+        for problems, _ in given
+        for hook in _hooks(problems, _disabled_in(problems.layer, ranked), applies_lifecycle=applies_lifecycle)
+    ]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(ranked),
+        options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
     )
@@ -89,15 +95,12 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
-    if decoded.lifecycle is Lifecycle.APPLY:
-        message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
-        problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str]) -> Iterator[HookEntry]:
+def _hooks(problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> Iterator[HookEntry]:
     try:
-        yield from HookReader(problems, disabled).entries()
+        yield from HookReader(problems, disabled, applies_lifecycle=applies_lifecycle).entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
 
