@@ -37,7 +37,8 @@ def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> d
 
 def change_prompt(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The prompt that a hook gives in place of the user's."""
-    return {} if said(merged.prompt) in (None, told.get("prompt")) else {"prompt": merged.prompt}
+    prompt = said(merged.prompt)
+    return {} if prompt is None or prompt == told.get("prompt") else {"prompt": prompt}
 
 
 def add_context(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
