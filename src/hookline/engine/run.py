@@ -37,6 +37,7 @@ class HookRunner:
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
+        directory: str | None = None,
     ) -> None:
         """Takes its options.
 
@@ -47,11 +48,13 @@ class HookRunner:
             on_environment: called with all of it when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
+            directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
         self._on_end = on_end
         self._on_late = on_late
+        self._directory = directory
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -71,7 +74,7 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
-        cwd = str(event_input["cwd"])
+        cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
         stdin = stringify_json(event_input)
         unusual = [
