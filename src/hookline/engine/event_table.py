@@ -20,6 +20,7 @@ from hookline.engine.changes import (
     Change,
     add_context,
     change_arguments,
+    change_output,
     change_prompt,
     change_request,
     change_response,
@@ -89,7 +90,10 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.REGEX,
         subject="tool_name",
         reads=frozenset(
-            {"tool_input", "updatedInput", "additionalContext", "permissionDecision", "permissionDecisionReason"}
+            {
+                *("tool_input", "updatedInput", "replacesInput", "additionalContext"),
+                *("permissionDecision", "permissionDecisionReason"),
+            }
         ),
         change=change_arguments,
         can_block=True,
@@ -102,7 +106,9 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
-        reads=frozenset({"additionalContext"}),
+        reads=frozenset({"additionalContext", "tool_output", "updatedToolOutput"}),
+        change=change_output,
+        chain=no_change,
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,

@@ -7,7 +7,7 @@ from typing import Any
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
-from hookline.settings._hooks import HookReader
+from hookline.settings._hooks import HookReader, UnusedHook
 from hookline.settings.merge import authority, hooks_enabled
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
@@ -28,6 +28,8 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    unused: tuple[UnusedHook, ...] = ()
+    """Hooks of other agents that never run, because their event has no counterpart here."""
 
 
 def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
@@ -37,11 +39,12 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
     options = _options_in_force(ranked)
     applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
-    hooks = [
-        hook
-        for problems, _ in given
-        for hook in _hooks(problems, _disabled_in(problems.layer, ranked), applies_lifecycle=applies_lifecycle)
-    ]
+    unused: list[UnusedHook] = []
+    hooks: list[HookEntry] = []
+    for problems, _ in given:
+        reader = HookReader(problems, _disabled_in(problems.layer, ranked), applies_lifecycle=applies_lifecycle)
+        hooks += _hooks(reader, problems)
+        unused += reader.unused
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
@@ -50,6 +53,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
         options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
+        unused=tuple(unused),
     )
 
 
@@ -98,9 +102,9 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> Iterator[HookEntry]:
+def _hooks(reader: HookReader, problems: LayerProblems) -> Iterator[HookEntry]:
     try:
-        yield from HookReader(problems, disabled, applies_lifecycle=applies_lifecycle).entries()
+        yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
 

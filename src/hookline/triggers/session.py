@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.contract.events import HookEventName
-from hookline.triggers._door import fire, fire_and_apply, system_of
+from hookline.triggers.door import fire, fire_and_apply, system_of
 from hookline.triggers.results import (
     AfterAgentHookResult,
     BeforeAgentHookResult,

@@ -149,7 +149,13 @@ def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.Ca
     """A stop keeps the tool from running: exit code 2, and the words say that the agent stops."""
     stop = says({"continue": False, "stopReason": "enough"})
     assert fire("--settings", settings(stop), "--json") == 2
-    assert told(capsys)["outcome"] == {"blocked": True, "stopped": True, "ask": False, "reason": "enough"}
+    assert told(capsys)["outcome"] == {
+        "blocked": True,
+        "stopped": True,
+        "ask": False,
+        "goesOn": False,
+        "reason": "enough",
+    }
     assert fire("--settings", settings(stop)) == 2
     assert "Stops the agent: enough\n" in capsys.readouterr().out
 
@@ -172,7 +178,13 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
     main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: SessionStart hooks only watch, and their answers are not applied.\n"
+        "Goes on: what SessionStart hooks answer is not applied;"
+        ' write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it.\n'
+    )
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionEnd": hooks}}))
+    main(["fire", "SessionEnd", "--settings", str(path), "--input", '{"reason": "exit"}'])
+    assert capsys.readouterr().out.endswith(
+        "Goes on: SessionEnd hooks only watch, and their answers are not applied.\n"
     )
 
 
@@ -190,14 +202,15 @@ def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.Capt
 def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What only the log would say is said to whoever tries the hook by hand, each thing once."""
     path = tmp_path / "given.json"
-    answer = {"decision": "DENY", "hookSpecificOutput": {"tool_output": "***"}}
+    answer = {"decision": "DENY", "hookSpecificOutput": {"tool_input": {}}}
     hooks = [{"hooks": [{"type": "command", "command": says(answer), "name": "redact"}]}]
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     main(["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}'])
     notes = [line.strip() for line in capsys.readouterr().out.splitlines() if "note:" in line]
+    reads = "additionalContext, tool_output, updatedToolOutput"
     assert notes == [
         "note: decision 'DENY' is not one of block, deny, allow, approve, ask; nothing was decided",
-        "note: hookSpecificOutput.tool_output changes nothing; this event reads additionalContext",
+        f"note: hookSpecificOutput.tool_input changes nothing; this event reads {reads}",
     ]
 
 

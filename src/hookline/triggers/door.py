@@ -10,6 +10,7 @@ from hookline.contract.text import tell
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.events import HookEventName
+    from hookline.contract.inputs import SharedSession
     from hookline.contract.verdict import Verdict
     from hookline.system import HookSystem
 
@@ -30,6 +31,7 @@ async def fire(
     event: "HookEventName",
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
+    session: "SharedSession | None" = None,
 ) -> "Verdict | None":
     """What the event came to; None when hooks are disabled or a fault of ours prevented it and does not block."""
     if system is None:
@@ -39,7 +41,7 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        verdict = await (system.handler or system.get_event_handler()).fire(event, fields)
+        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session)
         return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
@@ -61,7 +63,9 @@ class _NoSystem:
         self._error = error
         self.handler = self
 
-    async def fire(self, event: "HookEventName", _fields: Mapping[str, Any]) -> "Verdict | None":
+    async def fire(
+        self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
+    ) -> "Verdict | None":
         return _blocked(event, self._error)
 
     def awaits(self, _event: "HookEventName", _subject: str | None) -> bool:
