@@ -369,9 +369,7 @@ def test_while_nothing_is_applied_the_user_is_told_once(event: str, stage: Calla
     assert here.sent() == [["first"], ["second"]]
     (note,) = here.notes()
     assert note.startswith(f"The {event} hook guard answered with a block and a stop and ")
-    assert note.endswith(
-        'which has no effect; write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it.'
-    )
+    assert note.endswith(f"which has no effect; {LIFECYCLE_REMEDY}.")
 
 
 def wait_for(path: Path) -> None:

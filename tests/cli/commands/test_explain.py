@@ -199,3 +199,16 @@ def test_it_shows_layers_and_final_guards(workbench: "Workbench") -> None:
     shown = workbench.run("explain", "BeforeTool")
     assert "3 hooks would run, those of the less trusted settings file first:" in shown
     assert "3. last  timeout 60 s, final: after all others, with the arguments as they will be used" in shown
+
+
+@pytest.mark.parametrize("lifecycle", ["watch", "apply"])
+def test_it_says_whether_answers_are_applied(lifecycle: str, workbench: "Workbench") -> None:
+    """On an event around prompts, hooks whose answers are only logged are named as such, with the remedy."""
+    hooks = {"BeforeAgent": [{"hooks": [hook("true")]}], "SessionEnd": [{"hooks": [hook("true")]}]}
+    workbench.write(workbench.user_file, {"hooks": hooks, "hooksConfig": {"lifecycle": lifecycle}})
+    watches = lifecycle == "watch"
+    assert workbench.json("explain", "BeforeAgent")["hooks"][0].get("applied", True) is not watches
+    shown = workbench.run("explain", "BeforeAgent")
+    assert ("what it answers is only logged" in shown) is watches
+    assert ('write "hooksConfig": {"lifecycle": "apply"}' in shown) is watches
+    assert "what it answers is only logged" in workbench.run("explain", "SessionEnd")
