@@ -178,10 +178,12 @@ def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -
     workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})
     assert workbench.run("explain", "AfterAgent").splitlines()[1:] == [
         "2 hooks would run at the same time, because no group is sequential:",
-        "  1. true  timeout 60 s",
+        "  1. true  timeout 60 s, what it answers is only logged",
         "     ~/.llxprt/settings.json:7",
-        "  2. echo  timeout 60 s",
+        "  2. echo  timeout 60 s, what it answers is only logged",
         "     ~/.llxprt/settings.json:11",
+        'Answers that are only logged have no effect; write "hooksConfig": {"lifecycle": "apply"} into your user settings'
+        " to apply it.",
     ]
 
 

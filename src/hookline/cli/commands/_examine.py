@@ -254,7 +254,7 @@ def _canary(config: Config) -> Sign:
         file.write_text(json.dumps(settings), encoding="utf-8")
         copy = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ())
         verdict = run_loop(fire_once(copy, HookEventName.SESSION_START, {"source": "startup"}))
-    if verdict.note == _MARKER:
+    if verdict.answer is not None and verdict.answer.note == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")
     endings = [f"it {show_ending(run)} {run.stderr}".strip() for run in verdict.runs]
     problem = "; ".join((*endings, *(error.message for error in verdict.errors))) or "it was not run"

@@ -121,13 +121,15 @@ class StreamOutput(JsonOutput):
             case ToolCallChanged():
                 print_wire({"type": "tool_call", "id": event.call.id, **_call(event.call)})
             case TurnEnded():
-                print_wire({"type": "result", **self._result(event)})
+                super().listen(event)
             case _:
                 super().listen(event)
                 print_wire(msgspec.to_builtins(event, enc_hook=to_plain))
 
     def close(self) -> None:
-        """Does nothing: the result was printed when the turn ended."""
+        """Prints the result as the last event."""
+        if self._ended is not None:
+            print_wire({"type": "result", **self._result(self._ended)})
 
     def failed(self, message: str) -> None:
         """Prints the error as the last event."""
