@@ -59,6 +59,7 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
+    "prompt": ("prompt", str, "context"),
 }
 _OTHER_NAMES = ("updatedInput", "updatedToolOutput")
 # A field of an Answer → where its value stands in the JSON.
@@ -116,6 +117,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     llm_request: Object = UNSET
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
+    prompt: Text = UNSET
+    """The prompt to send in place of the user's."""
     others: Mapping[str, Any] = {}
     """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}

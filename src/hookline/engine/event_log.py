@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.answers import said
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
@@ -30,7 +31,7 @@ from hookline.contract.records import (
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import can_block
 from hookline.log.logger import Beginning, HookLogger
 from hookline.log.quiet import QuietEvents, about
 
@@ -131,7 +132,7 @@ class EventLog:
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
         place = f"unheard {run.hook.origin} {run.hook.location}"
-        is_unheard = EVENT_TABLE[run.event].can_block and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
+        is_unheard = can_block(run.hook) and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
         if is_unheard and place not in self._reported:
             self._reported.add(place)
             label = shortened(run.hook.label)
@@ -225,7 +226,7 @@ class _Fired(msgspec.Struct, frozen=True):
             yield OverrideRecord(level=LogLevel.WARN, message=f"{message}: on this event the later hook wins", **common)
 
     def _event(self, common: dict[str, Any]) -> EventRecord:
-        verdict = self.verdict
+        verdict, answer = self.verdict, self.verdict.answer
         succeeded = sum(run.success for run in verdict.runs)
         failed = sum(run.failed for run in verdict.runs)
         counts = {"succeeded": succeeded, "denied": len(verdict.runs) - succeeded - failed, "failed": failed}
@@ -242,17 +243,17 @@ class _Fired(msgspec.Struct, frozen=True):
             success=verdict.success,
             blocked=verdict.blocked,
             stop=verdict.stop,
-            # Also where hooks only watch and nothing stops: this is what they answered.
-            stop_reason=None if verdict.answer is None else verdict.answer.why_stopped,
-            system_message=verdict.note,
-            suppress_output=verdict.suppress,
+            # Also where nothing is applied: this is what the hooks answered.
+            stop_reason=None if answer is None else answer.why_stopped,
+            system_message=None if answer is None else said(answer.note),
+            suppress_output=answer is not None and answer.suppress is True,
         )
 
     def _outcome(self) -> str:
         """What the event came to, in a few words."""
         verdict = self.verdict
-        if EVENT_TABLE[verdict.event].only_watches:
-            return "goes on"
+        if verdict.go_on:
+            return f"makes the agent go on: {verdict.reason}"
         if verdict.stop:
             return f"stops the agent: {verdict.stop_reason}"
         if verdict.blocked:
