@@ -12,9 +12,9 @@ import pytest
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import LIFECYCLE_REMEDY
-from hookline.contract.records import LogLevel, LogRecord
+from hookline.contract.records import LogLevel, LogRecord, Start
 from hookline.log.file import FileSink
-from hookline.log.logger import Loggable, MemorySink
+from hookline.log.logger import MemorySink
 
 
 def says(answer: object) -> str:
@@ -396,16 +396,16 @@ def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: 
 
 
 class DurableSink(MemorySink):
-    """A sink that also keeps what must be written at once."""
+    """A sink that also keeps starts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.at_once: list[LogRecord] = []
         self.is_written = asyncio.Event()
 
-    def write_now(self, entry: Loggable) -> None:
-        """Keep the entry's records."""
-        self.at_once += entry.records()
+    def write_start(self, start: Start) -> None:
+        """Keep the start's record."""
+        self.at_once += start.records()
         self.is_written.set()
 
 

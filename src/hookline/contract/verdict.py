@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -40,7 +41,7 @@ class Skip(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}: {self.detail}"
 
 
-class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
+class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The hooks chosen for one event, in running order, and those that were not."""
 
     event: HookEventName
@@ -56,6 +57,11 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Hooks that run because it can't be decided in time whether their matcher matches."""
     slow: tuple[tuple[str, str], ...] = ()
     """Patterns and names that have to be compared in a process of their own before this plan can be used."""
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What people call the hooks; made once, because a plan is used for many events."""
+        return tuple(hook.label for hook in self.hooks)
 
     @property
     def skipped(self) -> tuple[Skip, ...]:
@@ -309,8 +315,8 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
         "final": hook.final,
-        **({} if hook.counts else {"applied": False}),
         **_foreign(hook),
+        **({} if hook.counts else {"applied": False}),
         **(hook.limits.to_dict() if hook.limits else {}),
     }
 

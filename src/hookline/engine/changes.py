@@ -62,19 +62,18 @@ def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> d
 
 def change_prompt(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
     """The prompt that a hook gives in place of the user's."""
-    prompt = said(merged.prompt)
-    return {} if prompt is None or prompt == told.get("prompt") else {"prompt": prompt}
+    return _changed("prompt", told, said(merged.prompt))
 
 
 def add_context(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
     """The prompt as the next hook of a sequence gets it: with each hook's context at its end."""
-    rewritten = change_prompt(told, merged, answers)
+    given = said(merged.prompt)
     contexts = [context for answer in answers if (context := said(answer.context))]
-    before = rewritten.get("prompt", told.get("prompt", ""))
-    return {"prompt": "\n\n".join((str(before), *contexts))} if contexts else rewritten
+    prompt = "\n\n".join((given or str(told.get("prompt", "")), *contexts))
+    return {"prompt": prompt} if contexts or given else {}
 
 
-def _changed(name: str, told: Told, after: Mapping[str, Any] | None) -> dict[str, Any]:
+def _changed(name: str, told: Told, after: Any) -> dict[str, Any]:
     return {} if after is None or _is_same(after, told.get(name)) else {name: after}
 
 

@@ -204,7 +204,9 @@ class HookEventHandler:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
-            self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
+            reason = self._planner.why_nothing_runs(event, subject)
+            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
+                self._event_log.nothing_ran(first)
             return Verdict(event=event, subject=subject)
         progress.stage, progress.plan = "translation", plan
         told = self._build_input(event, fields, facts)

@@ -178,8 +178,13 @@ def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], ho
     """The input of the next of these hooks: the event as it would go on if the chain ended now."""
     # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
     guards = any(hook.counts for hook in hooks)
-    told = [run for run in runs if run.success or run.hook.dialect != OWN_DIALECT]
-    answers = [run.answer for run in told if run.answer is not None and (run.hook.counts or not guards)]
+    answers = [
+        run.answer
+        for run in runs
+        if run.answer is not None
+        and (run.success or run.hook.dialect != OWN_DIALECT)
+        and (run.hook.counts or not guards)
+    ]
     if not answers:
         return first
     row = EVENT_TABLE[runs[0].event]

@@ -225,8 +225,8 @@ class HookReader:
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
             needs_trust=self._layer.is_guest,
-            # Other agents apply what their hooks answer, so that is what their authors count on.
-            is_applied=self._applies_lifecycle or event not in LIFECYCLE_EVENTS or context.dialect != OWN_DIALECT,
+            # Other agents apply what their hooks answer there.
+            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),

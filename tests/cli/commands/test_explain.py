@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.contract.hooks import LIFECYCLE_REMEDY
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
 
@@ -182,8 +184,7 @@ def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -
         "     ~/.llxprt/settings.json:7",
         "  2. echo  timeout 60 s, what it answers is only logged",
         "     ~/.llxprt/settings.json:11",
-        'Answers that are only logged have no effect; write "hooksConfig": {"lifecycle": "apply"} into your user settings'
-        " to apply it.",
+        f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.",
     ]
 
 
