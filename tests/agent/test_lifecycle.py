@@ -339,7 +339,7 @@ def test_a_block_keeps_the_history_as_it_is(stage: Callable[..., Stage]) -> None
 
     asyncio.run(session())
     assert here.sent() == [["first"]]
-    assert here.notes() == ["The history was not compressed: not today"] * 2
+    assert here.notes() == ["The history was not compressed: not today (blocked by guard)"] * 2
     assert [told["source"] for told in here.told("SessionStart")] == ["startup"]
 
 
@@ -350,7 +350,7 @@ def test_a_full_history_that_must_stay_goes_on(stage: Callable[..., Stage]) -> N
     (ended,) = here.run("go " * 100)
     assert ended.response == "one"
     assert len(here.told("PreCompress")) == 2
-    assert here.notes().count("The history was not compressed: not today") == 1
+    assert here.notes().count("The history was not compressed: not today (blocked by guard)") == 1
 
 
 def test_a_stop_before_compressing_ends_the_turn(stage: Callable[..., Stage]) -> None:

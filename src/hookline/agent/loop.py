@@ -181,7 +181,8 @@ class Agent:
         hooks = await self._hooks.pre_compress(trigger)
         self._pending.keep_note(hooks.system_message)
         if hooks.blocked:
-            return self._not_compressed(prevented_summary(hooks), str(hooks.reason), trigger)
+            why = f"{hooks.reason} (blocked by {' and '.join(hooks.decided_by)})"
+            return self._not_compressed(prevented_summary(hooks), why, trigger)
         before = self._tokens
         request = summary_request(self._model.name, self._history[:end], hooks.context)
         answer = await call_model(self._config, self._model, request)
