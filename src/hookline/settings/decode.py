@@ -13,6 +13,8 @@ from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
 _LONGEST_FAULT = 200
+# These count for the hooks of the same file.
+_OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
 
 # The options that each layer gives, by field.
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
@@ -37,20 +39,19 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    options = _options_in_force(ranked)
-    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
     unused: list[UnusedHook] = []
-    hooks = [
-        hook
-        for problems, _ in given
-        for hook in _hooks(problems, _disabled_in(problems.layer, ranked), unused, applies_lifecycle=applies_lifecycle)
-    ]
+    hooks: list[HookEntry] = []
+    for problems, _ in given:
+        applies = applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY
+        reader = HookReader(problems, _disabled_in(problems.layer, ranked), applies_lifecycle=applies)
+        hooks += _hooks(reader, problems)
+        unused += reader.unused
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=options,
+        options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(unused),
@@ -76,6 +77,12 @@ def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
     }
 
 
+def _lifecycle_in(layer: Layer, ranked: _GivenByLayer) -> Lifecycle:
+    """Whether a layer's lifecycle hooks are applied; a project's file says so for its own hooks only."""
+    given = (own for problems, own in ranked if not problems.layer.is_guest or problems.layer is layer)
+    return next((own["lifecycle"] for own in given if "lifecycle" in own), Lifecycle.WATCH)
+
+
 def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
     try:
         return _read_options(problems)
@@ -95,22 +102,18 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     known = [fields[key] for key in raw if key in fields]
     if problems.layer.is_guest:
         for field in known:
-            if field.name != "disabled":
+            if field.name not in _OPTIONS_OF_GUESTS:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(
-    problems: LayerProblems, disabled: Mapping[str, str], unused: list[UnusedHook], *, applies_lifecycle: bool
-) -> Iterator[HookEntry]:
-    reader = HookReader(problems, disabled, applies_lifecycle=applies_lifecycle)
+def _hooks(reader: HookReader, problems: LayerProblems) -> Iterator[HookEntry]:
     try:
         yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
-    unused += reader.unused
 
 
 def _add_fault(problems: LayerProblems, path: str, error: Exception, consequence: str) -> None:
