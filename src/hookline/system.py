@@ -193,7 +193,7 @@ class HookSystem:
             self.redactor.use(settings.options.redact)
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
-        parts.handler.runner = self._make_runner(settings.options)
+        parts.handler.runner = self._make_runner(settings.options, parts.event_log)
         self._set_on_fault(parts.handler)
         parts.registry.initialize()
 
@@ -222,7 +222,7 @@ class HookSystem:
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
-            runner=self._make_runner(settings.options),
+            runner=self._make_runner(settings.options, event_log),
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
@@ -261,13 +261,14 @@ class HookSystem:
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*file_sinks(options, self.redactor), *self._sinks)
 
-    def _make_runner(self, options: HooksConfigSettings) -> HookRunner:
+    def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
             passes=_passes(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
+            on_late=event_log.late,
         )
 
 

@@ -157,3 +157,17 @@ class HookEntry:
     def label(self) -> str:
         """What people call this hook: its name, or else its command or its URL."""
         return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")
+
+
+def particulars(hook: HookEntry) -> dict[str, Any]:
+    """What makes a hook more than a command of ours, under its names in settings; empty for most hooks."""
+    given = {
+        "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
+        "theirEvent": hook.their_event,
+        "if": hook.condition,
+        "args": None if hook.args is None else list(hook.args),
+        "shell": hook.shell,
+        "async": hook.is_async or None,
+        **(hook.target.to_dict() if hook.target else {}),
+    }
+    return {name: value for name, value in given.items() if value is not None}

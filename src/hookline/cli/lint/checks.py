@@ -24,8 +24,9 @@ from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
+from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
@@ -163,6 +164,8 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
 
 def _timeout(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
+        if hook.dialect != OWN_DIALECT and dialect_of(hook.dialect).timeout_unit_ms == _SECOND_MS:
+            continue  # it is in seconds there
         if hook.timeout_ms == 0:
             yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
