@@ -269,6 +269,7 @@ class HookSystem:
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
+            http_allow=options.http.allow,
         )
 
 

@@ -8,6 +8,7 @@ from itertools import islice, pairwise
 
 import msgspec
 
+from hookline.child.http import why_not_allowed
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.matchers import (
     duplicates,
@@ -39,6 +40,7 @@ from hookline.settings.schema import (
     HookGroupSettings,
     HooksConfigSettings,
     HookSettings,
+    HttpSettings,
     LogSettings,
 )
 from hookline.settings.trust import show_uncovered
@@ -54,6 +56,7 @@ _REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig",): HooksConfigSettings,
     ("hooksConfig", "log"): LogSettings,
+    ("hooksConfig", "http"): HttpSettings,
     ("hooksConfig", "environment"): EnvironmentSettings,
 }
 
@@ -175,7 +178,9 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
 
 def _program(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
-        if fault := program_fault(hook, setup.project_dir, setup.environ):
+        if hook.target is not None and (why_not := why_not_allowed(hook.target.url, setup.options.http.allow)):
+            yield setup.at(hook, f"is not asked, so the hook fails: {why_not}", "url")
+        elif fault := program_fault(hook, setup.project_dir, setup.environ):
             yield setup.at(hook, fault, "command")
 
 
