@@ -19,9 +19,11 @@ class Server:
         self._answer = answer
         self._hangs = hangs
         self.requests: list[bytes] = []
+        self.finished: asyncio.Event | None = None
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
+        self.finished = asyncio.Event()
         head = await reader.readuntil(b"\r\n\r\n")
         length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
         self.requests.append(head + await reader.readexactly(length))
@@ -31,6 +33,7 @@ class Server:
         if self._hangs:
             await reader.read()  # until the other side gives up
         writer.close()
+        self.finished.set()
 
 
 def ask(server: Server, path: str = "/hook", body: bytes = b"{}", **options: Any) -> ChildOutcome:
@@ -46,6 +49,8 @@ def ask(server: Server, path: str = "/hook", body: bytes = b"{}", **options: Any
             return await post(target, body, **given)
         finally:
             listening.close()
+            if server.finished is not None:
+                await server.finished.wait()
 
     return asyncio.run(both())
 
