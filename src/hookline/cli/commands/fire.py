@@ -133,6 +133,7 @@ def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
             "blocked": verdict.blocked,
             "stopped": verdict.stop,
             "ask": verdict.ask,
+            "goesOn": verdict.go_on,
             "reason": verdict.reason,
             **({"userMessage": verdict.user_message} if verdict.user_message else {}),
         },
