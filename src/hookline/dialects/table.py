@@ -127,6 +127,8 @@ class Dialect:
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
     """Events of its own that have no counterpart here."""
+    at_approval: frozenset[str] = frozenset()
+    """Events of its own that happen when a person would be asked to allow a tool."""
     keys: frozenset[str] = frozenset()
     """Keys of a hook that count for this agent and not for hooks of ours."""
     plugin_variables: tuple[str, ...] = ()
