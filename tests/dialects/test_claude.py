@@ -280,7 +280,8 @@ def test_args_are_passed_without_a_shell(call: "Call", project: Path) -> None:
 
 def test_another_shell_reads_the_command(call: "Call", project: Path) -> None:
     """`shell` names it."""
-    call("claude", "PreToolUse", "echo $0 > shell", **{"shell": "sh"})
+    keys = {"shell": "sh"}
+    call("claude", "PreToolUse", "echo $0 > shell", **keys)
     assert (project / "shell").read_text() == "sh\n"
 
 
