@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 import msgspec
 
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.inside import other_agents_words
 from hookline.cli.lint.matchers import (
     duplicates,
     matcher_no_regex,
@@ -255,6 +256,9 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check(
+        "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True
+    ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
