@@ -23,6 +23,7 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.cli.lint.variables import unset_variables
 from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
@@ -256,6 +257,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
     Check(
         "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True
     ),
