@@ -37,7 +37,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "settings",
         on("PreToolUse"),
         "hooks.PreToolUse",
-        "is not an event, so its hooks do not run; did you mean BeforeTool?",
+        (
+            "is an event of Claude Code and Codex, so its hooks do not run here; "
+            'if they were written for it, add "dialect": "claude" or "dialect": "codex"'
+        ),
     ),
     (
         "settings",
@@ -80,7 +83,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "unknown-key",
         on("BeforeTool", async_=True),
         "hooks.BeforeTool[0].async_",
-        "is not an option of a group and is ignored; the options are hooks, matcher, sequential",
+        "is not an option of a group and is ignored; the options are hooks, matcher, sequential, dialect",
     ),
     (
         "disabled-name",
@@ -128,7 +131,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "matcher-no-tool",
         on("BeforeTool", matcher="Bash"),
         "hooks.BeforeTool[0].matcher",
-        "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+        (
+            "has 'Bash', which matches no known tool; if this hook was written for Claude Code, "
+            'add "dialect": "claude" to it, else write run_shell_command'
+        ),
     ),
     (
         "matcher-no-tool",
@@ -383,13 +389,33 @@ def test_a_wildcard_is_translated(matcher: str, meant: str, make_setup: MakeSetu
         ("edit", "replace"),
         ("bash", "run_shell_command"),
         ("ShellTool", "run_shell_command"),
-        ("grep_search", "search_file_content"),
+        ("multiedit", "replace"),
     ],
 )
 def test_a_tool_of_another_system_is_translated(word: str, meant: str, make_setup: MakeSetup) -> None:
     """The advice is the tool that does the same here, however it is written there."""
     (finding,) = run_checks(make_setup(on("BeforeTool", matcher=word)))
     assert finding.problem.message == f"has {word!r}, which matches no known tool; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("word", "agent", "dialect", "tool"),
+    [
+        ("Edit", "Claude Code", "claude", "replace"),
+        ("MultiEdit", "Claude Code", "claude", "replace"),
+        ("apply_patch", "Codex", "codex", "write_file"),
+        ("^grep_search$", "Gemini CLI", "gemini", "search_file_content"),
+    ],
+)
+def test_another_agents_tool_asks_for_its_dialect_first(
+    word: str, agent: str, dialect: str, tool: str, make_setup: MakeSetup
+) -> None:
+    """With another matcher the hook would run, and its script would still wait for the other name."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", matcher=word)))
+    assert finding.problem.message == (
+        f"has {word!r}, which matches no known tool; "
+        f'if this hook was written for {agent}, add "dialect": "{dialect}" to it, else write {tool}'
+    )
 
 
 def test_words_between_spaced_bars_are_looked_at(make_setup: MakeSetup) -> None:
@@ -399,7 +425,7 @@ def test_words_between_spaced_bars_are_looked_at(make_setup: MakeSetup) -> None:
     assert [finding.problem.message.rpartition("; ")[2] for finding in found] == [
         "write '^write_|Bash'",
         "remove the spaces round the bar: 'write_*|Bash'",
-        "did you mean run_shell_command?",
+        'if this hook was written for Claude Code, add "dialect": "claude" to it, else write run_shell_command',
     ]
 
 

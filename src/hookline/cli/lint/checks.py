@@ -24,7 +24,7 @@ from hookline.cli.lint.matchers import (
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.lint.variables import unset_variables
-from hookline.cli.report.overview import trust_states
+from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
@@ -73,8 +73,7 @@ class Check:
 
 def run_checks(setup: Setup) -> Iterator[Finding]:
     """The findings about a setup, in the order of the checks: of each check at most 20 per file."""
-    trust = trust_states(setup)
-    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
+    trusted = trusted_only(setup)
     for check in CHECKS:
         for problem in first_problems(check.find(trusted if check.needs_trust else setup)):
             yield Finding(rule=check.rule, problem=problem)

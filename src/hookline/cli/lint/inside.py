@@ -3,20 +3,22 @@
 A guard that waits for `Bash` and is told `run_shell_command` lets everything through.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hookline.cli.lint.comparisons import compared, reads_field
 from hookline.cli.lint.scripts import Script, scripts_of
 from hookline.cli.lint.setup import Setup
-from hookline.cli.lint.words import OUR_TOOLS, OURS, Words, all_words
+from hookline.cli.lint.words import OUR_TOOLS, Words, all_words
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.engine.matcher import Match, match
 from hookline.settings.read import Problem
 
 _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 _TOOL_FIELD, _EVENT_FIELD = "tool_name", "hook_event_name"
+_MENTIONS_TOOLS = re.compile(r"tool_?name", re.IGNORECASE)
 _MOST_NAMES = 6
 
 
@@ -32,20 +34,22 @@ class Suspicion:
     script: Script
     offset: int
 
+    @property
+    def remedy(self) -> str:
+        """What to change in the settings."""
+        is_ours = self.told.name == OWN_DIALECT
+        return f'{"add" if is_ours else "write"} "dialect": "{self.meant.name}" {"to" if is_ours else "in"} this hook'
+
     def problem(self, setup: Setup) -> Problem:
         """The finding: at the line of the script, or at the command if that is what compares."""
-        key = "add" if self.told.name == OURS else "write"
-        where = "to" if self.told.name == OURS else "in"
-        remedy = f'{key} "dialect": "{self.meant.name}" {where} this hook'
-        told = f"is told {self.told.agent}'s words"
+        told = f"is told {self.told.agent}'s words; {self.remedy}"
         if self.script.file is None:
-            return setup.at(self.hook, f"{self.what}, but the hook {told}; {remedy}", "command")
+            return setup.at(self.hook, f"{self.what}, but the hook {told}", "command")
         line, column = self.script.position(self.offset)
-        place = f"{self.hook.location} in {self.hook.origin}"
         return Problem(
             origin=str(self.script.file),
             path="",
-            message=f"{self.what}, but the hook {place} {told}; {remedy}",
+            message=f"{self.what}, but the hook {self.hook.location} in {self.hook.origin} {told}",
             line=line,
             column=column,
         )
@@ -59,15 +63,10 @@ def other_agents_words(setup: Setup) -> Iterator[Problem]:
 def suspicions(setup: Setup) -> Iterator[Suspicion]:
     """At most one for each hook."""
     for hook in setup.active():
-        if hook.command is not None:
+        if hook.command is not None and hook.dialect in all_words():
             suspicion = _Look(hook, setup).suspicion()
             if suspicion is not None:
                 yield suspicion
-
-
-def dialect_of(hook: HookEntry) -> str:
-    """The name of the dialect in which a hook is told of its event."""
-    return getattr(hook, "dialect", OURS)
 
 
 class _Look:
@@ -77,7 +76,7 @@ class _Look:
         self._hook = hook
         self._setup = setup
         self._words = all_words()
-        self._told = self._words[dialect_of(hook)]
+        self._told = self._words[hook.dialect]
         self._scripts = scripts_of(hook, setup.project_dir)
         self._everything = "\n".join(script.code for script in self._scripts)
 
@@ -105,7 +104,7 @@ class _Look:
         return [*self._tools(words), *self._events(words), *self._fields(words), *self._variables(words)]
 
     def _tools(self, words: Words) -> Iterator["_Evidence"]:
-        if self._hook.event not in _TOOL_EVENTS or _TOOL_FIELD not in self._everything:
+        if self._hook.event not in _TOOL_EVENTS or not _MENTIONS_TOOLS.search(self._everything):
             return
         for tool in OUR_TOOLS:
             theirs, ours = words.tools[tool], self._told.tools[tool]
@@ -113,7 +112,7 @@ class _Look:
                 yield _Evidence("tool", theirs, ours, *self._compared[theirs])
 
     def _events(self, words: Words) -> Iterator["_Evidence"]:
-        told = self._told.events[self._hook.event]
+        told = (self._hook.their_event,) if self._hook.their_event else self._told.events[self._hook.event]
         if _EVENT_FIELD not in self._everything or any(name in self._compared for name in told):
             return
         for name in words.events[self._hook.event]:

@@ -3,11 +3,14 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from hookline.cli.lint.setup import Setup
+from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import Match, is_literal, match
 from hookline.engine.plan import plan
@@ -15,20 +18,6 @@ from hookline.settings.read import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
 _TRIGGER_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.triggers)
-# The names of these tools in other systems, in lower case.
-_FOREIGN_TOOLS = {
-    "bash": "run_shell_command",
-    "edit": "replace",
-    "glob": "glob",
-    "grep": "search_file_content",
-    "grep_search": "search_file_content",
-    "ls": "list_directory",
-    "multiedit": "replace",
-    "read": "read_file",
-    "shell": "run_shell_command",
-    "shelltool": "run_shell_command",
-    "write": "write_file",
-}
 _MCP = "mcp__"
 _MCP_SAMPLE = "mcp__server__tool"
 
@@ -53,12 +42,16 @@ def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
     """The known tools and those that a matcher names, or the known triggers."""
     match EVENT_TABLE[event].matching:
         case Matching.REGEX:
-            named = [word for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
+            named = [_our_name(hook, word) for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
             return tuple(dict.fromkeys((*setup.tools, _MCP_SAMPLE, *named)))
         case Matching.EQUALITY:
             return EVENT_TABLE[event].triggers
         case Matching.NEVER_ASKED:
             return (None,)
+
+
+def _our_name(hook: HookEntry, tool: str) -> str:
+    return tool if hook.dialect not in FOREIGN_DIALECTS else dialect_of(hook.dialect).tool_of_theirs(tool).ours
 
 
 def plans_of(event: HookEventName, setup: Setup) -> list[HookExecutionPlan]:
@@ -120,9 +113,10 @@ def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
         for alternative in _alternatives(meant):
             if _MCP in alternative or (_WILDCARD.search(alternative) and not _permitted(alternative, setup)):
                 continue
-            # In a group, because only the spaces around a whole matcher are ignored.
-            if not _matches_any(hook.event, f"(?:{alternative})", setup.tools):
-                advice = _meant(alternative, setup)
+            # In a group, because only the spaces around a whole matcher are ignored. Others compare plain names.
+            tried = f"(?:{alternative})" if hook.dialect == OWN_DIALECT else alternative
+            if not _matches_any(hook, tried, setup.tools):
+                advice = _meant(hook, alternative, setup)
                 yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {advice}")
 
 
@@ -130,7 +124,7 @@ def matcher_no_trigger(setup: Setup) -> Iterator[Problem]:
     """Matchers that equal no trigger of their event."""
     for hook, matcher in _matchers(setup, _TRIGGER_EVENTS):
         known = EVENT_TABLE[hook.event].triggers
-        if not _matches_any(hook.event, matcher, known):
+        if not _matches_any(hook, matcher, known):
             what = f"is {matcher!r}, which {hook.event} never has, so the hook never runs"
             yield setup.at_matcher(hook, f"{what}; it has to equal one of {', '.join(known)}")
 
@@ -143,9 +137,9 @@ def matcher_not_asked(setup: Setup) -> Iterator[Problem]:
         yield setup.at_matcher(hook, f"is {matcher!r}, {why}; remove the matcher")
 
 
-def _matches_any(event: HookEventName, matcher: str, subjects: Iterable[str]) -> bool:
-    hook = HookEntry(event=event, source=ConfigSource.USER, origin="", location="", matcher=matcher)
-    return any(match(hook, subject, may_wait=True) is not Match.NO for subject in subjects)
+def _matches_any(hook: HookEntry, matcher: str, subjects: Iterable[str]) -> bool:
+    tried = replace(hook, matcher=matcher)
+    return any(match(tried, subject, may_wait=True) is not Match.NO for subject in subjects)
 
 
 def _matchers(setup: Setup, events: Iterable[HookEventName]) -> Iterator[tuple[HookEntry, str]]:
@@ -180,11 +174,15 @@ def _unglobbed(glob: str) -> str:
     return f"{'' if text.startswith('*') else '^'}{inner}{'' if text.endswith('*') else '$'}"
 
 
-def _meant(alternative: str, setup: Setup) -> str:
+def _meant(hook: HookEntry, alternative: str, setup: Setup) -> str:
     if tool := _permitted(alternative, setup):
         return f"a matcher is compared with the tool's name alone: write {tool!r}, and let the hook check the input"
     word = alternative.strip("^()$?: ")
-    foreign = _FOREIGN_TOOLS.get(word.lower())
+    speaker = speaker_of(word) if hook.dialect == OWN_DIALECT else None
+    if speaker is not None:
+        table, tool = speaker
+        return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
+    foreign = tools_by_any_name().get(word.lower())
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"
@@ -197,4 +195,4 @@ def _permitted(matcher: str, setup: Setup) -> str | None:
     written = _PERMISSION.fullmatch(matcher.strip())
     if written is None:
         return None
-    return written[1] if written[1] in setup.tools else _FOREIGN_TOOLS.get(written[1].lower())
+    return written[1] if written[1] in setup.tools else tools_by_any_name().get(written[1].lower())

@@ -7,14 +7,12 @@ from functools import cache
 from typing import Any
 
 from hookline.contract.events import HookEventName
-from hookline.dialects.claude import CLAUDE
-from hookline.dialects.codex import CODEX
-from hookline.dialects.gemini import GEMINI
+from hookline.contract.hooks import OWN_DIALECT
+from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.dialects.table import Dialect, Event
 
-OURS = "hookline"
-FOREIGN: Mapping[str, Dialect] = {table.name: table for table in (CLAUDE, CODEX, GEMINI)}
-OUR_TOOLS = tuple(dict.fromkeys(tool.ours for table in FOREIGN.values() for tool in table.tools))
+FOREIGN = tuple(map(dialect_of, FOREIGN_DIALECTS))
+OUR_TOOLS = tuple(dict.fromkeys(tool.ours for table in FOREIGN for tool in table.tools))
 
 # Found again in what another agent's hooks are told, wherever that agent puts it.
 _RESPONSE = "the last response"
@@ -43,16 +41,35 @@ class Words:
     """Where a script names the agent itself: a hint, if two agents use the same words."""
 
 
+def speaker_of(tool: str) -> tuple[Dialect, str] | None:
+    """The dialect that has a tool of this name, and our name of the tool; None for a name of nobody else."""
+    for table in FOREIGN:
+        ours = table.tool_of_theirs(tool).ours
+        if ours != tool and tool not in OUR_TOOLS:
+            return table, ours
+    return None
+
+
+@cache
+def tools_by_any_name() -> Mapping[str, str]:
+    """What other agents call our tools, in lower case → our name."""
+    names: dict[str, str] = {"shell": "run_shell_command", "shelltool": "run_shell_command"}
+    for tool in (tool for table in FOREIGN for tool in table.tools):
+        for name in (tool.theirs, *tool.aliases):
+            names.setdefault(name.lower(), tool.ours)
+    return names
+
+
 @cache
 def all_words() -> Mapping[str, Words]:
     """The words of every dialect by its name, ours last."""
-    return {**{name: _words(table) for name, table in FOREIGN.items()}, OURS: _our_words()}
+    return {**{table.name: _words(table) for table in FOREIGN}, OWN_DIALECT: _our_words()}
 
 
 def _our_words() -> Words:
     own_name = re.compile(r"hookline|llxprt", re.IGNORECASE)
     return Words(
-        name=OURS,
+        name=OWN_DIALECT,
         agent="hookline",
         tools={tool: tool for tool in OUR_TOOLS},
         events={event: (event.value,) for event in HookEventName},
