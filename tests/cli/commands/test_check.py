@@ -294,7 +294,7 @@ def test_settings_that_are_no_file_are_told(
     assert capsys.readouterr().err == f"hookline: {said}\n"
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(60, 3), (200, 2)])
+@pytest.mark.parametrize(("columns", "lines"), [(60, 5), (250, 2)])
 def test_a_terminal_gets_colour_and_fitting_lines(
     columns: int, lines: int, project: Path, on_terminal: OnTerminal
 ) -> None:

@@ -115,6 +115,13 @@ QUIET: list[tuple[str, str]] = [
     ("g.py", READ_PY + 'logging.info("tool == Bash")'),
     ("g.py", READ_PY + 'print(json.dumps({"tool": "Bash", "name": tool}))'),
     ("g.py", READ_PY + 'if tool == "TodoWrite":\n    sys.exit(2)'),  # no tool of ours, by any name
+    ("g.py", READ_PY + "print(f\"The tool is 'Bash', not the tool 'Read'\")"),
+    ("g.py", READ_PY + 'if "write" in tool.lower():\n    sys.exit(2)'),
+    ("g.py", READ_PY + 'NAMES = {"run_shell_command": "Bash"}\nif NAMES.get(tool, tool) == "Bash":\n    sys.exit(2)'),
+    (
+        "g.js",
+        READ_JS + 'const names = { write_file: "Write" };\nif ((names[tool] ?? tool) === "Write") process.exit(2);',
+    ),
     ("g.js", READ_JS + '// if (tool === "Bash") process.exit(2);\n/* case "Write": */\nconsole.log("Bash", tool);'),
     ("g.js", READ_JS + 'if (tool === "Write" || tool === "write_file") process.exit(2);'),
     ("g.js", READ_JS + 'const url = "https://example.com"; const kind = tool ? "Read" : "Write";'),

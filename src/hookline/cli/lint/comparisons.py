@@ -32,10 +32,12 @@ _BEFORE = [
     for pattern in (
         # tool == "Bash", tool !== 'Bash', $tool eq "Bash", tool in ("Bash", …
         rf"(?:[=!]==?|=~|!~)\s*\(?{_QUOTED}",
-        rf"\b(?:eq|ne|in|case|when|is|of)\b\s*[\[({{]*\s*{_QUOTED}",
+        rf"\b(?:eq|ne|case|when)\b\s*\(?\s*{_QUOTED}",
+        rf"\bin\b\s*[\[({{]+\s*{_QUOTED}",
         # ["Write", …  {"Write", …  = ("Write", …  HANDLERS["Write"]
         rf"(?:[\[{{]|(?:[=,(\[:]|\breturn)\s*\()\s*{_QUOTED}",
-        rf"\b{_COMPARING_CALL}\s*\(?\s*[\[({{]*\s*{_QUOTED}",
+        rf"\b{_COMPARING_CALL}\s*[\[({{]+\s*{_QUOTED}",
+        rf"\b(?:(?:is|has)_\w+|include\?)\s+{_QUOTED}",
         rf"\bIN\([^()]*;\s*{_QUOTED}",
         # BASH = "Bash"
         rf"\b[A-Z][A-Z0-9_]+(?:\s*:\s*[\w.\[\] ]+)?\s+=\s+{_QUOTED}",
@@ -117,11 +119,15 @@ def reads_field(script: Script, path: str) -> int | None:
 
 
 def _spellings(code: str, names: Iterable[str]) -> Mapping[str, str]:
-    """How the names may be written; in lower case, too, where the script compares without regard to case."""
+    """How the names may be written; in lower case, too, where the script compares without regard to case.
+
+    A name such as `write` may be looked for as a part of `write_file`, so it stands for nobody's word then.
+    """
     exact = {name: name for name in names}
     if not _FOLDS_CASE.search(code):
         return exact
-    return {**{name.lower(): name for name in exact}, **exact}
+    folded = {name.lower(): name for name in exact if not any(name.lower() in other for other in exact)}
+    return {**folded, **exact}
 
 
 def _is_compared(script: Script, place: re.Match[str]) -> bool:
