@@ -97,6 +97,10 @@ class HookSystem:
 
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
+        self.start()
+
+    def start(self) -> None:
+        """The same for callers that do not await; it takes some milliseconds."""
         if self._parts is None:
             with self._lock:  # loops in other threads may have their first event now
                 if self._parts is None:
@@ -268,6 +272,7 @@ class HookSystem:
             passes=passes_of(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
+            directory=self._facts.get_working_dir(),
         )
 
 
