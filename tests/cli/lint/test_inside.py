@@ -353,3 +353,28 @@ def test_a_trusted_project_leads_nowhere_else(project: Path, tmp_path: Path) -> 
     setup.trust.trust(setup.hooks, str(project))
     assert found_in(read_setup(Config(project))) == []
     assert len(found_in(read_setup(Config(project, settings_files=[file])))) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "meant"),
+    [
+        pytest.param("claude", "Bash", None, id="its-own-words"),
+        pytest.param("codex", "Bash", None, id="shared-words"),
+        pytest.param("claude", "run_shell_command", "hookline", id="ours"),
+        pytest.param("claude", "Bash|run_shell_command", None, id="both"),
+        pytest.param("codex", "run_shell_command", "hookline", id="ours-in-codex"),
+        pytest.param("codex", "Write", "claude", id="claude-in-codex"),
+        pytest.param("claude", "apply_patch", "codex", id="codex-in-claude"),
+        pytest.param("gemini", "run_shell_command", None, id="gemini-has-our-names"),
+        pytest.param("gemini", "search_file_content", "hookline", id="older-gemini"),
+    ],
+)
+def test_hooks_that_are_told_another_agents_words(
+    dialect: str, text: str, meant: str | None, make_setup: MakeSetup, project: Path
+) -> None:
+    """What counts is the words that the hook is told, not that they are ours."""
+    (project / "g.sh").write_text(f"case $(jq -r .tool_name) in {text}) exit 2 ;; esac")
+    settings = guard("sh ./g.sh")
+    settings["hooks"]["BeforeTool"][0]["dialect"] = dialect
+    found = [message.rpartition("; ")[2] for _, _, message in found_in(make_setup(settings))]
+    assert found == ([] if meant is None else [f'write "dialect": "{meant}" in this hook'])

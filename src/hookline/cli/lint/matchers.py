@@ -3,12 +3,11 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
@@ -113,10 +112,9 @@ def matcher_no_tool(setup: Setup) -> Iterator[Problem]:
         for alternative in _alternatives(meant):
             if _MCP in alternative or (_WILDCARD.search(alternative) and not _permitted(alternative, setup)):
                 continue
-            # In a group, because only the spaces around a whole matcher are ignored. Others compare plain names.
-            tried = f"(?:{alternative})" if hook.dialect == OWN_DIALECT else alternative
-            if not _matches_any(hook, tried, setup.tools):
-                advice = _meant(hook, alternative, setup)
+            # In a group, because only the spaces around a whole matcher are ignored.
+            if not _matches_any(hook.event, f"(?:{alternative})", setup.tools):
+                advice = _meant(alternative, setup)
                 yield setup.at_matcher(hook, f"has {alternative!r}, which matches no known tool; {advice}")
 
 
@@ -124,7 +122,7 @@ def matcher_no_trigger(setup: Setup) -> Iterator[Problem]:
     """Matchers that equal no trigger of their event."""
     for hook, matcher in _matchers(setup, _TRIGGER_EVENTS):
         known = EVENT_TABLE[hook.event].triggers
-        if not _matches_any(hook, matcher, known):
+        if not _matches_any(hook.event, matcher, known):
             what = f"is {matcher!r}, which {hook.event} never has, so the hook never runs"
             yield setup.at_matcher(hook, f"{what}; it has to equal one of {', '.join(known)}")
 
@@ -137,14 +135,15 @@ def matcher_not_asked(setup: Setup) -> Iterator[Problem]:
         yield setup.at_matcher(hook, f"is {matcher!r}, {why}; remove the matcher")
 
 
-def _matches_any(hook: HookEntry, matcher: str, subjects: Iterable[str]) -> bool:
-    tried = replace(hook, matcher=matcher)
-    return any(match(tried, subject, may_wait=True) is not Match.NO for subject in subjects)
+def _matches_any(event: HookEventName, matcher: str, subjects: Iterable[str]) -> bool:
+    hook = HookEntry(event=event, source=ConfigSource.USER, origin="", location="", matcher=matcher)
+    return any(match(hook, subject, may_wait=True) is not Match.NO for subject in subjects)
 
 
 def _matchers(setup: Setup, events: Iterable[HookEventName]) -> Iterator[tuple[HookEntry, str]]:
+    """The hooks of ours with matchers; other agents have other rules for theirs."""
     for hook in setup.active(*events):
-        if hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
+        if hook.dialect == OWN_DIALECT and hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
             yield hook, hook.matcher
 
 
@@ -174,12 +173,11 @@ def _unglobbed(glob: str) -> str:
     return f"{'' if text.startswith('*') else '^'}{inner}{'' if text.endswith('*') else '$'}"
 
 
-def _meant(hook: HookEntry, alternative: str, setup: Setup) -> str:
+def _meant(alternative: str, setup: Setup) -> str:
     if tool := _permitted(alternative, setup):
         return f"a matcher is compared with the tool's name alone: write {tool!r}, and let the hook check the input"
     word = alternative.strip("^()$?: ")
-    speaker = speaker_of(word) if hook.dialect == OWN_DIALECT else None
-    if speaker is not None:
+    if (speaker := speaker_of(word)) is not None:
         table, tool = speaker
         return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
     foreign = tools_by_any_name().get(word.lower())

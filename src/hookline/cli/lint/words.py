@@ -62,8 +62,8 @@ def tools_by_any_name() -> Mapping[str, str]:
 
 @cache
 def all_words() -> Mapping[str, Words]:
-    """The words of every dialect by its name, ours last."""
-    return {**{table.name: _words(table) for table in FOREIGN}, OWN_DIALECT: _our_words()}
+    """The words of every dialect by its name, ours first."""
+    return {OWN_DIALECT: _our_words(), **{table.name: _words(table) for table in FOREIGN}}
 
 
 def _our_words() -> Words:
