@@ -378,3 +378,12 @@ def test_hooks_that_are_told_another_agents_words(
     settings["hooks"]["BeforeTool"][0]["dialect"] = dialect
     found = [message.rpartition("; ")[2] for _, _, message in found_in(make_setup(settings))]
     assert found == ([] if meant is None else [f'write "dialect": "{meant}" in this hook'])
+
+
+@pytest.mark.parametrize("text", ["a", '"Bash", ', "Bash ", "/", "x = tool_response\n", '["Bash"', "/*", " "])
+def test_a_text_that_repeats_itself_is_searched_in_bounded_time(
+    text: str, make_setup: MakeSetup, project: Path
+) -> None:
+    """Each test has a limit, which a search that takes the square of the length would exceed many times."""
+    (project / "g.js").write_text(f"tool_name {text * (130_000 // len(text))}")
+    found_in(make_setup(guard("node ./g.js", "AfterTool")))

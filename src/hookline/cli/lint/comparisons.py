@@ -6,12 +6,15 @@ names, a key, a regular expression or a function that compares.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from hookline.cli.lint.scripts import Language, Script
 
 # What may stand before a name is looked for in this many characters.
-_WINDOW = 400
-_MOST_OCCURRENCES = 1000
+_WINDOW = 240
+_LONGEST_MEMBER = 80
+_MOST_MEMBERS = 24
+_MOST_OCCURRENCES = 300
 
 _QUOTE = r"""\\?["'`]"""
 # Where a regular expression or a glob begins.
@@ -82,9 +85,10 @@ _FOLDS_CASE = re.compile(
 
 # From an object to a field in it: `x.get("y")`, `x", {}).get("y")`, `x?.y`, `x["y"]`, `x->{y}`, `dig("x", "y")`.
 _ACCESS = (
-    r"(?:[\s\"'\])?!|]|,\s*(?:\{\}|None|null|\"\")\)|\s+or\s+\{\}\))*"
+    r"(?:[\s\"'\])?!|]|,\s*(?:\{\}|None|null|\"\")\)|\s+or\s+\{\}\)){0,12}"
     r"(?:\.(?:get|fetch)\(|\?\.|\.|\[|->\{?|,)\s*[\"':]*"
 )
+_ASSIGNED = re.compile(r"\s*(?:(?:const|let|var|my|local)\s+)?\$?(\w{1,60})\s*:?=(?!=)")
 # Not `${NAME:-default}`, `get("NAME", default)`, `NAME || default`.
 _NO_DEFAULT = r"""(?!:?-|["']\s*,|["']?[)\]]*\s*(?:\|\||\?\?|//|\bor\b))"""
 
@@ -111,11 +115,19 @@ def reads_field(script: Script, path: str) -> int | None:
     if not outer:
         found = re.search(rf"(?<!\w){re.escape(inner)}(?!\w){_NO_DEFAULT}", script.code)
         return found and found.start()
-    holders = [outer, *re.findall(rf"(\w+)\s*:?=\s*[^\n=]*\b{re.escape(outer)}\b", script.code)]
+    holders = [outer, *_variables_with(outer, script.code)]
     for holder in dict.fromkeys(holders):
         if found := re.search(rf"(?<!\w){re.escape(holder)}{_ACCESS}{re.escape(inner)}(?!\w)", script.code):
             return found.start()
     return None
+
+
+def _variables_with(field: str, code: str) -> Iterator[str]:
+    """The variables to which a field of the input is assigned."""
+    for found in islice(re.finditer(rf"\b{re.escape(field)}\b", code), _MOST_MEMBERS):
+        line = code[max(0, found.start() - _WINDOW) : found.start()].rpartition("\n")[2]
+        if assigned := _ASSIGNED.match(line):
+            yield assigned[1]
 
 
 def _spellings(code: str, names: Iterable[str]) -> Mapping[str, str]:
@@ -169,7 +181,10 @@ def _by_language(language: Language, before: str, first: str, after: str) -> Ite
 
 def _shorter(before: str, member: re.Pattern[str]) -> Iterator[str]:
     """The text without the last member of a list, then without the last two, and so on."""
-    while found := member.search(before):
+    for _ in range(_MOST_MEMBERS):
+        found = member.search(before, max(0, len(before) - _LONGEST_MEMBER))
+        if found is None:
+            return
         # The quote before the member stays: it says that names are quoted here.
         quote = found[0][:2].lstrip("\\")[:1]
         before = before[: found.start()] + (quote if quote in "\"'`" else "")

@@ -63,7 +63,10 @@ _COMMENTS = {
 }
 _VISIBLE = re.compile(r"[^\n]")
 # A file that is named in a script: its last literal part, behind variables and substitutions.
-_NAMED = re.compile(r"(?:\$\w+)?([\w.@+/-]*[\w@+-]\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl)\b)")
+# With limits, because the time would grow with the square of a longer word.
+_NAMED = re.compile(
+    r"(?:\$\w{1,100}|(?<![\w.@+/$-]))([\w.@+/-]{0,200}[\w@+-]\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl)\b)"
+)
 _PYTHON_MODULES = re.compile(r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import\b|import[ \t]+([\w.]+))", re.MULTILINE)
 _REQUIRED = re.compile(r"""(?:require|require_relative|import|from)\b\s*\(?\s*["'](\.{0,2}/?[\w./@-]+)["']""")
 
