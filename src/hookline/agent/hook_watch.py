@@ -63,6 +63,8 @@ class HookWatch:
                 effect=verdict.effect,
             )
         )
+        if verdict.user_message:
+            self._listener(Note(text=verdict.user_message))
 
     def record_of(self, hook: HookEntry) -> HookRecord:
         """What a hook did so far."""

@@ -171,6 +171,12 @@ class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     deny: Annotated[tuple[str, ...], about("Patterns of names that are never passed on.")] = ()
 
 
+class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Hooks of the type http."""
+
+    allow: Annotated[tuple[str, ...], about("Hosts that they may be on, besides this machine.")] = ()
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -207,6 +213,7 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
+    http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 

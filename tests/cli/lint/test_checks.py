@@ -38,8 +38,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("PreToolUse"),
         "hooks.PreToolUse",
         (
-            "is an event of Claude Code and Codex, so its hooks do not run here; "
-            'if they were written for it, add "dialect": "claude" or "dialect": "codex"'
+            "is an event of Claude Code and Codex, so its hooks do not run here; if they were written for it, add "
+            '"dialect": "claude" or "dialect": "codex"'
         ),
     ),
     (
@@ -64,7 +64,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, onFault, trust, redact, serve, environment, log"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, serve, environment, http, log"
         ),
     ),
     (

@@ -201,11 +201,17 @@ def _hooks(setup: Setup) -> Iterator[Sign]:
     for hook in setup.hooks:
         health, message = _hook(hook, setup)
         yield Sign(hook.event, health, f"{hook.label} {message}")
+    if setup.unused:
+        first = setup.unused[0]
+        message = f"{plural(len(setup.unused), 'hook')} of other agents, the first: {first.label}: {first.reason}"
+        yield Sign("never run", Health.ODD, f"{message}; hookline list shows all")
 
 
 def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if not hook.enabled:
         return Health.ODD, f"is disabled by {hook.disabled_by}"
+    if hook.refusal:
+        return Health.BAD, f"fails at each event: {hook.refusal} ({hook.origin}: {hook.location})"
     if fault := program_fault(hook, setup.project_dir, setup.environ):
         return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
     if untrusted := setup.why_untrusted(hook):

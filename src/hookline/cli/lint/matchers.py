@@ -11,7 +11,7 @@ from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.matcher import Match, is_literal, match
+from hookline.engine.matcher import Match, foreign_matcher_fault, is_literal, match
 from hookline.engine.plan import plan
 from hookline.settings.read import Problem
 
@@ -93,6 +93,9 @@ def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
         if _is_broken(matcher):
             effect = "so the hook runs for no tool of another name"
             yield setup.at_matcher(hook, f"is {matcher!r}, {_PLAIN_TEXT}, {effect}; fix the pattern")
+    for hook in setup.active():
+        if fault := foreign_matcher_fault(hook):
+            yield setup.at_matcher(hook, f"{fault}; fix the pattern")
 
 
 def _is_broken(matcher: str) -> bool:
