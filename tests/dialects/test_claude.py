@@ -280,7 +280,7 @@ def test_args_are_passed_without_a_shell(call: "Call", project: Path) -> None:
 
 def test_another_shell_reads_the_command(call: "Call", project: Path) -> None:
     """`shell` names it."""
-    call("claude", "PreToolUse", "echo $0 > shell", shell="sh")
+    call("claude", "PreToolUse", "echo $0 > shell", **{"shell": "sh"})
     assert (project / "shell").read_text() == "sh\n"
 
 
