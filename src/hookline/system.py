@@ -295,7 +295,7 @@ class HookSystem:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
-            passes=_passes(options.environment),
+            passes=passes_of(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
@@ -312,7 +312,7 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 
 
-def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
+def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
     """Which variables hooks inherit: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
         return None
