@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, LateInput, run_children
 from hookline.contract.answers import Answer, deny, read_stdout, warning_from_stderr
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError
@@ -21,6 +21,9 @@ from hookline.engine.event_table import EVENT_TABLE
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
+
+# Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
+_LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
@@ -71,12 +74,13 @@ class HookRunner:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
         cwd = str(event_input["cwd"])
         inherited = self._inherited.in_directory(cwd)
-        stdin = stringify_json(event_input)
         runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
+        late = LateInput(partial(stringify_json, event_input))
+        given = late if len(runnable) == 1 and _is_long(event_input) else late.data
         jobs = [
             ChildJob(
                 command=hook.command or "",
-                stdin=stdin,
+                stdin=given,
                 cwd=cwd,
                 env=_with_own(hook, cwd, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
@@ -86,6 +90,7 @@ class HookRunner:
         ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
+        stdin = late.data
         ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
         return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
 
@@ -107,6 +112,15 @@ class HookRunner:
             runs.append(run)
             told = _told_next(event_input, runs)
         return runs
+
+
+def _is_long(event_input: Mapping[str, Any]) -> bool:
+    """Whether there is a long text where tools, prompts and results have theirs."""
+    for value in event_input.values():
+        for item in value.values() if type(value) is dict else (value,):
+            if type(item) is str and len(item) > _LONG_TEXT:
+                return True
+    return False
 
 
 def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:
