@@ -75,8 +75,8 @@ class HookRunner:
         cwd = str(event_input["cwd"])
         inherited = self._inherited.in_directory(cwd)
         runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
-        late = LateInput(partial(stringify_json, event_input))
-        given = late if len(runnable) == 1 and _is_long(event_input) else late.data
+        is_late = len(runnable) == 1 and _is_long(event_input)
+        given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
         jobs = [
             ChildJob(
                 command=hook.command or "",
@@ -90,7 +90,7 @@ class HookRunner:
         ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
-        stdin = late.data
+        stdin = given.data if isinstance(given, LateInput) else given
         ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
         return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
 
