@@ -11,6 +11,7 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.records import LogLevel, LogRecord, Start
 from hookline.log.file import FileSink
 from hookline.log.logger import MemorySink
@@ -296,7 +297,8 @@ def test_a_useless_block_is_answered_with_advice(project: Path, event: str, comm
 def test_where_hooks_only_watch_no_way_out_is_promised(project: Path, event: str) -> None:
     """Nothing that they answer is applied, so nothing else is advised."""
     (record,) = of_kind(log_of(project, event, {"type": "command", "command": "exit 2", "name": "guard"}), "advice")
-    assert record.message.endswith("its hooks only watch, and nothing that they answer is applied")
+    watches = "its hooks only watch, and nothing that they answer is applied"
+    assert record.message.endswith(watches if event == "SessionEnd" else LIFECYCLE_REMEDY)
 
 
 @pytest.mark.parametrize("event", ["BeforeTool", "BeforeModel"])

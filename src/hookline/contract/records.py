@@ -101,6 +101,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     subject: str | None
     hooks: tuple[str, ...]
     """What people call them."""
+    agent: str | None = None
+    agent_event: str | None = None
     reason: str | None = None
 
     def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/logger.py
