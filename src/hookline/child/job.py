@@ -1,7 +1,6 @@
 """What a hook's process is given and what it returns."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -38,8 +37,7 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """What it may use of the machine; None means no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildLimits:
+class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on output, time and concurrency."""
 
     output_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
