@@ -1,8 +1,9 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
@@ -20,8 +21,7 @@ _OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the layers say about hooks."""
 
     enabled: bool

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from hookline.contract.hooks import ConfigSource
 
@@ -11,8 +12,7 @@ _FOLDER = ".llxprt"
 _FILE = "settings.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsPaths:
+class SettingsPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The settings files of a project, its user and the system."""
 
     project: Path
