@@ -17,6 +17,9 @@ PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PRO
 # part of, its own last.
 CHILD_MARK = "HOOKLINE_RUN"
 
+# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
+OWN_DIALECT = "hookline"
+
 
 class HookType(StrEnum):
     """How a hook is run; `plugin` is accepted in settings and cannot be run."""

@@ -37,6 +37,25 @@ def blocks_on_fault(layers: Sequence[Layer]) -> bool:
     return False
 
 
+def may_name_dialects(layer: Layer) -> bool:
+    """Whether a layer can have other agents' files read: the user's and the system's settings can."""
+    return layer.source in (ConfigSource.USER, ConfigSource.SYSTEM)
+
+
+def named_dialects(layers: Sequence[Layer]) -> tuple[str, ...]:
+    """The other agents whose files shall be read; from the raw settings, because it decides what else is read."""
+    named: list[Any] = []
+    for layer in filter(may_name_dialects, layers):
+        options = layer.values.get("hooksConfig")
+        given = options.get("dialects") if isinstance(options, Mapping) else None
+        named += given if isinstance(given, list | tuple) else ()
+    if not named:
+        return ()
+    from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few settings name any
+
+    return tuple(dialect for dialect in FOREIGN_DIALECTS if dialect in named)
+
+
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:
     tools = layer.values.get("tools")
     newer = _flag(layer, ("enableHooks",), layer.values.get("enableHooks"), problems)
