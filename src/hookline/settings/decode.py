@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
+from hookline.contract.hooks import OWN_DIALECT, SOURCE_PRIORITY, HookEntry, Lifecycle
+from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
-from hookline.settings._hooks import HookReader
-from hookline.settings.merge import authority, hooks_enabled
+from hookline.settings._hooks import HookReader, UnusedHook
+from hookline.settings.merge import authority, by_authority, hooks_enabled, may_name_dialects
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
@@ -28,6 +29,10 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    unused: tuple[UnusedHook, ...] = ()
+    """Hooks of other agents that never run, because their event has no counterpart here."""
+    bridges: tuple[HookEntry, ...] = ()
+    """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
 
 
 def decode_settings(layers: Sequence[Layer]) -> Settings:
@@ -35,7 +40,11 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked))]
+    readers = [
+        HookReader(problems, _disabled_in(problems.layer, ranked), _silenced_by(problems.layer, layers))
+        for problems, _ in given
+    ]
+    hooks = [hook for (problems, _), reader in zip(given, readers, strict=True) for hook in _hooks(problems, reader)]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
@@ -44,6 +53,8 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
         options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
+        unused=tuple(hook for reader in readers for hook in reader.unused),
+        bridges=tuple(hook for reader in readers for hook in reader.bridges),
     )
 
 
@@ -61,9 +72,15 @@ def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
     return {
         name: problems.layer.origin
         for problems, own in ranked
-        if authority(problems.layer) >= authority(layer)
+        if authority(problems.layer) >= authority(layer) and problems.layer.dialect in (OWN_DIALECT, layer.dialect)
         for name in own.get("disabled", ())
     }
+
+
+def _silenced_by(layer: Layer, layers: Sequence[Layer]) -> str | None:
+    """The most trusted file of the same agent that disables all hooks of a layer, or None."""
+    silencing = (other for other in by_authority(layers) if other.dialect == layer.dialect)
+    return next((other.origin for other in silencing if authority(layer) < other.silences_below), None)
 
 
 def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
@@ -88,16 +105,21 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
             if field.name != "disabled":
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
+    elif "dialects" in raw and not may_name_dialects(problems.layer):
+        problems.warn(("hooksConfig", "dialects"), "is only used in the user's or the system's settings; move it there")
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
+    for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
+        advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"
+        problems.error(("hooksConfig", "dialects"), f"names {name!r}, whose files hookline can't read; {advice}")
     if decoded.lifecycle is Lifecycle.APPLY:
         message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
         problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str]) -> Iterator[HookEntry]:
+def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
     try:
-        yield from HookReader(problems, disabled).entries()
+        yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
 

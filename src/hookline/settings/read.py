@@ -49,7 +49,7 @@ class Layer:
     """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
     dialect: str = OWN_DIALECT
-    """Whose words its hooks are written in, where the file itself does not say: `claude` for .claude/settings.json."""
+    """Whose words its hooks are written in, where it does not say so itself: `claude` for .claude/settings.json."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
     silences_below: int = 0

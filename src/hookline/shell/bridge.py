@@ -25,6 +25,8 @@ class BridgeUse(Enum):
 
 def bridge_use(command: str, depth: int = 0) -> BridgeUse:
     """Whether a command plainly runs `hookline bridge` or its client, also behind `env`, `sh -c` or `python -m`."""
+    if CLIENT[0] not in command or CLIENT[1] not in command:
+        return BridgeUse.NO  # reading all commands would take long
     used = [_use_of(words, depth) for words in _simple_commands(read_script(command)[0])]
     if all(use is BridgeUse.NO for use in used):
         return BridgeUse.NO
