@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
     from hookline.settings.decode import Settings
+    from hookline.settings.foreign import UnreadAgent
     from hookline.system import HookSystem
 
 
@@ -79,6 +80,7 @@ class Config:
         self._agent = agent
         self._paths = settings_paths or default_paths(self._working_dir)
         self._dialects = _known_dialects(dialects, settings, settings_files)
+        self._has_usual_places = settings is None and settings_files is None
         self._source = self._make_source(settings, settings_files)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
@@ -181,6 +183,19 @@ class Config:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""
         return self._problems
 
+    def get_unread(self) -> "tuple[UnreadAgent, ...]":
+        """The other agents that have hooks here which are not read; none for settings that were named or given."""
+        if not self._has_usual_places:
+            return ()
+        from hookline.settings.foreign import unread_agents  # noqa: PLC0415 - reads all their files
+
+        read = {layer.dialect for layer in self._source.layers}
+        return unread_agents(read, Path(self._working_dir), self._paths.environ or os.environ)
+
+    def get_user_file(self) -> Path:
+        """The user's settings file."""
+        return self._paths.user
+
     def _make_source(
         self, settings: Mapping[str, Any] | None, files: Sequence[str | os.PathLike[str]] | None
     ) -> SettingsSource:
@@ -213,13 +228,13 @@ class Config:
             return lambda path: read_layer(path, source, is_guest=source is ConfigSource.PROJECT)
 
         layers = tuple(watch.take(path, reader(source)) for source, path in places)
-        dialects = dict.fromkeys((*self._dialects, *named_dialects(layers)))
+        # An agent that asks our hooks runs its own ones itself.
+        dialects = [name for name in dict.fromkeys((*self._dialects, *named_dialects(layers))) if name != self._agent]
         if not dialects:
             return layers
         from hookline.settings.foreign import read_agents  # noqa: PLC0415 - few programs read other agents' files
 
-        environ = os.environ if self._paths.environ is None else self._paths.environ
-        return (*layers, *read_agents(dialects, Path(self._working_dir), environ, watch))
+        return (*layers, *read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch))
 
 
 def _new_session_id() -> str:

@@ -141,12 +141,13 @@ class _Draft:
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
-        # rewrite. A plugin has no command to compare.
+        # rewrite, and one that reads and answers in other words. A plugin has no command to compare.
         key = (
             hook.command or (hook.origin, hook.location),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
+            (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell, hook.is_async, hook.refusal),
         )
         first = self.chosen.get(key)
         if first is None:

@@ -1,14 +1,16 @@
 """The settings files of other agents, read in place: their hooks, and what switches hooks off there."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hookline.contract.hooks import ConfigSource
 from hookline.dialects.files import AGENT_FILES, AgentFile, agent_home, path_of
+from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.settings._plugins import plugin_layers
+from hookline.settings.decode import decode_settings
 from hookline.settings.merge import authority
 from hookline.settings.read import Layer, read_layer
 from hookline.settings.source import Watch
@@ -24,6 +26,30 @@ _NO_EVENTS: Mapping[str, frozenset[str]] = {
 def read_agents(dialects: Iterable[str], project: Path, environ: Mapping[str, str], watch: Watch) -> tuple[Layer, ...]:
     """The layers of all files of these agents, a project's first; a file that does not exist is an empty layer."""
     return tuple(layer for dialect in dialects for layer in _agent_layers(dialect, project, environ, watch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadAgent:
+    """An agent that has hooks here which are not read."""
+
+    dialect: str
+    agent: str
+    """Its name, for people."""
+    files: tuple[str, ...]
+    hooks: int
+
+
+def unread_agents(read: Collection[str], project: Path, environ: Mapping[str, str]) -> tuple[UnreadAgent, ...]:
+    """The agents besides these that have hooks in their files; our own bridge does not count."""
+    found = []
+    for dialect in (name for name in FOREIGN_DIALECTS if name not in read):
+        settings = decode_settings(read_agents((dialect,), project, environ, Watch()))
+        files = [hook.origin for hook in (*settings.hooks, *settings.unused)]
+        if files:
+            agent = dialect_of(dialect).agent
+            unique = tuple(dict.fromkeys(files))
+            found.append(UnreadAgent(dialect=dialect, agent=agent, files=unique, hooks=len(files)))
+    return tuple(found)
 
 
 def read_as(dialect: str, path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:

@@ -193,6 +193,7 @@ def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str])
                 "message": "has 'Bash', which matches no known tool; did you mean run_shell_command?",
             }
         ],
+        "unread": [],
     }
 
 

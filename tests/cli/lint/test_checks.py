@@ -61,7 +61,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, onFault, trust, redact, serve, environment, log"
+            " streamDuringAfterModel, lifecycle, onFault, trust, redact, dialects, serve, environment, log"
         ),
     ),
     (

@@ -16,6 +16,7 @@ from typing import Any
 
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.foreign import bridge_lines, in_dialect, unread_lines, unread_report
 from hookline.cli.report.overview import known_hooks
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -47,7 +48,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
     ("MEDIAN", lambda hook: show_ms(hook["median"])),
     ("P95", lambda hook: show_ms(hook["p95"])),
     ("LAST RUN", lambda hook: show_ago(hook["lastRun"])),
-    ("FROM", lambda hook: one_line(show_place(hook["file"], hook["line"]))),
+    ("FROM", lambda hook: one_line(f"{show_place(hook['file'], hook['line'])}{in_dialect(hook['dialect'])}")),
 )
 
 
@@ -64,9 +65,19 @@ def run(given: argparse.Namespace) -> int:
     configured = known_hooks(config)
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
-    print_report(given, {"enabled": enabled, "hooks": hooks}, _lines(hooks, enabled=enabled))
+    bridges = config.get_settings().bridges
+    unread = unread_report(config)
+    report = {
+        "enabled": enabled,
+        "hooks": hooks,
+        "bridges": [{"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in bridges],
+        "unread": unread,
+    }
+    print_report(given, report, _lines(hooks, enabled=enabled))
     if not hooks and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
+    if not given.json:
+        print_lines(*map(style.dim, bridge_lines(bridges)), *map(style.warn, unread_lines(unread)))
     return 0
 
 

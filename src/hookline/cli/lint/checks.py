@@ -24,7 +24,7 @@ from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
@@ -89,7 +89,9 @@ def _not_enabled(setup: Setup) -> Iterator[Problem]:
     if layer is not None:
         yield layer.problem(("enableHooks",), "is false, so no hook runs; write true to enable hooks")
     else:
-        yield with_hooks.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+        # An agent's own file can't enable hooks here.
+        where = "" if with_hooks.dialect == OWN_DIALECT else " to your own settings, not to this file"
+        yield with_hooks.problem(("hooks",), f'do not run: hooks are off by default; add "enableHooks": true{where}')
 
 
 def _with_hooks(setup: Setup) -> Iterator[Layer]:
@@ -114,6 +116,8 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
     """Every object with fixed keys: its type, and its name for people."""
     for hook in setup.hooks:
         layer, path = setup.place(hook)
+        if layer.dialect != OWN_DIALECT:
+            continue  # they have more keys, and ignore those that they don't know
         yield layer, path, HookSettings, "a hook"
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
