@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import to_plain
 from hookline.settings.read import open_without_waiting
 from hookline.shell.files import FoundFiles, existing_files
@@ -144,12 +143,7 @@ class _Prepared:
     @cached_property
     def paths(self) -> PossiblePaths:
         """What in its command could be files."""
-        command = self.hook.command or ""
-        if self.hook.args is not None:
-            # Without a shell, but variables in them are replaced: as if each word was in double quotes.
-            escaped = (re.sub(r'(["\\`])', r"\\\1", word) for word in (command, *self.hook.args))
-            command = " ".join(f'"{word}"' for word in escaped)
-        return possible_paths(command, self.hook.env, self._project, search_path=self._search_path)
+        return possible_paths(self.hook.command or "", self.hook.env, self._project, search_path=self._search_path)
 
 
 def _definition(hook: HookEntry) -> dict[str, Any]:
@@ -168,24 +162,9 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
             # Left out where they are not given, or hooks trusted before there were such options would need trust again.
             **({"final": True} if hook.final else {}),
             **(hook.limits.to_dict() if hook.limits else {}),
-            **_their_keys(hook),
         }
     )
     return plain
-
-
-def _their_keys(hook: HookEntry) -> dict[str, Any]:
-    """What only hooks of other agents have, or of other types: each says what runs, when, or what its answer means."""
-    given = {
-        "dialect": None if hook.dialect == OWN_DIALECT else hook.dialect,
-        "theirEvent": hook.their_event,
-        "if": hook.condition,
-        "args": hook.args,
-        "shell": hook.shell,
-        "async": hook.is_async or None,
-        **(hook.target.to_dict() if hook.target else {}),
-    }
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _take(

@@ -50,8 +50,6 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "timeout": 60000,
         "sequential": True,
         "final": False,
-        "dialect": "hookline",
-        "theirEvent": None,
         "description": None,
         "file": str(stocked.project_file),
         "line": 9,

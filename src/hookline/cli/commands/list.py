@@ -16,7 +16,7 @@ from typing import Any
 
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
-from hookline.cli.report.foreign import bridge_lines, in_dialect, unread_lines, unread_report
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.overview import known_hooks
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -48,7 +48,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
     ("MEDIAN", lambda hook: show_ms(hook["median"])),
     ("P95", lambda hook: show_ms(hook["p95"])),
     ("LAST RUN", lambda hook: show_ago(hook["lastRun"])),
-    ("FROM", lambda hook: one_line(f"{show_place(hook['file'], hook['line'])}{in_dialect(hook['dialect'])}")),
+    ("FROM", lambda hook: one_line(show_place(hook["file"], hook["line"]))),
 )
 
 

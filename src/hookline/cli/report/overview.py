@@ -77,8 +77,6 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
     return {
         "event": hook.event.value,
         **setup.describe(hook),
-        "dialect": hook.dialect,
-        "theirEvent": hook.their_event,
         "description": hook.description,
         "enabled": hook.enabled,
         "disabledBy": hook.disabled_by,
