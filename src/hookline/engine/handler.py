@@ -27,7 +27,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
-from hookline.engine.run import HookRunner, chain_skips
+from hookline.engine.run import HookRunner, skips
 
 
 class HookEventHandler:
@@ -191,7 +191,7 @@ class HookEventHandler:
             self._observe(event, lambda observer: observer.hooks_started(plan))
         runs = await self.runner.run(plan, told)
         progress.stage = "aggregation"
-        skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
+        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
         if self.on_fault is OnError.BLOCK and not verdict.blocked and EVENT_TABLE[event].can_block:
             short = next((run for run in runs if run.is_shortage), None)
