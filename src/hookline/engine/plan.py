@@ -141,15 +141,16 @@ class _Draft:
         if matched is Match.SLOW and self._subject is not None:
             self.slow += [(trim(hook.matcher or ""), name) for name in compared_names(hook, self._subject)]
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
-        # rewrite, and one that reads and answers in other words. A plugin has no command to compare.
+        # rewrite. A plugin has no command to compare.
         key = (
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             hook.command or (hook.origin, hook.location),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
+            (hook.is_async, hook.refusal),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
-            (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell, hook.is_async, hook.refusal),
         )
         first = self.chosen.get(key)
         if first is None:
