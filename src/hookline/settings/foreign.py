@@ -37,18 +37,27 @@ class UnreadAgent:
     """Its name, for people."""
     files: tuple[str, ...]
     hooks: int
+    is_in_project: bool
+    """Whether some of these files are the project's."""
 
 
 def unread_agents(read: Collection[str], project: Path, environ: Mapping[str, str]) -> tuple[UnreadAgent, ...]:
     """The agents besides these that have hooks in their files; our own bridge does not count."""
     found = []
     for dialect in (name for name in FOREIGN_DIALECTS if name not in read):
-        settings = decode_settings(read_agents((dialect,), project, environ, Watch()))
+        layers = read_agents((dialect,), project, environ, Watch())
+        settings = decode_settings(layers)
         files = [hook.origin for hook in (*settings.hooks, *settings.unused)]
+        guests = {layer.origin for layer in layers if layer.is_guest}
         if files:
-            agent = dialect_of(dialect).agent
-            unique = tuple(dict.fromkeys(files))
-            found.append(UnreadAgent(dialect=dialect, agent=agent, files=unique, hooks=len(files)))
+            unread = UnreadAgent(
+                dialect=dialect,
+                agent=dialect_of(dialect).agent,
+                files=tuple(dict.fromkeys(files)),
+                hooks=len(files),
+                is_in_project=not guests.isdisjoint(files),
+            )
+            found.append(unread)
     return tuple(found)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from hookline.cli.report.text import one_line, plural, show_place
@@ -21,10 +20,13 @@ def unread_report(config: Config) -> list[dict[str, Any]]:
     named = named_dialects(config.get_layers())
     return [
         {
-            **asdict(unread),
+            "dialect": unread.dialect,
+            "agent": unread.agent,
+            "files": list(unread.files),
+            "hooks": unread.hooks,
             "settings": str(config.get_user_file()),
             "add": json.dumps({"hooksConfig": {"dialects": [*named, unread.dialect]}})[1:-1],
-            "import": f"hookline import {unread.dialect}",
+            "import": f"hookline import {unread.dialect}{'' if unread.is_in_project else ' --user'}",
         }
         for unread in config.get_unread()
     ]
