@@ -20,7 +20,7 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from hookline.contract.hooks import ConfigSource
 from hookline.contract.records import Consent
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.errors import HooklineError, UsageError
+from hookline.settings import jsonc
 from hookline.settings.adopt import Adoption, adopt
 from hookline.settings.edit import NEW_FILE, edit_file
 from hookline.settings.foreign import read_agents, read_as
@@ -140,9 +141,15 @@ def _report(
         "diff": "\n".join(lines) if adoption.added else "",
         "hooks": [asdict(hook) for hook in adoption.hooks],
         "added": len(adoption.added),
-        "disabled": target.values.get("enableHooks") is False,
+        "enabled": _is_enabled(config.get_layers(), target, adoption),
         "readInPlace": given.agent in named_dialects(config.get_layers()),
     }
+
+
+def _is_enabled(layers: Sequence[Layer], target: Layer, adoption: Adoption) -> bool:
+    """Whether hooks run when the settings are as proposed."""
+    others = [layer for layer in layers if layer.origin != target.origin]
+    return hooks_enabled((*others, replace(target, values=jsonc.parse(adoption.text))))[0]
 
 
 def _lines(report: Mapping[str, Any], given: argparse.Namespace, *, is_written: bool) -> Iterator[str]:
@@ -155,8 +162,8 @@ def _lines(report: Mapping[str, Any], given: argparse.Namespace, *, is_written: 
         yield ""
     if is_written:
         yield style.good(f"{plural(report['added'], 'hook')} added to {show_place(report['settings'])}.")
-    if report["disabled"]:
-        yield style.warn(f'No hook runs: {show_place(report["settings"])} says "enableHooks": false.')
+    if report["added"] and not report["enabled"]:
+        yield style.warn('They will not run: a settings file says "enableHooks": false; hookline doctor shows which.')
     if report["readInPlace"] and report["added"]:
         yield style.warn(f"hooksConfig.dialects has the files of {given.agent} read as well; the same hook runs once.")
     for step, about in _next_steps(report, given, is_written=is_written):
