@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.wire import utc_timestamp
 
 agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)
@@ -72,6 +72,10 @@ class _HookPlace(LogRecord, frozen=True, kw_only=True):
     command: str | None = None
     source: str | None = None
     location: str | None = None
+    dialect: str | None = None
+    """Whose words the hook reads and answers in, where they are not ours; `stdin` is what it was really told."""
+    their_event: str | None = None
+    """That agent's name of the event."""
 
 
 class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=True):
@@ -86,9 +90,29 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
 
 
 class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only=True):
-    """The hooks of one event are about to start. In the file before they run, because a hook can end this program."""
+    """The hooks of one event are about to start. Kept before they run, because a hook can end this program."""
 
     hooks: Sequence[str]
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The facts of a start; its record is made when the log asks for it."""
+
+    time: str
+    fire: str
+    session: str
+    event: str
+    subject: str | None
+    hooks: tuple[str, ...]
+    """What people call them."""
+    agent: str | None = None
+    agent_event: str | None = None
+    reason: str | None = None
+
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/logger.py
+        """The record."""
+        message = f"{about(self.event, self.subject)}: {', '.join(self.hooks)} started"
+        return (StartRecord(level=LogLevel.DEBUG, message=message, **msgspec.structs.asdict(self)),)
 
 
 class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
@@ -170,6 +194,11 @@ class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw
     terminal: str | None = None
 
 
+def about(event: str, subject: str | None) -> str:
+    """What the message of an event begins with: `BeforeTool write_file`."""
+    return f"{event} {subject}" if subject else event
+
+
 def hook_place(hook: HookEntry) -> dict[str, Any]:
     """The fields of a record that say which hook it is about."""
     return {
@@ -179,4 +208,5 @@ def hook_place(hook: HookEntry) -> dict[str, Any]:
         "source": hook.source.value,
         "origin": hook.origin,
         "location": hook.location,
+        **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.their_event}),
     }

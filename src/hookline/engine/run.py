@@ -16,7 +16,8 @@ from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntr
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.changes import no_change
+from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import left_running, not_runnable, read_run
 from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
 from hookline.engine.ways import WAYS, Means, Way
@@ -37,6 +38,8 @@ class HookRunner:
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
+        http_allow: tuple[str, ...] = (),
+        directory: str | None = None,
     ) -> None:
         """Takes its options.
 
@@ -46,12 +49,16 @@ class HookRunner:
             passes: which variables of it, by their names; all if not given.
             on_environment: called with all of it when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
+            http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
+            directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
         self._on_end = on_end
         self._on_late = on_late
+        self._http_allow = http_allow
+        self._directory = directory
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -60,18 +67,18 @@ class HookRunner:
         and their input has the changes of those. Final guards come last.
         """
         first, last = plan.hooks[0], plan.hooks[-1]
-        if (first.rank == last.rank and not last.final) or not EVENT_TABLE[plan.event].can_block:
+        if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
         runs: list[HookExecutionResult] = []
         for hooks, is_chain in _steps(plan.hooks):
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += await execute(hooks, _told_next(event_input, runs))
+            runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
-        cwd = str(event_input["cwd"])
+        cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
         stdin = stringify_json(event_input)
         unusual = [
@@ -80,7 +87,7 @@ class HookRunner:
             if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
         ]
         if unusual:
-            means = Means(limits=self._limits, cwd=cwd)
+            means = Means(limits=self._limits, cwd=cwd, http_allow=self._http_allow)
             return await self._run_mixed(ask_each(hooks, event_input, stdin, inherited), means)
         jobs = [
             ChildJob(
@@ -136,7 +143,7 @@ class HookRunner:
                     runs.append(msgspec.structs.replace(run, answer=chained))
                 else:
                     runs.append(run)
-            told = _told_next(event_input, runs)
+            told = _told_next(event_input, runs, hooks)
         return runs
 
 
@@ -167,20 +174,25 @@ def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], told: Mapping[st
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
     """The run that keeps a later hook of the chain from running, or None."""
-    if not EVENT_TABLE[hook.event].can_block:
-        return None
-    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank), None)
+    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
-    """The input of the next hook: the event as it would go on if the chain ended now."""
+def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], hooks: _Hooks) -> Mapping[str, Any]:
+    """The input of the next of these hooks: the event as it would go on if the chain ended now."""
+    # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
+    guards = any(hook.counts for hook in hooks)
     answers = [
-        run.answer for run in runs if run.answer is not None and (run.success or run.hook.dialect != OWN_DIALECT)
+        run.answer
+        for run in runs
+        if run.answer is not None
+        and (run.success or run.hook.dialect != OWN_DIALECT)
+        and (run.hook.counts or not guards)
     ]
-    if not answers or not EVENT_TABLE[runs[0].event].chains:
+    if not answers:
         return first
     row = EVENT_TABLE[runs[0].event]
-    return {**first, **row.change(first, row.merge(answers).answer, answers)}
+    change = row.chain or row.change
+    return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
 
 
 def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:

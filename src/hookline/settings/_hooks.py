@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.dialects.known import DIALECTS
@@ -60,8 +60,16 @@ class _Context:
 class HookReader:
     """Reads the hooks of one layer, and reports those that can't be used."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], silenced_by: str | None = None) -> None:
+    def __init__(
+        self,
+        problems: LayerProblems,
+        disabled: Mapping[str, str],
+        *,
+        applies_lifecycle: bool,
+        silenced_by: str | None = None,
+    ) -> None:
         self._layer = problems.layer
+        self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self._disabled = disabled
         self._silenced_by = silenced_by
@@ -247,6 +255,8 @@ class HookReader:
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
             needs_trust=self._layer.is_guest,
+            # Other agents apply what their hooks answer there.
+            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),

@@ -35,13 +35,20 @@ class Settings:
     """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
 
 
-def decode_settings(layers: Sequence[Layer]) -> Settings:
-    """The settings of all layers together."""
+def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
+    """The settings of all layers together; `applies_lifecycle` counts whatever `hooksConfig.lifecycle` says."""
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
+    options = _options_in_force(ranked)
+    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
     readers = [
-        HookReader(problems, _disabled_in(problems.layer, ranked), _silenced_by(problems.layer, layers))
+        HookReader(
+            problems,
+            _disabled_in(problems.layer, ranked),
+            applies_lifecycle=applies_lifecycle,
+            silenced_by=_silenced_by(problems.layer, layers),
+        )
         for problems, _ in given
     ]
     hooks = [hook for (problems, _), reader in zip(given, readers, strict=True) for hook in _hooks(problems, reader)]
@@ -50,7 +57,7 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(ranked),
+        options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(hook for reader in readers for hook in reader.unused),
@@ -111,9 +118,6 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
         advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"
         problems.error(("hooksConfig", "dialects"), f"names {name!r}, whose files hookline can't read; {advice}")
-    if decoded.lifecycle is Lifecycle.APPLY:
-        message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
-        problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 

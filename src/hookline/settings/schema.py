@@ -8,6 +8,7 @@ from msgspec import Meta
 from hookline.contract.events import EVENT_DESCRIPTIONS
 from hookline.contract.hooks import (
     DEFAULT_MAX_CONCURRENT,
+    DEFAULT_MAX_STOP_BLOCKS,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
     Lifecycle,
@@ -170,6 +171,12 @@ class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     deny: Annotated[tuple[str, ...], about("Patterns of names that are never passed on.")] = ()
 
 
+class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Hooks of the type http."""
+
+    allow: Annotated[tuple[str, ...], about("Hosts that they may be on, besides this machine.")] = ()
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -188,6 +195,10 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     lifecycle: Annotated[
         Lifecycle, about("apply lets hooks around a prompt or session block and add context; watch only logs it.")
     ] = Lifecycle.WATCH
+    max_stop_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        about("How many times in a row AfterAgent hooks can make the agent go on before its turn ends anyway."),
+    ] = DEFAULT_MAX_STOP_BLOCKS
     on_fault: Annotated[
         OnError, about("What a fault of hookline itself means where a hook can block: allow or block.")
     ] = OnError.ALLOW
@@ -209,6 +220,7 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
+    http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 

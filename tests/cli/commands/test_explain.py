@@ -108,12 +108,15 @@ def test_what_makes_no_sense_is_told(words: list[str], said: str, workbench: "Wo
         ('{"hooks": []}', ": hooks is an array"),
         ('{"hooks": {"BeforeTool": {}}}', ": hooks.BeforeTool is an object"),
         ('{"hooks": {"BeforeTool": [5]}}', ": hooks.BeforeTool[0] is a number"),
-        ('{"hooks": {"PreToolUse": [5]}}', ": hooks.PreToolUse is not an event"),
+        ('{"hooks": {"PreToolUse": [5]}}', ": hooks.PreToolUse is an event of Claude Code"),
         ('{"extensions": 5}', ": extensions is a number"),
         ('{"extensions": [5]}', ": extensions[0] is a number"),
         ('{"extensions": [{"hooks": 5}]}', ": extensions[0].hooks is a number"),
         ('{"extensions": [{"hooks": {"BeforeTool": 5}}]}', ": extensions[0].hooks.BeforeTool is a number"),
-        ('{"extensions": [{"hooks": {"PreToolUse": [5]}}]}', ": extensions[0].hooks.PreToolUse is not an event"),
+        (
+            '{"extensions": [{"hooks": {"PreToolUse": [5]}}]}',
+            ": extensions[0].hooks.PreToolUse is an event of Claude Code",
+        ),
     ],
 )
 def test_whatever_may_have_cost_a_hook_of_the_event_is_shown(settings: str, place: str, workbench: "Workbench") -> None:

@@ -223,8 +223,9 @@ def test_the_log_says_who_did_it(workbench: "Workbench") -> None:
     """As for every decision about which hooks run."""
     theirs(workbench, on("Stop", GUARD))
     workbench.run("import", "claude", "--write")
-    (record,) = workbench.json("log")["records"]
-    assert (record["action"], record["hook"], record["via"]) == ("imported", "guard", "hookline import")
+    record = json.loads(workbench.run("log", "--json"))
+    assert (record["kind"], record["hook"], record["event"]) == ("consent", "guard", "Stop")
+    assert "guard was imported by " in record["message"]
 
 
 @pytest.mark.parametrize(

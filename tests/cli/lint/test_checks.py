@@ -37,7 +37,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "settings",
         on("PreToolUse"),
         "hooks.PreToolUse",
-        "is not an event, so its hooks do not run; did you mean BeforeTool?",
+        (
+            "is an event of Claude Code and Codex, so its hooks do not run here; if they were written for it, add "
+            '"dialect": "claude" or "dialect": "codex"'
+        ),
     ),
     (
         "settings",
@@ -61,7 +64,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, onFault, trust, redact, dialects, serve, environment, log"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, serve,"
+            " environment, http, log"
         ),
     ),
     (
@@ -80,7 +84,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "unknown-key",
         on("BeforeTool", async_=True),
         "hooks.BeforeTool[0].async_",
-        "is not an option of a group and is ignored; the options are hooks, matcher, sequential",
+        "is not an option of a group and is ignored; the options are hooks, matcher, sequential, dialect",
     ),
     (
         "disabled-name",

@@ -220,11 +220,17 @@ def _hooks(setup: Setup) -> Iterator[Sign]:
     for hook in setup.hooks:
         health, message = _hook(hook, setup)
         yield Sign(hook.event, health, f"{hook.label} {message}")
+    if setup.unused:
+        first = setup.unused[0]
+        message = f"{plural(len(setup.unused), 'hook')} of other agents, the first: {first.label}: {first.reason}"
+        yield Sign("never run", Health.ODD, f"{message}; hookline list shows all")
 
 
 def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if not hook.enabled:
         return Health.ODD, f"is disabled by {hook.disabled_by}"
+    if hook.refusal:
+        return Health.BAD, f"fails at each event: {hook.refusal} ({hook.origin}: {hook.location})"
     if fault := program_fault(hook, setup.project_dir, setup.environ):
         return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
     if untrusted := setup.why_untrusted(hook):
@@ -266,13 +272,13 @@ def _canary(config: Config) -> Sign:
     with TemporaryDirectory(prefix="hookline-") as folder:
         settings = {
             "enableHooks": True,
-            "hooks": {HookEventName.SESSION_START.value: [{"hooks": [hook]}]},
+            "hooks": {HookEventName.BEFORE_TOOL.value: [{"hooks": [hook]}]},
             "hooksConfig": {"log": {"path": str(Path(folder, "hooks.jsonl"))}},
         }
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
         copy = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ())
-        verdict = run_loop(fire_once(copy, HookEventName.SESSION_START, {"source": "startup"}))
+        verdict = run_loop(fire_once(copy, HookEventName.BEFORE_TOOL, {"tool_name": "canary", "tool_input": {}}))
     if verdict.note == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")
     endings = [f"it {show_ending(run)} {run.stderr}".strip() for run in verdict.runs]

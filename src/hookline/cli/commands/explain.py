@@ -16,7 +16,7 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_ms, show_place
+from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_ms, show_place
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.engine.event_table import EVENT_TABLE, Matching
@@ -81,7 +81,7 @@ def _affects(problem: Problem, event: HookEventName) -> bool:
     if below is None:
         return problem.path in ("", "hooks") or problem.path.startswith("extensions")
     name = below[1].partition("[")[0]
-    return event is (HookEventName(name) if name in set(HookEventName) else likely_event(below[1]))
+    return event is (HookEventName(name) if name in set(HookEventName) else likely_event(name))
 
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -93,6 +93,10 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield style.warn(HOOKS_DISABLED)
     for number, hook in enumerate(report["hooks"], start=1):
         yield f"  {number}. {style.good(one_line(hook['hook']))}  {_details(hook, report)}"
+        if "dialect" in hook:
+            yield style.dim(f"     {show_dialect(hook)}")
+        if "refusal" in hook:
+            yield style.warn(f"     fails: {one_line(hook['refusal'])}")
         yield style.dim(f"     {show_place(hook['file'], hook['line'])}")
     if report["skipped"] or (report["invalid"] and report["enabled"]):
         yield "Would not run:"

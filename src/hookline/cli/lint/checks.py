@@ -8,6 +8,7 @@ from itertools import islice, pairwise
 
 import msgspec
 
+from hookline.child.http import why_not_allowed
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.matchers import (
     duplicates,
@@ -26,6 +27,7 @@ from hookline.cli.report.overview import trust_states
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
+from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
@@ -38,6 +40,7 @@ from hookline.settings.schema import (
     HookGroupSettings,
     HooksConfigSettings,
     HookSettings,
+    HttpSettings,
     LogSettings,
 )
 from hookline.settings.trust import show_uncovered
@@ -53,6 +56,7 @@ _REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig",): HooksConfigSettings,
     ("hooksConfig", "log"): LogSettings,
+    ("hooksConfig", "http"): HttpSettings,
     ("hooksConfig", "environment"): EnvironmentSettings,
 }
 
@@ -167,6 +171,8 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
 
 def _timeout(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
+        if hook.dialect != OWN_DIALECT and dialect_of(hook.dialect).timeout_unit_ms == _SECOND_MS:
+            continue  # it is in seconds there
         if hook.timeout_ms == 0:
             yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
@@ -176,7 +182,9 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
 
 def _program(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
-        if fault := program_fault(hook, setup.project_dir, setup.environ):
+        if hook.target is not None and (why_not := why_not_allowed(hook.target.url, setup.options.http.allow)):
+            yield setup.at(hook, f"is not asked, so the hook fails: {why_not}", "url")
+        elif fault := program_fault(hook, setup.project_dir, setup.environ):
             yield setup.at(hook, fault, "command")
 
 

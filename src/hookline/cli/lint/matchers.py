@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.matcher import Match, is_literal, match
+from hookline.engine.matcher import Match, foreign_matcher_fault, is_literal, match
 from hookline.engine.plan import plan
 from hookline.settings.read import Problem
 
@@ -101,6 +101,9 @@ def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
         if _is_broken(matcher):
             effect = "so the hook runs for no tool of another name"
             yield setup.at_matcher(hook, f"is {matcher!r}, {_PLAIN_TEXT}, {effect}; fix the pattern")
+    for hook in setup.active():
+        if fault := foreign_matcher_fault(hook):
+            yield setup.at_matcher(hook, f"{fault}; fix the pattern")
 
 
 def _is_broken(matcher: str) -> bool:
@@ -149,8 +152,9 @@ def _matches_any(event: HookEventName, matcher: str, subjects: Iterable[str]) ->
 
 
 def _matchers(setup: Setup, events: Iterable[HookEventName]) -> Iterator[tuple[HookEntry, str]]:
+    """The hooks of ours with matchers; other agents have other rules for theirs."""
     for hook in setup.active(*events):
-        if hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
+        if hook.dialect == OWN_DIALECT and hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
             yield hook, hook.matcher
 
 
