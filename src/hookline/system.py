@@ -114,6 +114,11 @@ class HookSystem:
         """Whether a fault of ours blocks, on events that can block; known at any time."""
         return self._on_fault is OnError.BLOCK or blocks_on_fault(self._source.layers)
 
+    @property
+    def has_approval_hooks(self) -> bool:
+        """Whether hooks may have to run before a person is asked to allow a tool."""
+        return self._parts is None or any(hook.at_approval for hook in self._parts.settings.hooks)
+
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
         return self._ready().registry

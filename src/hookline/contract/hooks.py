@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -23,6 +24,10 @@ CHILD_MARK = "HOOKLINE_RUN"
 
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
+
+
+at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
+"""True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""
 
 
 class HookType(StrEnum):
@@ -141,6 +146,8 @@ class HookEntry:
     """Whose words it reads and answers in: ours, or those of the agent that it was written for."""
     their_event: str | None = None
     """That agent's name of the event, where its settings use it; None means any that this event stands for."""
+    at_approval: bool = False
+    """True for a hook that runs when a person would be asked to allow a tool (PermissionRequest), and not before."""
     condition: str | None = None
     """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
     args: tuple[str, ...] | None = None

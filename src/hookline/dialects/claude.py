@@ -18,6 +18,7 @@ from hookline.dialects._reading import (
     some_text,
     text_of_result,
 )
+from hookline.dialects._transcript import in_claude_form
 from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool, UntranslatableError
 
 EVENTS = {
@@ -109,6 +110,17 @@ def meets(event: Event, condition: str) -> bool:
     name, given, cwd = str(fields.get("tool_name")), fields.get("tool_input"), str(fields.get("cwd", ""))
     arguments = CLAUDE.tool(name).tell(given if isinstance(given, Mapping) else {}, cwd)
     return _condition.meets(condition, CLAUDE.names_of(event.ours, name), arguments, cwd, os.environ.get("HOME", ""))
+
+
+def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int) -> dict[str, Any] | None:
+    """A record of our transcript as Claude Code would have written it."""
+    cwd = str(facts.get("project", ""))
+
+    def translate(name: str, arguments: Arguments) -> tuple[str, Arguments]:
+        tool = CLAUDE.tool(name)
+        return tool.theirs, tool.tell(arguments, cwd)
+
+    return in_claude_form(record, facts, number, translate)
 
 
 def environment(event: Event) -> dict[str, str]:
@@ -329,6 +341,7 @@ CLAUDE = Dialect(
         WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
         """.split()  # noqa: SIM905 - as a list it would fill a screen
     ),
+    at_approval=frozenset({"PermissionRequest"}),
     keys=frozenset({"if", "async", "asyncRewake", "once", "args", "shell"}),
     plugin_variables=("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(
@@ -373,4 +386,6 @@ CLAUDE = Dialect(
     read=read,
     wants=wants,
     meets=meets,
+    transcript=transcript,
+    env_file={"SessionStart": "CLAUDE_ENV_FILE"},
 )

@@ -259,6 +259,7 @@ class HookReader:
             is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
+            at_approval=table is not None and context.event in table.at_approval,
             **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
         )
 
