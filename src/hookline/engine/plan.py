@@ -159,6 +159,8 @@ class _Draft:
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             hook.command or (hook.origin, hook.location),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
+            (hook.is_async, hook.refusal),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
