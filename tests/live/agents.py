@@ -88,10 +88,10 @@ def _patch(path: str, text: str) -> Call:
 
 
 def _prepare_codex(place: Place, url: str, allowed: bool) -> None:
-    policy, sandbox = ("never", "danger-full-access") if allowed else ("untrusted", "read-only")
+    sandbox = "danger-full-access" if allowed else "read-only"
     place.write(
         "home/.codex/config.toml",
-        f'model = "gpt-5"\nmodel_provider = "stand-in"\napproval_policy = "{policy}"\nsandbox_mode = "{sandbox}"\n'
+        f'model = "gpt-5.5"\nmodel_provider = "stand-in"\napproval_policy = "never"\nsandbox_mode = "{sandbox}"\n'
         f'[model_providers.stand-in]\nname = "stand-in"\nbase_url = "{url}/v1"\nwire_api = "responses"\n'
         f'env_key = "STAND_IN_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n'
         f'[projects."{place.project}"]\ntrust_level = "trusted"\n',
@@ -143,7 +143,9 @@ AGENTS = {
             words=Gemini(),
             shell=lambda command: Call("run_shell_command", {"command": command, "description": "d"}),
             write=lambda path, text: Call("write_file", {"file_path": path, "content": text}),
-            prepare=lambda place, _url, _allowed: (place.write("home/.gemini/settings.json", _GEMINI_SETTINGS), None)[1],
+            prepare=lambda place, _url, _allowed: (place.write("home/.gemini/settings.json", _GEMINI_SETTINGS), None)[
+                1
+            ],
             command=lambda prompt, allowed: [
                 *("-m", "gemini-2.5-flash", "-p", prompt),
                 *(["--approval-mode", "yolo"] if allowed else []),

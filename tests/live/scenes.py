@@ -43,7 +43,7 @@ class Scene:
     """`all`, or our name of the only event that the bridge is installed for."""
     allowed: bool = True
     """Whether the agent may run tools without asking; nobody is there to be asked."""
-    break_it: Callable[[Agent, Place, Path], None] | None = None
+    break_it: Callable[[Place, Path], None] | None = None
     """Changes the agent's settings file after the installation."""
     options: tuple[str, ...] = ()
     """For `hookline bridge install`."""
@@ -56,57 +56,30 @@ class Scene:
     """Agents that can't keep the tool from running here; the docs say so."""
 
 
-def change_command(change: Callable[[str], str]) -> Callable[[Agent, Place, Path], None]:
-    """Changes every command of the bridge in the agent's settings."""
+def changed(pattern: str, by: str) -> Callable[[Place, Path], None]:
+    """Changes the agent's settings file; `{root}` is the scratch directory."""
 
-    def apply(_agent: Agent, _place: Place, file: Path) -> None:
+    def change(place: Place, file: Path) -> None:
         text = file.read_text()
-        changed = re.sub(r'(?<="command": "|...."bash": ")[^"]*', lambda found: change(found[0]), text)
-        assert changed != text
-        file.write_text(changed)
+        other = re.sub(pattern, by.replace("{root}", str(place.root)), text)
+        assert other != text, f"{pattern} is not in {text}"
+        file.write_text(other)
 
-    return apply
-
-
-def crashing(_agent: Agent, place: Place, file: Path) -> None:
-    """The bridge is there, and dies in the middle with exit code 1."""
-    program = place.write("gone/hookline/bridge/client.py", "raise SystemExit(1)\n")
-    text = file.read_text()
-    changed = re.sub(r"/\S*/hookline/bridge/client\.py", str(program), text)
-    assert changed != text
-    file.write_text(changed)
+    return change
 
 
-def missing(_agent: Agent, _place: Place, file: Path) -> None:
-    """The program of the bridge is gone, as after an environment was removed."""
-    text = file.read_text()
-    changed = re.sub(r"/\S*/bin/python\S*", "/gone/bin/python", text)
-    assert changed != text
-    file.write_text(changed)
+CLIENT = r"/\S*/hookline/bridge/client\.py"
+PYTHON = r"/\S*/bin/python\S*"
 
 
-def removed(_agent: Agent, _place: Place, file: Path) -> None:
-    """Python is there, and hookline is not."""
-    text = file.read_text()
-    changed = re.sub(r"/\S*/hookline/bridge/client\.py", "/gone/hookline/bridge/client.py", text)
-    assert changed != text
-    file.write_text(changed)
+def replaced(program: str) -> Callable[[Place, Path], None]:
+    """Has the agent run this program in place of the bridge's client."""
 
+    def replace(place: Place, file: Path) -> None:
+        place.write("other/hookline/bridge/client.py", program)
+        changed(CLIENT, "{root}/other/hookline/bridge/client.py")(place, file)
 
-def short_deadline(_agent: Agent, _place: Place, file: Path) -> None:
-    """Our deadline is a second."""
-    text = file.read_text()
-    changed = text.replace("--deadline 50", "--deadline 1")
-    assert changed != text
-    file.write_text(changed)
-
-
-def short_timeout(_agent: Agent, _place: Place, file: Path) -> None:
-    """The agent's own timeout is two seconds, and our deadline is not."""
-    text = file.read_text()
-    changed = re.sub(r'("timeout(?:Sec)?": )60(000)?', lambda found: f"{found[1]}2{found[2] or ''}", text)
-    assert changed != text
-    file.write_text(changed)
+    return replace
 
 
 BROKEN = '{"enableHooks": true, "token": "' + SECRET + '", "hooks": {'
@@ -117,7 +90,7 @@ SCENES: Mapping[str, Scene] = {
     "deny-silent": Scene(title="deny a tool without a reason", hooks={"BeforeTool": "exit 2"}),
     "deny-file": Scene(
         title="deny a file",
-        hooks={"BeforeTool": f"grep -q '\"file_path\":\"[^\"]*secret.txt\"' && {{ {DENY}; }}; true"},
+        hooks={"BeforeTool": f'grep -q \'"file_path":"[^"]*secret.txt"\' && {{ {DENY}; }}; true'},
         tool=lambda agent: agent.write("secret.txt", "original"),
     ),
     "rewrite": Scene(
@@ -135,9 +108,7 @@ SCENES: Mapping[str, Scene] = {
     ),
     "deny-result": Scene(title="deny, after a tool", hooks={"AfterTool": DENY}, must_not_run=False),
     "stop-result": Scene(title="stop, after a tool", hooks={"AfterTool": STOP}, must_not_run=False),
-    "suppress": Scene(
-        title="suppressOutput", hooks={"AfterTool": answer(suppressOutput=True)}, must_not_run=False
-    ),
+    "suppress": Scene(title="suppressOutput", hooks={"AfterTool": answer(suppressOutput=True)}, must_not_run=False),
     "block-prompt": Scene(title="block a prompt", hooks={"BeforeAgent": DENY}),
     "stop-prompt": Scene(title="stop, at a prompt", hooks={"BeforeAgent": STOP}),
     "context-prompt": Scene(
@@ -167,17 +138,40 @@ SCENES: Mapping[str, Scene] = {
     "fail-open": Scene(
         title="the same, with --fail-open", hooks={}, settings=BROKEN, options=("--fail-open",), must_not_run=False
     ),
-    "missing": Scene(title="Python is missing", hooks={"BeforeTool": DENY}, break_it=missing, events="BeforeTool"),
-    "removed": Scene(title="hookline is missing", hooks={"BeforeTool": DENY}, break_it=removed, events="BeforeTool"),
-    "crash": Scene(title="crashed", hooks={"BeforeTool": DENY}, break_it=crashing, events="BeforeTool"),
-    "missing-prompt": Scene(title="is missing, at a prompt", hooks={}, break_it=missing, events="BeforeAgent"),
+    "missing": Scene(
+        title="Python is missing",
+        hooks={"BeforeTool": DENY},
+        break_it=changed(PYTHON, "/gone/bin/python"),
+        events="BeforeTool",
+    ),
+    "removed": Scene(
+        title="hookline is missing",
+        hooks={"BeforeTool": DENY},
+        break_it=changed(CLIENT, "/gone/hookline/bridge/client.py"),
+        events="BeforeTool",
+    ),
+    "crash": Scene(
+        title="crashed", hooks={"BeforeTool": DENY}, break_it=replaced("raise RuntimeError"), events="BeforeTool"
+    ),
+    "killed": Scene(
+        title="was killed",
+        hooks={"BeforeTool": DENY},
+        break_it=replaced("import os; os.kill(os.getpid(), 9)"),
+        events="BeforeTool",
+    ),
+    "missing-prompt": Scene(
+        title="is missing, at a prompt", hooks={}, break_it=changed(PYTHON, "/gone/bin/python"), events="BeforeAgent"
+    ),
     "slow": Scene(
-        title="hooks past our deadline", hooks={"BeforeTool": "sleep 30"}, break_it=short_deadline, events="BeforeTool"
+        title="hooks past our deadline",
+        hooks={"BeforeTool": "sleep 30"},
+        break_it=changed("--deadline 50", "--deadline 1"),
+        events="BeforeTool",
     ),
     "too-slow": Scene(
         title="took longer than the agent's timeout",
         hooks={"BeforeTool": "sleep 8"},
-        break_it=short_timeout,
+        break_it=changed(r'"(timeout|timeoutSec)":60', r'"\1":2'),
         events="BeforeTool",
     ),
     "no-server": Scene(title="deny, without the server", hooks={"BeforeTool": DENY}, environ={"HOOKLINE_SERVE": "0"}),

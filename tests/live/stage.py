@@ -74,7 +74,7 @@ def _install(scene: Scene, agent: Agent, place: Place, environ: dict[str, str]) 
     got = run(words, place, environ)
     assert got.exit_code == 0, got.stdout + got.stderr
     if scene.break_it is not None:
-        scene.break_it(agent, place, user_file(agent.name, place))
+        scene.break_it(place, user_file(agent.name, place))
 
 
 def user_file(agent: str, place: Place) -> Path:

@@ -131,8 +131,6 @@ CURSOR_HOST = Host(
     events=EVENTS,
     hear=hear,
     say=say,
-    known_version="3.9 (not run)",
-    can_stop=False,
     remarks=(
         "a call without objection is answered with allow: failClosed takes silence for a no",
         "whether that allow skips Cursor's own question is not known",

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.entries import ENTRIES, host_timeout_s
+from hookline.bridge.entries import ENTRIES, OTHERWISE, host_timeout_s
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
 from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
@@ -27,7 +27,8 @@ def bridge_command(agent: str, event: str, *, fail_open: bool = False) -> str:
     """
     timeout_s = host_timeout_s(agent, event)
     words = [agent, event, "--deadline", str(timeout_s - max(1, timeout_s // 6)), *(["--fail-open"] * fail_open)]
-    return shlex.join([*_program(), *words])
+    otherwise = "" if fail_open else ENTRIES[agent].otherwise(event)
+    return shlex.join([*_program(), *words]) + otherwise
 
 
 def _program() -> list[str]:
@@ -138,7 +139,7 @@ def _is_ours(entry: Any) -> bool:
 
 def _runs_bridge(command: str) -> bool:
     try:
-        words = shlex.split(command)
+        words = shlex.split(command.partition(OTHERWISE)[0])
     except ValueError:
         return False
     if [Path(words[0]).name if words else "", *words[1:2]] == ["hookline", "bridge"]:
