@@ -66,9 +66,9 @@ class Agent:
     program: str
     """Below the directory that `make bridge-live` installs into."""
     words: Words
-    shell: Callable[[str], Call]
+    shell_call: Callable[[str], Call]
     """A call of its shell tool, with this command."""
-    write: Callable[[str, str], Call]
+    write_call: Callable[[str, str], Call]
     """A call that writes a file."""
     prepare: Callable[[Place, str, bool], None]
     """Writes the settings that have nothing to do with hooks; the last argument says whether tools may run unasked."""
@@ -115,8 +115,8 @@ AGENTS = {
             name="claude",
             program="claude/claude_agent_sdk/_bundled/claude",
             words=Anthropic(),
-            shell=lambda command: Call("Bash", {"command": command, "description": "d"}),
-            write=lambda path, text: Call("Write", {"file_path": path, "content": text}),
+            shell_call=lambda command: Call("Bash", {"command": command, "description": "d"}),
+            write_call=lambda path, text: Call("Write", {"file_path": path, "content": text}),
             prepare=_nothing,
             command=lambda prompt, allowed: ["-p", prompt, *(["--allowedTools", "Bash,Write"] if allowed else [])],
             environ=lambda url: {
@@ -131,8 +131,8 @@ AGENTS = {
             name="codex",
             program="codex/node_modules/.bin/codex",
             words=Responses(),
-            shell=lambda command: Call("exec_command", {"cmd": command}),
-            write=_patch,
+            shell_call=lambda command: Call("exec_command", {"cmd": command}),
+            write_call=_patch,
             prepare=_prepare_codex,
             command=lambda prompt, _: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
             environ=lambda _: {"STAND_IN_KEY": "x"},
@@ -141,8 +141,8 @@ AGENTS = {
             name="gemini",
             program="gemini/node_modules/.bin/gemini",
             words=Gemini(),
-            shell=lambda command: Call("run_shell_command", {"command": command, "description": "d"}),
-            write=lambda path, text: Call("write_file", {"file_path": path, "content": text}),
+            shell_call=lambda command: Call("run_shell_command", {"command": command, "description": "d"}),
+            write_call=lambda path, text: Call("write_file", {"file_path": path, "content": text}),
             prepare=lambda place, _url, _allowed: (place.write("home/.gemini/settings.json", _GEMINI_SETTINGS), None)[
                 1
             ],
@@ -160,8 +160,8 @@ AGENTS = {
             name="copilot",
             program="copilot/node_modules/.bin/copilot",
             words=Anthropic(),
-            shell=lambda command: Call("bash", {"command": command, "description": "d"}),
-            write=lambda path, text: Call("create", {"path": path, "file_text": text}),
+            shell_call=lambda command: Call("bash", {"command": command, "description": "d"}),
+            write_call=lambda path, text: Call("create", {"path": path, "file_text": text}),
             prepare=_nothing,
             command=lambda prompt, allowed: ["-p", prompt, *(["--allow-all-tools"] if allowed else [])],
             environ=lambda url: {

@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.live.agents import Agent, Place
+from tests.live.agents import AGENTS, Agent, Place
 from tests.live.models import Call
 
 MARK = "MARK-7Q3"
-"""What a hook says, looked for in the model's requests and in what the person sees."""
+"""What a hook says; looked for in the model's requests and in what the person sees."""
 SECRET = "ghp_" + "Zx9" * 12
 ORIGINAL = "echo original >> ran.txt"
 REWRITTEN = "echo rewritten >> ran.txt"
 
 DENY = f"echo {MARK} >&2; exit 2"
-STOP = f"printf '%s' {shlex.quote(json.dumps({'continue': False, 'stopReason': MARK}))}"
+GUARD = f"""grep -q '"file_path":"[^"]*secret.txt"' && {{ {DENY}; }}; true"""
+EVERYWHERE = frozenset(AGENTS)
+GEMINI = frozenset({"gemini"})
+CODEX = frozenset({"codex"})
+# What most agents let pass; the docs say so.
+LATE = frozenset({"codex", "gemini", "copilot"})
 
 
 def answer(**fields: object) -> str:
@@ -30,30 +35,35 @@ def specific(event: str, **fields: object) -> str:
     return answer(hookSpecificOutput={"hookEventName": event, **fields})
 
 
+STOP = answer(**{"continue": False, "stopReason": MARK})
+BROKEN = '{"enableHooks": true, "token": "' + SECRET + '", "hooks": {'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One thing that is tried."""
 
-    title: str
-    """What it is called in the table of docs/other-agents.md."""
-    hooks: Mapping[str, str]
+    hooks: Mapping[str, str] = field(default_factory=dict)
     """hookline's hooks: a shell text for each event of ours."""
-    tool: Callable[[Agent], Call] = lambda agent: agent.shell(ORIGINAL)
-    events: str = "all"
-    """`all`, or our name of the only event that the bridge is installed for."""
-    allowed: bool = True
-    """Whether the agent may run tools without asking; nobody is there to be asked."""
-    break_it: Callable[[Place, Path], None] | None = None
-    """Changes the agent's settings file after the installation."""
-    options: tuple[str, ...] = ()
-    """For `hookline bridge install`."""
-    environ: Mapping[str, str] = field(default_factory=dict)
     settings: str | None = None
     """The person's hookline settings, if they are not made from `hooks`."""
-    must_not_run: bool = True
-    """Whether it is a fault if the tool ran as the model wanted it, in whichever agent."""
+    tool: Callable[[Agent], Call] = lambda agent: agent.shell_call(ORIGINAL)
+    """What the model calls."""
+    may_run: bool = False
+    """Whether the tool may run as the model wanted it; if not, that is a fault, whatever was seen before."""
     unless: frozenset[str] = frozenset()
-    """Agents that can't keep the tool from running here; the docs say so."""
+    """Agents that can't keep the tool from running here."""
+    events: str | None = None
+    """Our name of the only event that the bridge is installed for."""
+    options: tuple[str, ...] = ()
+    """For `hookline bridge install`."""
+    break_it: Callable[[Place, Path], None] | None = None
+    """Changes the agent's settings file after the installation."""
+    allowed: bool = True
+    """Whether the agent may run tools without asking; nobody is there to be asked."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    only: frozenset[str] = EVERYWHERE
+    """Agents that have such an event, or such a tool."""
 
 
 def changed(pattern: str, by: str) -> Callable[[Place, Path], None]:
@@ -82,97 +92,85 @@ def replaced(program: str) -> Callable[[Place, Path], None]:
     return replace
 
 
-BROKEN = '{"enableHooks": true, "token": "' + SECRET + '", "hooks": {'
+def instead(event: str, **fields: object) -> str:
+    """A hook that answers with the mark in place of the model."""
+    response = {"candidates": [{"content": {"role": "model", "parts": [MARK]}}]}
+    return answer(**fields, hookSpecificOutput={"hookEventName": event, "llm_response": response})
+
 
 SCENES: Mapping[str, Scene] = {
-    "quiet": Scene(title="no objection", hooks={"BeforeTool": "true"}, must_not_run=False),
-    "deny": Scene(title="deny a tool", hooks={"BeforeTool": DENY}),
-    "deny-silent": Scene(title="deny a tool without a reason", hooks={"BeforeTool": "exit 2"}),
-    "deny-file": Scene(
-        title="deny a file",
-        hooks={"BeforeTool": f'grep -q \'"file_path":"[^"]*secret.txt"\' && {{ {DENY}; }}; true'},
-        tool=lambda agent: agent.write("secret.txt", "original"),
+    "quiet": Scene(hooks={"BeforeTool": "true"}, may_run=True),
+    "deny": Scene(hooks={"BeforeTool": DENY}),
+    "deny-silent": Scene(hooks={"BeforeTool": "exit 2"}),
+    "deny-file": Scene(hooks={"BeforeTool": GUARD}, tool=lambda agent: agent.write_call("secret.txt", "original")),
+    "deny-patch": Scene(
+        hooks={"BeforeTool": GUARD},
+        tool=lambda agent: agent.shell_call(f"apply_patch <<'EOF'\n{agent.write_call('secret.txt', 'x').text}EOF"),
+        only=CODEX,
     ),
-    "rewrite": Scene(
-        title="rewrite arguments", hooks={"BeforeTool": specific("BeforeTool", tool_input={"command": REWRITTEN})}
+    "ask": Scene(hooks={"BeforeTool": answer(decision="ask", reason=MARK)}),
+    "rewrite": Scene(hooks={"BeforeTool": specific("BeforeTool", tool_input={"command": REWRITTEN})}),
+    "rewrite-patch": Scene(
+        hooks={"BeforeTool": specific("BeforeTool", tool_input={"content": "rewritten"})},
+        tool=lambda agent: agent.write_call("secret.txt", "original"),
+        only=CODEX,
     ),
-    "ask": Scene(title="ask", hooks={"BeforeTool": answer(decision="ask", reason=MARK)}),
-    "stop-tool": Scene(title="stop, at a tool", hooks={"BeforeTool": STOP}),
-    "context-tool": Scene(
-        title="note or context, before a tool", hooks={"BeforeTool": answer(systemMessage=MARK)}, must_not_run=False
+    "stop-tool": Scene(hooks={"BeforeTool": STOP}),
+    "note-tool": Scene(hooks={"BeforeTool": answer(systemMessage=MARK)}, may_run=True),
+    "note-result": Scene(hooks={"AfterTool": specific("AfterTool", additionalContext=MARK)}, may_run=True),
+    "deny-result": Scene(hooks={"AfterTool": DENY}, may_run=True),
+    "stop-result": Scene(hooks={"AfterTool": STOP}, may_run=True),
+    "suppress": Scene(hooks={"AfterTool": answer(suppressOutput=True)}, may_run=True),
+    "block-prompt": Scene(hooks={"BeforeAgent": DENY}),
+    "stop-prompt": Scene(hooks={"BeforeAgent": STOP}),
+    "note-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", additionalContext=MARK)}, may_run=True),
+    "note-start": Scene(hooks={"SessionStart": specific("SessionStart", additionalContext=MARK)}, may_run=True),
+    "stop-start": Scene(hooks={"SessionStart": STOP}),
+    "go-on": Scene(hooks={"AfterAgent": f"grep -q '\"stop_hook_active\":true' || {{ {DENY}; }}"}, may_run=True),
+    "stop-end": Scene(hooks={"AfterAgent": STOP}, may_run=True),
+    "request": Scene(
+        hooks={"BeforeModel": specific("BeforeModel", llm_request={"messages": [{"role": "user", "content": MARK}]})},
+        may_run=True,
+        only=GEMINI,
     ),
-    "context-result": Scene(
-        title="note or context, after a tool",
-        hooks={"AfterTool": specific("AfterTool", additionalContext=MARK)},
-        must_not_run=False,
+    "no-request": Scene(hooks={"BeforeModel": instead("BeforeModel", decision="deny", reason="no")}, only=GEMINI),
+    "selection": Scene(
+        hooks={
+            "BeforeToolSelection": specific(
+                "BeforeToolSelection", toolConfig={"mode": "ANY", "allowedFunctionNames": ["search_file_content"]}
+            )
+        },
+        may_run=True,
+        only=GEMINI,
     ),
-    "deny-result": Scene(title="deny, after a tool", hooks={"AfterTool": DENY}, must_not_run=False),
-    "stop-result": Scene(title="stop, after a tool", hooks={"AfterTool": STOP}, must_not_run=False),
-    "suppress": Scene(title="suppressOutput", hooks={"AfterTool": answer(suppressOutput=True)}, must_not_run=False),
-    "block-prompt": Scene(title="block a prompt", hooks={"BeforeAgent": DENY}),
-    "stop-prompt": Scene(title="stop, at a prompt", hooks={"BeforeAgent": STOP}),
-    "context-prompt": Scene(
-        title="context with a prompt",
-        hooks={"BeforeAgent": specific("BeforeAgent", additionalContext=MARK)},
-        must_not_run=False,
+    "response": Scene(
+        hooks={"AfterModel": f"grep -q '\"done\"' && {{ {instead('AfterModel')}; }}; true"}, may_run=True, only=GEMINI
     ),
-    "context-start": Scene(
-        title="context at the start",
-        hooks={"SessionStart": specific("SessionStart", additionalContext=MARK)},
-        must_not_run=False,
-    ),
-    "stop-start": Scene(title="stop, at the start", hooks={"SessionStart": STOP}, must_not_run=False),
-    "go-on": Scene(
-        title="go on after the end of a turn",
-        hooks={"AfterAgent": f"grep -q '\"stop_hook_active\":true' || {{ {DENY}; }}"},
-        must_not_run=False,
-    ),
-    "unasked": Scene(title="no objection, to a call that needs your yes", hooks={"BeforeTool": "true"}, allowed=False),
+    "unasked": Scene(hooks={"BeforeTool": "true"}, allowed=False),
     "unasked-rewrite": Scene(
-        title="rewrite, of a call that needs your yes",
-        hooks={"BeforeTool": specific("BeforeTool", tool_input={"command": REWRITTEN})},
-        allowed=False,
+        hooks={"BeforeTool": specific("BeforeTool", tool_input={"command": REWRITTEN})}, allowed=False
     ),
-    "broken": Scene(title="settings that can't be read", hooks={}, settings=BROKEN, events="BeforeTool"),
-    "broken-prompt": Scene(title="the same, at a prompt", hooks={}, settings=BROKEN, events="BeforeAgent"),
-    "fail-open": Scene(
-        title="the same, with --fail-open", hooks={}, settings=BROKEN, options=("--fail-open",), must_not_run=False
-    ),
-    "missing": Scene(
-        title="Python is missing",
+    "secret": Scene(
         hooks={"BeforeTool": DENY},
-        break_it=changed(PYTHON, "/gone/bin/python"),
-        events="BeforeTool",
+        tool=lambda agent: agent.shell_call(f"export TOKEN={SECRET}; {ORIGINAL}"),
+        environ={"DEPLOY_TOKEN": SECRET},
     ),
-    "removed": Scene(
-        title="hookline is missing",
-        hooks={"BeforeTool": DENY},
-        break_it=changed(CLIENT, "/gone/hookline/bridge/client.py"),
-        events="BeforeTool",
-    ),
-    "crash": Scene(
-        title="crashed", hooks={"BeforeTool": DENY}, break_it=replaced("raise RuntimeError"), events="BeforeTool"
-    ),
-    "killed": Scene(
-        title="was killed",
-        hooks={"BeforeTool": DENY},
-        break_it=replaced("import os; os.kill(os.getpid(), 9)"),
-        events="BeforeTool",
-    ),
-    "missing-prompt": Scene(
-        title="is missing, at a prompt", hooks={}, break_it=changed(PYTHON, "/gone/bin/python"), events="BeforeAgent"
-    ),
+    "no-server": Scene(hooks={"BeforeTool": DENY}, environ={"HOOKLINE_SERVE": "0"}),
+    "broken": Scene(settings=BROKEN, events="BeforeTool"),
+    "broken-prompt": Scene(settings=BROKEN, events="BeforeAgent"),
+    "fail-open": Scene(settings=BROKEN, options=("--fail-open",), may_run=True),
+    "missing": Scene(hooks={"BeforeTool": DENY}, break_it=changed(PYTHON, "/gone/bin/python"), events="BeforeTool"),
+    "missing-prompt": Scene(break_it=changed(PYTHON, "/gone/bin/python"), events="BeforeAgent"),
+    "removed": Scene(break_it=changed(CLIENT, "/gone/hookline/bridge/client.py"), events="BeforeTool"),
+    "crash": Scene(break_it=replaced("raise RuntimeError"), events="BeforeTool"),
+    "killed": Scene(break_it=replaced("import os; os.kill(os.getpid(), 9)"), events="BeforeTool"),
     "slow": Scene(
-        title="hooks past our deadline",
-        hooks={"BeforeTool": "sleep 30"},
-        break_it=changed("--deadline 50", "--deadline 1"),
-        events="BeforeTool",
+        hooks={"BeforeTool": "sleep 30"}, break_it=changed("--deadline 50", "--deadline 1"), events="BeforeTool"
     ),
     "too-slow": Scene(
-        title="took longer than the agent's timeout",
         hooks={"BeforeTool": "sleep 8"},
         break_it=changed(r'"(timeout|timeoutSec)":60', r'"\1":2'),
         events="BeforeTool",
+        unless=LATE,
     ),
-    "no-server": Scene(title="deny, without the server", hooks={"BeforeTool": DENY}, environ={"HOOKLINE_SERVE": "0"}),
 }

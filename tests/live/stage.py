@@ -1,17 +1,17 @@
 """Plays a scene in a real agent, and says what was seen."""
 
 import json
-import os
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.entries import ENTRIES, settings_file
-from hookline.bridge.judge import hosts
 from tests.live.agents import HOOKLINE, Agent, Ended, Place, program_of, run
 from tests.live.models import Model
 from tests.live.scenes import MARK, Scene
+
+from hookline.bridge.entries import ENTRIES, settings_file
+from hookline.bridge.judge import hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,8 @@ class Seen:
     requests: int
     """How often the model was asked."""
     exit_code: int
+    lost: bool
+    """Whether the bridge says that something could not be passed on."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the record."""
@@ -48,8 +50,6 @@ def play(scene: Scene, agent: Agent, place: Place) -> Played:
     """Installs the bridge in a scratch home, starts the agent, and ends everything again."""
     program = program_of(agent)
     assert program is not None
-    place.home.mkdir()
-    place.project.mkdir()
     groups = {event: [{"hooks": [{"type": "command", "command": text}]}] for event, text in scene.hooks.items()}
     settings = scene.settings or json.dumps({"enableHooks": True, "hooks": groups})
     place.write("home/.llxprt/settings.json", settings)
@@ -63,12 +63,14 @@ def play(scene: Scene, agent: Agent, place: Place) -> Played:
             run([HOOKLINE, "serve", "--stop"], place, environ)
         log = run([HOOKLINE, "log", "--json", "-n", "0"], place, environ).stdout
     records = [json.loads(line) for line in log.splitlines()]
-    return Played(seen=_seen(ended, place, model), ended=ended, place=place, requests=model.requests, log=records)
+    return Played(
+        seen=_seen(ended, place, model, records), ended=ended, place=place, requests=model.requests, log=records
+    )
 
 
 def _install(scene: Scene, agent: Agent, place: Place, environ: dict[str, str]) -> None:
     words = [HOOKLINE, "bridge", "install", agent.name, *scene.options]
-    if scene.events != "all":
+    if scene.events is not None:
         events = [theirs for theirs in ENTRIES[agent.name].events if hosts()[agent.name].events[theirs] == scene.events]
         words += ["--events", ",".join(events)]
     got = run(words, place, environ)
@@ -82,11 +84,9 @@ def user_file(agent: str, place: Place) -> Path:
     return place.home / settings_file(agent, None).relative_to(Path.home())
 
 
-def _seen(ended: Ended, place: Place, model: Model) -> Seen:
-    ran = place.project / "ran.txt"
-    text = ran.read_text() if ran.exists() else ""
-    if (place.project / "secret.txt").exists():
-        text = "original"
+def _seen(ended: Ended, place: Place, model: Model, log: list[dict[str, Any]]) -> Seen:
+    written = [place.project / name for name in ("ran.txt", "secret.txt")]
+    text = "".join(file.read_text() for file in written if file.exists())
     tool = "ran rewritten" if "rewritten" in text else "ran" if text else "did not run"
     return Seen(
         tool=tool,
@@ -94,4 +94,5 @@ def _seen(ended: Ended, place: Place, model: Model) -> Seen:
         person_told=MARK in ended.stdout + ended.stderr,
         requests=len(model.requests),
         exit_code=ended.exit_code,
+        lost=any(record["kind"] == "bridge" and "not passed on" in record["message"] for record in log),
     )

@@ -69,7 +69,7 @@ class Bridge:
         try:
             words = read_words(call.words)
         except HooklineError as error:
-            return _reply(refusal(None, None, str(error)), messages, fail_open=fails_open(call.words))
+            return _reply(refusal(*_asked(call.words), str(error)), messages, fail_open=fails_open(call.words))
         said = await self._said(call, words)
         return _reply(said, messages, fail_open=words.fail_open)
 
