@@ -71,7 +71,7 @@ class Anthropic:
         yield {"type": "message_start", "message": start}
         for index, block in enumerate(blocks):
             is_text = block["type"] == "text"
-            empty = {**block, **({"text": ""} if is_text else {"input": {}})}
+            empty: Body = {**block, "text": ""} if is_text else {**block, "input": {}}
             delta = (
                 {"type": "text_delta", "text": block["text"]}
                 if is_text

@@ -62,6 +62,8 @@ class Scene:
     allowed: bool = True
     """Whether the agent may run tools without asking; nobody is there to be asked."""
     environ: Mapping[str, str] = field(default_factory=dict)
+    varies: frozenset[str] = frozenset()
+    """Agents in which only the tool's fate is sure, because events of theirs overtake each other."""
     only: frozenset[str] = EVERYWHERE
     """Agents that have such an event, or such a tool."""
 
@@ -125,7 +127,8 @@ SCENES: Mapping[str, Scene] = {
     "stop-prompt": Scene(hooks={"BeforeAgent": STOP}),
     "note-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", additionalContext=MARK)}, may_run=True),
     "note-start": Scene(hooks={"SessionStart": specific("SessionStart", additionalContext=MARK)}, may_run=True),
-    "stop-start": Scene(hooks={"SessionStart": STOP}),
+    # Copilot CLI may ask about the prompt before it tells that the session starts.
+    "stop-start": Scene(hooks={"SessionStart": STOP}, varies=frozenset({"copilot"})),
     "go-on": Scene(hooks={"AfterAgent": f"grep -q '\"stop_hook_active\":true' || {{ {DENY}; }}"}, may_run=True),
     "stop-end": Scene(hooks={"AfterAgent": STOP}, may_run=True),
     "request": Scene(

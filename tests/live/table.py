@@ -1,7 +1,6 @@
 """What was seen in the real agents → the tables in docs/other-agents.md."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +45,8 @@ def _shown(seen: Seen) -> str:
 
 
 def _prompt(seen: Seen) -> str:
+    if "requests" not in seen:
+        return "the prompt may be sent, no tool runs" if seen["tool"] == "did not run" else "**the tool runs**"
     if seen["requests"]:
         return "**the prompt is sent**"
     return "yes, the person reads why" if seen["person_told"] else "yes, but its reason is not shown"
@@ -80,7 +81,7 @@ EFFECTS: Sequence[Row] = (
     ("rewrite-patch", "rewrite one file of a patch", _rewritten, "-"),
     ("note-tool", "note or context, before a tool", _told, "lost"),
     ("note-result", "note or context, after a tool", _told, "yes"),
-    ("deny-result", "deny, after a tool: the model reads why", _told, "lost"),
+    ("deny-result", "deny, after a tool: the model reads why", _told, "yes"),
     ("stop-result", "stop, after a tool", _stopped, "the tool has run; see below"),
     ("block-prompt", "block a prompt", _prompt, "yes"),
     ("stop-prompt", "stop, at a prompt", _prompt, "yes"),
@@ -128,7 +129,8 @@ def in_docs(text: str) -> str:
     for name, head, rows in (("effects", "a hook says", EFFECTS), ("failures", "the bridge", FAILURES)):
         begin, end = f"<!-- {name}: made from tests/live/recorded.json by tools/live.py -->", "<!-- end -->"
         made = f"{begin}\n{table(head, rows)}\n{end}"
-        text, count = re.subn(f"{re.escape(begin)}.*?{end}", lambda _, made=made: made, text, flags=re.DOTALL)
-        if count != 1:
-            raise ValueError(f"{DOCS} needs {begin} once")
+        before, found, rest = text.partition(begin)
+        if not found:
+            raise ValueError(f"{DOCS} needs {begin}")
+        text = before + made + rest.partition(end)[2]
     return text
