@@ -125,6 +125,7 @@ SCENES: Mapping[str, Scene] = {
     "suppress": Scene(hooks={"AfterTool": answer(suppressOutput=True)}, may_run=True),
     "block-prompt": Scene(hooks={"BeforeAgent": DENY}),
     "stop-prompt": Scene(hooks={"BeforeAgent": STOP}),
+    "rewrite-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", prompt=MARK)}),
     "note-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", additionalContext=MARK)}, may_run=True),
     "note-start": Scene(hooks={"SessionStart": specific("SessionStart", additionalContext=MARK)}, may_run=True),
     # Copilot CLI may ask about the prompt before it tells that the session starts.

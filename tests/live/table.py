@@ -52,6 +52,10 @@ def _prompt(seen: Seen) -> str:
     return "yes, the person reads why" if seen["person_told"] else "yes, but its reason is not shown"
 
 
+def _rewritten_prompt(seen: Seen) -> str:
+    return "**the prompt is sent**" if seen["requests"] else "blocked"
+
+
 def _goes_on(seen: Seen) -> str:
     return "yes" if seen["requests"] == 3 and seen["model_told"] else "lost"
 
@@ -85,6 +89,7 @@ EFFECTS: Sequence[Row] = (
     ("stop-result", "stop, after a tool", _stopped, "the tool has run; see below"),
     ("block-prompt", "block a prompt", _prompt, "yes"),
     ("stop-prompt", "stop, at a prompt", _prompt, "yes"),
+    ("rewrite-prompt", "rewrite a prompt", _rewritten_prompt, "blocked"),
     ("note-prompt", "context with a prompt", _told, "lost"),
     ("note-start", "context at the start", _told, "yes"),
     ("stop-start", "stop, at the start: no prompt is sent", _prompt, "yes"),

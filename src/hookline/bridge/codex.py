@@ -6,7 +6,7 @@ from typing import Any
 
 from hookline.bridge.claude import hear_in
 from hookline.bridge.host import (
-    UNSENDABLE,
+    NO_PART,
     Heard,
     Host,
     Outcome,
@@ -111,7 +111,7 @@ CODEX_HOST = Host(
     say=say,
     remarks=(
         "a rewrite is sent together with allow, because Codex takes it in no other form",
-        f"a hook that changes {UNSENDABLE}",
+        f"a hook may want {NO_PART}",
         "if the command takes longer than its timeout, Codex goes on: it has no setting that blocks then",
         "Codex runs a new hook only after you have trusted it there, too",
     ),

@@ -23,6 +23,7 @@ from hookline.dialects.gemini import GEMINI
 _FACTS = ("session_id", "cwd", "transcript_path")
 _NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
 _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+_MODEL_FIELDS = ("llm_request", "llm_response", "toolConfig")
 _HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
 
 
@@ -80,7 +81,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
 
 def _about_model(heard: Heard, effect: Mapping[str, Any]) -> dict[str, Any]:
     """What hooks make of a model call. Of a request only what they changed: messages that go back lose their calls."""
-    answer = dict(effect)
+    answer = {name: value for name, value in effect.items() if name in _MODEL_FIELDS}
     if "llm_request" in answer:
         asked = mapping(heard.questions[0].get("llm_request"))
         answer["llm_request"] = {

@@ -10,7 +10,8 @@ from hookline.contract.verdict import Verdict
 from hookline.dialects.table import Arguments, Tool
 
 Payload = Mapping[str, Any]
-UNSENDABLE = "one file of a patch, which can't be sent back, so the call is denied"
+NO_PART = "a change to one file of a patch, which can't be sent back, so the call is denied"
+NO_PROMPT = "another prompt, which can't be sent back, so the prompt is blocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,17 +96,17 @@ class Host:
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     """One outcome of the verdicts on all events that stand for a question."""
     notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
-    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or _stops(verdict)]
+    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
     reasons = [verdict.reason for verdict in objecting if verdict.reason]
-    stops = [_why_stopped(verdict) for verdict in verdicts if _stops(verdict)]
+    stops = [verdict.stop_reason or "A hook of hookline stopped the agent" for verdict in verdicts if verdict.stop]
     changed = [verdict.arguments for verdict in verdicts]
     arguments = _rewritten(heard, changed[0]) if changed and heard.has_whole else None
     blocked = any(verdict.denied for verdict in verdicts)
     lost: tuple[str, ...] = ()
-    if any(one is not None for one in (changed[1:] if heard.has_whole else changed)) and not blocked:
-        # Without it the agent would write what a guard meant to take out.
-        blocked, lost = True, (UNSENDABLE,)
-        reasons.append(f"A hook of hookline changed {UNSENDABLE}; make that change yourself")
+    if not blocked and (unsendable := _unsendable(heard, verdicts)):
+        # Otherwise the agent would go on with what a guard meant to take out.
+        blocked, lost = True, (unsendable,)
+        reasons.append(f"A hook of hookline wants {unsendable}")
     return Outcome(
         blocked=blocked,
         stop=bool(stops),
@@ -120,19 +121,12 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     )
 
 
-# Where our own agent only watches, and most others let a hook stop them.
-_AROUND_A_TURN = frozenset({HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT, HookEventName.SESSION_START})
-
-
-def _stops(verdict: Verdict) -> bool:
-    if verdict.event in _AROUND_A_TURN:
-        return verdict.answer is not None and verdict.answer.proceed is False
-    return verdict.stop
-
-
-def _why_stopped(verdict: Verdict) -> str:
-    given = verdict.stop_reason or (verdict.answer and verdict.answer.why_stopped)
-    return given or "A hook of hookline stopped the agent"
+def _unsendable(heard: Heard, verdicts: Sequence[Verdict]) -> str | None:
+    """What hooks want to be changed and no agent can be told to change."""
+    if any(verdict.prompt is not None for verdict in verdicts):
+        return NO_PROMPT
+    parts = verdicts[1:] if heard.has_whole else verdicts
+    return NO_PART if any(verdict.arguments is not None for verdict in parts) else None
 
 
 def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:

@@ -4,11 +4,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.text import tell
 
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.events import HookEventName
+    from hookline.contract.inputs import SharedSession
     from hookline.contract.verdict import Verdict
     from hookline.system import HookSystem
 
@@ -29,6 +31,7 @@ async def fire(
     event: "HookEventName",
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
+    session: "SharedSession | None" = None,
 ) -> "Verdict | None":
     """What the event came to; None when hooks are disabled or a fault of ours prevented it and does not block."""
     if system is None:
@@ -38,10 +41,17 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        return await (system.handler or system.get_event_handler()).fire(event, fields)
+        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session)
+        return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
         return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
+
+
+def _reported(system: "HookSystem", verdict: "Verdict | None") -> "Verdict | None":
+    if verdict is not None:
+        system.report_unapplied(verdict)
+    return verdict
 
 
 class _NoSystem:
@@ -53,8 +63,16 @@ class _NoSystem:
         self._error = error
         self.handler = self
 
-    async def fire(self, event: "HookEventName", _fields: Mapping[str, Any]) -> "Verdict | None":
+    async def fire(
+        self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
+    ) -> "Verdict | None":
         return _blocked(event, self._error)
+
+    def awaits(self, _event: "HookEventName", _subject: str | None) -> bool:
+        return True
+
+    def report_unapplied(self, _verdict: "Verdict") -> None:
+        """Does nothing: no hook has run."""
 
 
 def _blocked(event: "HookEventName", error: Exception) -> "Verdict | None":
