@@ -123,6 +123,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
     """Events of its own that have no counterpart here."""
+    at_approval: frozenset[str] = frozenset()
+    """Events of its own that happen when a person would be asked to allow a tool."""
     keys: frozenset[str] = frozenset()
     """Keys of a hook that count for this agent and not for hooks of ours."""
     plugin_variables: tuple[str, ...] = ()
@@ -151,6 +153,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     wants: Callable[[Event], bool] = lambda _event: True
     """Whether the agent would run the hook for this event: some have an event for success and one for failure."""
 
+    transcript: Callable[[Mapping[str, Any], Mapping[str, Any], int], dict[str, Any] | None] | None = None
+    """Our record of a session → one in the form that its hooks can read; None where they get ours."""
+    env_file: Mapping[str, str] = field(default_factory=dict)
+    """Its events at which hooks can set variables for the agent's shell → the variable with the file's path."""
     meets: Callable[[Event, str], bool] = lambda _event, _condition: True
     """Whether a call meets a hook's `if`; on doubt it does."""
 

@@ -50,7 +50,7 @@ def _match_theirs(hook: HookEntry, matcher: str, subject: str, *, may_wait: bool
     listed = frozenset({trim(matcher)}) if rule is Rule.EQUALITY else dialect.exact_names(trim(matcher))
     if listed is not None:
         return Match.NO if listed.isdisjoint(names) else Match.YES
-    if is_literal(matcher) and not dialect.bad_matcher_is_text:
+    if foreign_matcher_fault(hook):
         return Match.YES  # that agent would never run it, and a guard too many is safer
     found = {_search(matcher, name, may_wait=may_wait) for name in names}
     return next(answer for answer in (Match.YES, Match.SLOW, Match.UNDECIDED, Match.NO) if answer in found)
@@ -71,6 +71,18 @@ def _search(matcher: str, subject: str, *, may_wait: bool) -> Match:
     if not may_wait and not is_known(pattern, subject):
         return Match.SLOW
     return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, subject)]
+
+
+def foreign_matcher_fault(hook: HookEntry) -> str | None:
+    """What is wrong with a matcher that another agent can't read; None if it can, and for hooks of ours."""
+    if hook.dialect == OWN_DIALECT or not hook.matcher:
+        return None
+    dialect = dialect_of(hook.dialect)
+    is_list = dialect.exact_names(trim(hook.matcher)) is not None
+    if is_list or dialect.bad_matcher_is_text or not is_literal(hook.matcher):
+        return None
+    effect = f"{dialect.agent} would never run this hook, and here it runs for everything"
+    return f"{hook.matcher!r} is not a regular expression: {effect}"
 
 
 def compared_names(hook: HookEntry, subject: str) -> tuple[str, ...]:

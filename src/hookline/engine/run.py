@@ -41,6 +41,7 @@ class HookRunner:
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
+        http_allow: tuple[str, ...] = (),
         directory: str | None = None,
     ) -> None:
         """Takes its options.
@@ -51,6 +52,7 @@ class HookRunner:
             passes: which variables of it, by their names; all if not given.
             on_environment: called with all of it when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
+            http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
@@ -58,6 +60,7 @@ class HookRunner:
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
         self._on_end = on_end
         self._on_late = on_late
+        self._http_allow = http_allow
         self._directory = directory
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -86,7 +89,7 @@ class HookRunner:
             if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
         ]
         if unusual:
-            means = Means(limits=self._limits, cwd=cwd)
+            means = Means(limits=self._limits, cwd=cwd, http_allow=self._http_allow)
             return await self._run_mixed(ask_each(hooks, event_input, stringify_json(event_input), inherited), means)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)

@@ -18,6 +18,8 @@ class SettingsPaths(msgspec.Struct, frozen=True, kw_only=True):
     project: Path
     user: Path
     system: Path
+    environ: Mapping[str, str] | None = None
+    """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
         """The files with their sources, most specific first."""
@@ -40,4 +42,5 @@ def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = N
         project=place("HOOKLINE_PROJECT_SETTINGS", Path(working_dir) / _FOLDER / _FILE),
         user=place("HOOKLINE_USER_SETTINGS", home / _FOLDER / _FILE),
         system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
+        environ=environ,
     )
