@@ -177,6 +177,17 @@ class HookEntry:
         return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedHook:
+    """A hook of another agent for an event that never happens here."""
+
+    event: str
+    label: str
+    origin: str
+    location: str
+    reason: str
+
+
 def particulars(hook: HookEntry) -> dict[str, Any]:
     """What makes a hook more than a command of ours, under its names in settings; empty for most hooks."""
     given = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError, UnusedHook
 from hookline.contract.matchers import pattern_fault
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
@@ -31,17 +31,6 @@ _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 
 class _TooManyHooksError(Exception):
     pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedHook:
-    """A hook of another agent for an event that never happens here."""
-
-    event: str
-    label: str
-    origin: str
-    location: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
+from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle, UnusedHook
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
-from hookline.settings._hooks import HookReader, UnusedHook
+from hookline.settings._hooks import HookReader
 from hookline.settings.merge import authority, hooks_enabled
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.settings.decode import UnusedHook
+from hookline.contract.hooks import HookEntry, UnusedHook
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
