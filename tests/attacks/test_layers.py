@@ -60,7 +60,7 @@ def fire(
     options = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}}
     paths["user"].write_text(json.dumps({**options, **user}))
     trust_path = directory / "state" / "trust.json"
-    config = Config(directory, settings_paths=SettingsPaths(**paths), trust_path=trust_path)
+    config = Config(directory, settings_paths=SettingsPaths(**paths, environ=None), trust_path=trust_path)
     TrustStore(trust_path).trust([one for one in config.get_settings().hooks if one.needs_trust], str(directory))
 
     async def fired() -> Verdict:

@@ -193,7 +193,8 @@ def test_a_running_program_takes_over_their_changes(bench: "Workbench") -> None:
         async def is_blocked() -> bool:
             await asyncio.sleep(0.01)  # the files are looked at every two milliseconds
             given = {"command": "rm -rf /"}
-            return (await execute_tool_with_hooks(config, "run_shell_command", given, tool)).llm_content != "ran"
+            result = await execute_tool_with_hooks(config, "run_shell_command", given, tool)
+            return bool(result.llm_content != "ran")
 
         blocked = [await is_blocked()]
         file = write(bench.home, claude(f"python3 {bench.project}/.claude/guard.py"))
