@@ -3,11 +3,12 @@
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -40,16 +41,14 @@ if TYPE_CHECKING:
     from hookline.settings.trust import TrustStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSystemStatus:
+class HookSystemStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the hook system is ready, and how many hooks it knows."""
 
     initialized: bool
     total_hooks: int
 
 
-@dataclass(slots=True, kw_only=True)
-class _Parts:
+class _Parts(msgspec.Struct, kw_only=True):
     settings: Settings
     """Swapped whole when a file has changed."""
     log: HookLogger
@@ -295,7 +294,7 @@ class HookSystem:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
-            passes=_passes(options.environment),
+            passes=passes_of(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
@@ -312,7 +311,7 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 
 
-def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
+def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
     """Which variables hooks inherit: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
         return None

@@ -198,6 +198,7 @@ async def answer_from_table(jobs: Sequence[ChildJob], **_: Any) -> list[ChildOut
 def outcome(job: ChildJob) -> ChildOutcome:
     if job.command == "slow" and job.timeout_ms < 1000:
         return ChildOutcome(timed_out=True)
+    assert isinstance(job.stdin, bytes)
     answer = None if "OFF" in job.env and job.command == "switched" else COMMANDS[job.command](json.loads(job.stdin))
     if isinstance(answer, int):
         return ChildOutcome(exit_code=answer, stderr=job.command.encode())

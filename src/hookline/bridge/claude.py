@@ -96,7 +96,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         specific["additionalContext"] = outcome.context
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    lost = losses("Claude Code", heard, outcome, has_context=has_context)
+    lost = losses("Claude Code", heard, outcome, has_context=has_context, keeps_history=True)
     if outcome.stop and heard.event is HookEventName.SESSION_START:
         lost.append("a stop: Claude Code goes on at SessionStart whatever a hook says")
     return Said(stdout=answer or None, lost=tuple(lost))

@@ -11,7 +11,9 @@ from hookline.dialects.codex import CODEX
 
 _EVENTS = {name: ours for name, ours in CODEX.events.items() if name != "PermissionRequest"}
 _HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"})
-_ONLY_WATCHED = (HookEventName.SESSION_END, HookEventName.PRE_COMPRESS, HookEventName.NOTIFICATION)
+_ONLY_WATCHED = (HookEventName.SESSION_END, HookEventName.NOTIFICATION)
+# Here a deny is a mere failure, and a stop ends the turn.
+_ONLY_STOPS = (HookEventName.SESSION_START, HookEventName.PRE_COMPRESS)
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 _MOVE = "*** Move to: "
@@ -65,8 +67,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         return Said(lost=tuple(lost))
     if outcome.ask:
         lost.append("ask: Codex would let the call run, so it is denied")
-    if heard.event is HookEventName.SESSION_START:
-        # A deny is a mere failure there; a stop ends the turn before any request.
+    if heard.event in _ONLY_STOPS:
         answer: dict[str, Any] = {"continue": False, "stopReason": outcome.stop_reason} if outcome.stop else {}
     elif outcome.stop and heard.event is HookEventName.AFTER_AGENT:
         # Exit code 2 would make Codex go on.

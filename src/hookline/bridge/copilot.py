@@ -140,7 +140,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             answer |= {"decision": "block", "reason": reason}
     elif (outcome.blocked or outcome.stop) and heard.event is HookEventName.BEFORE_AGENT:
         answer |= {"decision": "block", "reason": reason}
-    elif outcome.blocked:
+    elif outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS:
         answer["additionalContext"] = reason
     unsaid = unsaid_stop(heard, outcome)
     if unsaid:

@@ -49,7 +49,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Gemini CLI", heard, outcome, has_context=has_context)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
-    if outcome.blocked or outcome.ask:
+    if (outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS) or outcome.ask:
         answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
     if outcome.ask:
         lost.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")

@@ -10,6 +10,8 @@ from hookline.dialects.table import Arguments, Tool
 
 Payload = Mapping[str, Any]
 
+NO_OTHER_PROMPT = "another prompt: only hookline's own agent lets a hook rewrite it"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
@@ -93,7 +95,7 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     blocked = any(verdict.denied for verdict in verdicts)
     arguments, lost = _rewritten(heard, verdicts)
     if any(verdict.prompt is not None for verdict in verdicts):
-        lost = (*lost, "another prompt: only hookline's own agent lets a hook rewrite it")
+        lost = (*lost, NO_OTHER_PROMPT)
     return Outcome(
         blocked=blocked,
         stop=bool(stops),
@@ -125,9 +127,14 @@ def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | N
     return theirs, ()
 
 
-def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool) -> list[str]:
-    """What most agents can't do with an outcome; `has_context` says whether this event has a place for notes."""
+def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, keeps_history: bool = False) -> list[str]:
+    """What most agents can't do with an outcome.
+
+    `has_context` says whether this event has a place for notes, `keeps_history` whether a compression can be blocked.
+    """
     lost = list(outcome.lost)
+    if outcome.blocked and heard.event is HookEventName.PRE_COMPRESS and not keeps_history:
+        lost.append(f"a block: {agent} compresses the history whatever a hook says")
     if outcome.context and not has_context:
         lost.append(f"a note for the model: {heard.theirs} of {agent} has no place for it")
     if outcome.suppress:

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry, OnError, at_approval
@@ -125,8 +127,7 @@ class HookPlanner:
         return cached
 
 
-@dataclass(slots=True)
-class _Cached:
+class _Cached(msgspec.Struct):
     hooks: tuple[HookEntry, ...]
     guests: tuple[HookEntry, ...]
     why_untrusted: list[str | None]

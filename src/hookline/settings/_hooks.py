@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
@@ -35,8 +37,7 @@ class _TooManyHooksError(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedHook:
+class UnusedHook(msgspec.Struct, frozen=True, kw_only=True):
     """A hook of another agent for an event that never happens here."""
 
     event: str

@@ -1,8 +1,9 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import OWN_DIALECT, SOURCE_PRIORITY, HookEntry, Lifecycle
@@ -14,13 +15,14 @@ from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
 _LONGEST_FAULT = 200
+# These count for the hooks of the same file.
+_OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
 
 # The options that each layer gives, by field.
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the layers say about hooks."""
 
     enabled: bool
@@ -40,13 +42,11 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    options = _options_in_force(ranked)
-    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
     readers = [
         HookReader(
             problems,
             _disabled_in(problems.layer, ranked),
-            applies_lifecycle=applies_lifecycle,
+            applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers),
         )
         for problems, _ in given
@@ -57,7 +57,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=options,
+        options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(hook for reader in readers for hook in reader.unused),
@@ -82,6 +82,12 @@ def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
         if authority(problems.layer) >= authority(layer) and problems.layer.dialect in (OWN_DIALECT, layer.dialect)
         for name in own.get("disabled", ())
     }
+
+
+def _lifecycle_in(layer: Layer, ranked: _GivenByLayer) -> Lifecycle:
+    """Whether a layer's lifecycle hooks are applied; a project's file says so for its own hooks only."""
+    given = (own for problems, own in ranked if not problems.layer.is_guest or problems.layer is layer)
+    return next((own["lifecycle"] for own in given if "lifecycle" in own), Lifecycle.WATCH)
 
 
 def _silenced_by(layer: Layer, layers: Sequence[Layer]) -> str | None:
@@ -109,7 +115,7 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     known = [fields[key] for key in raw if key in fields]
     if problems.layer.is_guest:
         for field in known:
-            if field.name != "disabled":
+            if field.name not in _OPTIONS_OF_GUESTS:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     elif "dialects" in raw and not may_name_dialects(problems.layer):

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from hookline.contract.hooks import ConfigSource
 
@@ -11,14 +12,13 @@ _FOLDER = ".llxprt"
 _FILE = "settings.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsPaths:
+class SettingsPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The settings files of a project, its user and the system."""
 
     project: Path
     user: Path
     system: Path
-    environ: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    environ: Mapping[str, str] | None = None
     """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:

@@ -18,8 +18,9 @@ from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_ms, show_place
 from hookline.contract.events import HookEventName, likely_event
+from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.event_table import EVENT_TABLE, Matching, can_block
 from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError
 from hookline.settings.read import Problem
@@ -67,7 +68,7 @@ def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
         "subject": plan.subject,
         "enabled": setup.is_enabled,
         "sequential": plan.sequential,
-        "byLayer": EVENT_TABLE[plan.event].can_block and len({hook.rank for hook in plan.hooks}) > 1,
+        "byLayer": any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1,
         "sequentialBecause": [{"origin": origin, "location": path} for origin, path in dict.fromkeys(groups)],
         "hooks": [{**setup.describe(hook), "undecided": hook in plan.undecided} for hook in plan.hooks],
         "skipped": [{**setup.describe(skip.hook), "reason": skip.reason} for skip in plan.skipped],
@@ -103,6 +104,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for skip in report["skipped"]:
         yield f"  {style.warn(one_line(skip['hook']))}  {one_line(skip['reason'])}"
         yield style.dim(f"     {show_place(skip['file'], skip['line'])}")
+    if any(hook.get("applied") is False for hook in report["hooks"]):
+        yield style.warn(f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.")
     for problem in report["invalid"]:
         yield f"  {style.warn('invalid')}  {one_line(problem)}"
 
@@ -127,6 +130,8 @@ def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     timeout = f"timeout {show_ms(hook['timeout'])}"
     if hook["final"]:
         timeout = f"{timeout}, final: after all others, with the arguments as they will be used"
+    if hook.get("applied") is False or EVENT_TABLE[report["event"]].only_watches:
+        timeout = f"{timeout}, what it answers is only logged"
     if hook["undecided"]:
         return f"because it takes too long to decide whether {one_line(hook['matcher'])!r} matches, {timeout}"
     if not hook["matcher"] or EVENT_TABLE[report["event"]].matching is Matching.NEVER_ASKED:

@@ -133,7 +133,7 @@ def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
             "blocked": verdict.blocked,
             "stopped": verdict.stop,
             "ask": verdict.ask,
-            "goesOn": verdict.go_on,
+            **({"goesOn": True} if verdict.go_on else {}),
             "reason": verdict.reason,
             **({"userMessage": verdict.user_message} if verdict.user_message else {}),
         },

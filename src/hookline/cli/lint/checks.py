@@ -10,6 +10,7 @@ import msgspec
 
 from hookline.child.http import why_not_allowed
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.inside import other_agents_words
 from hookline.cli.lint.matchers import (
     duplicates,
     matcher_no_regex,
@@ -23,7 +24,8 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
-from hookline.cli.report.overview import trust_states
+from hookline.cli.lint.variables import unset_variables
+from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
@@ -75,8 +77,7 @@ class Check:
 
 def run_checks(setup: Setup) -> Iterator[Finding]:
     """The findings about a setup, in the order of the checks: of each check at most 20 per file."""
-    trust = trust_states(setup)
-    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
+    trusted = trusted_only(setup)
     for check in CHECKS:
         for problem in first_problems(check.find(trusted if check.needs_trust else setup)):
             yield Finding(rule=check.rule, problem=problem)
@@ -267,6 +268,10 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
+    Check(
+        "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True
+    ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
