@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hookline.bridge.host import Heard, Outcome, Said
+from hookline.bridge.host import Heard, Host, Outcome, Said
 from hookline.bridge.judge import hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
@@ -62,7 +62,8 @@ class Bridge:
         except NotServedError:
             raise
         except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
-            said = refusal(None, None, f"the bridge failed ({type(error).__name__}: {error}); please report this")
+            reason = f"the bridge failed ({type(error).__name__}: {error}); please report this"
+            said = refusal(*_asked(call.words), reason)
             return _reply(said, messages, fail_open=fails_open(call.words))
         finally:
             overheard.reset(token)
@@ -71,7 +72,7 @@ class Bridge:
         try:
             words = read_words(call.words)
         except HooklineError as error:
-            return _reply(refusal(None, None, str(error)), messages, fail_open=fails_open(call.words))
+            return _reply(refusal(*_asked(call.words), str(error)), messages, fail_open=fails_open(call.words))
         said = await self._said(call, words)
         return _reply(said, messages, fail_open=words.fail_open)
 
@@ -92,7 +93,16 @@ class Bridge:
         except NotServedError:
             raise
         except HooklineError as error:
-            return refusal(host, heard, str(error))
+            return refusal(host, heard or _asked(call.words)[1], str(error))
+
+
+def _asked(words: tuple[str, ...]) -> tuple[Host | None, Heard | None]:
+    """Who asks about what, as far as the command line says so: a no has to be in the words of that agent and event."""
+    host = hosts().get(words[0]) if words else None
+    event = words[1] if len(words) > 1 else ""
+    if host is None or event not in host.events:
+        return host, None
+    return host, Heard(theirs=event, event=host.events[event])
 
 
 def no_in_json(agent: str, event: str, reason: str) -> bytes | None:

@@ -155,7 +155,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
     transcript: Callable[[Mapping[str, Any], Mapping[str, Any], int], dict[str, Any] | None] | None = None
     """Our record of a session → one in the form that its hooks can read; None where they get ours."""
-    env_file: Mapping[str, str] = msgspec.field(default_factory=dict)
+    env_file: Mapping[str, str] = {}
     """Its events at which hooks can set variables for the agent's shell → the variable with the file's path."""
     meets: Callable[[Event, str], bool] = lambda _event, _condition: True
     """Whether a call meets a hook's `if`; on doubt it does."""

@@ -47,7 +47,7 @@ def unread_agents(read: Collection[str], project: Path, environ: Mapping[str, st
     for dialect in (name for name in FOREIGN_DIALECTS if name not in read):
         layers = read_agents((dialect,), project, environ, Watch())
         settings = decode_settings(layers)
-        files = [*(hook.origin for hook in settings.hooks), *(hook.origin for hook in settings.unused)]
+        files = [hook.origin for hook in settings.hooks] + [hook.origin for hook in settings.unused]
         guests = {layer.origin for layer in layers if layer.is_guest}
         if files:
             unread = UnreadAgent(

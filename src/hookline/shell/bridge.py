@@ -10,7 +10,7 @@ CLIENT = ("hookline", "bridge", "client.py")
 
 _REDIRECTIONS = frozenset(("<", ">", ">>", ">|", ">&", "<&", "&>", "&>>", "<>", "<<<"))
 # They may stand around the bridge and are no guards themselves.
-_NO_GUARDS = frozenset((":", "cd", "exit", "export", "false", "set", "true", "umask", "unset"))
+_NO_GUARDS = frozenset((":", "cd", "echo", "exit", "export", "false", "set", "true", "umask", "unset"))
 _DEEPEST = 5
 
 

@@ -11,9 +11,10 @@ sequential, all hooks that run together with it run in sequence; the order is "e
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from typing import Any
+
+from msgspec.structs import asdict
 
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
