@@ -87,6 +87,18 @@ def test_guard_paths(path: str, reason: str | None, project: Path, tmp_path: Pat
     assert (result.llm_content, ran is None) == (reason or "Done.", reason is not None)
 
 
+@pytest.mark.parametrize(
+    ("content", "is_refused"),
+    [("key = 'sk-abcdefghij0123456789'", True), ("-----BEGIN RSA PRIVATE KEY-----", True), ("sk-learn", False)],
+)
+def test_no_keys(content: str, is_refused: bool, project: Path) -> None:
+    """A key in an argument is refused, with advice."""
+    config = configured(project, "BeforeTool", "no-keys.py")
+    result, ran = call_tool(config, "write_file", file_path="a", content=content)
+    assert (ran is None) is is_refused
+    assert ("content contains a key; put a placeholder there" in result.llm_content) is is_refused
+
+
 def test_tidy_text(project: Path) -> None:
     """Trailing white space is gone before the file is written, and other characters stay."""
     config = configured(project, "BeforeTool", "tidy-text.py")
