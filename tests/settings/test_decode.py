@@ -91,11 +91,11 @@ def test_all_eleven_events_are_known() -> None:
         ),
         (
             {"type": "Command", "command": "x"},
-            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
         ),
         (
             {"type": ["command"], "command": "x"},
-            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
         ),
         ({"type": "command"}, "has no command; give a command or remove the entry"),
         ({"type": "command", "command": None}, "has no command; give a command or remove the entry"),
@@ -154,15 +154,20 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
     assert decode_settings([layer(values)]).problems[0].is_error
 
 
+THEIRS = "is an event of {}, so its hooks do not run here; if they were written for it, add {}"
+
+
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("PreToolUse", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("Stop", "is not an event, so its hooks do not run; did you mean AfterAgent?"),
+        ("PreToolUse", THEIRS.format("Claude Code and Codex", '"dialect": "claude" or "dialect": "codex"')),
+        ("PostToolUseFailure", THEIRS.format("Claude Code", '"dialect": "claude"')),
         ("beforetool", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
         ("BeforeTools", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("PermissionRequest", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("SubagentStart", "is not an event, so its hooks do not run; did you mean BeforeAgent?"),
+        (
+            "SubagentStart",
+            "is an event of Claude Code that has no counterpart here, so its hooks do not run; remove it",
+        ),
         (
             "x",
             f"is not an event, so its hooks do not run; the events are {', '.join(HookEventName)}",

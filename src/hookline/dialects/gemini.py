@@ -141,6 +141,7 @@ GEMINI = Dialect(
             renamed={**_DIRECTORY, "include": "include_pattern"},
         ),
     ),
+    bad_matcher_is_text=True,
     timeout_unit_ms=1.0,
     default_timeout_ms=DEFAULT_TIMEOUT_MS,
     exact_names=lambda _matcher: None,

@@ -116,6 +116,12 @@ class Dialect:
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
     """Events of its own that have no counterpart here."""
+    keys: frozenset[str] = frozenset()
+    """Keys of a hook that count for this agent and not for hooks of ours."""
+    plugin_variables: tuple[str, ...] = ()
+    """Variables that only the hooks of a plugin get."""
+    bad_matcher_is_text: bool = False
+    """Whether a matcher that is no regular expression is compared as plain text; else its hooks run for everything."""
     tools: tuple[Tool, ...] = ()
     triggers: Mapping[str, str] = field(default_factory=dict)
     """Our word for how a session began or ended → theirs, where they differ."""

@@ -7,7 +7,7 @@ from typing import Any
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
-from hookline.settings._hooks import HookReader
+from hookline.settings._hooks import HookReader, UnusedHook
 from hookline.settings.merge import authority, hooks_enabled
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
@@ -28,6 +28,8 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    unused: tuple[UnusedHook, ...] = ()
+    """Hooks of other agents that never run, because their event has no counterpart here."""
 
 
 def decode_settings(layers: Sequence[Layer]) -> Settings:
@@ -35,7 +37,8 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked))]
+    unused: list[UnusedHook] = []
+    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked), unused)]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
@@ -44,6 +47,7 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
         options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
+        unused=tuple(unused),
     )
 
 
@@ -95,11 +99,13 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str]) -> Iterator[HookEntry]:
+def _hooks(problems: LayerProblems, disabled: Mapping[str, str], unused: list[UnusedHook]) -> Iterator[HookEntry]:
+    reader = HookReader(problems, disabled)
     try:
-        yield from HookReader(problems, disabled).entries()
+        yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
+    unused += reader.unused
 
 
 def _add_fault(problems: LayerProblems, path: str, error: Exception, consequence: str) -> None:
