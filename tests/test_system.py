@@ -111,6 +111,7 @@ def test_what_a_system_shows_of_itself() -> None:
     """Planner, runner and aggregator are not reachable from outside."""
     shown = {name for name in dir(HookSystem) if not name.startswith("_")}
     assert shown == {
+        "add_hook",
         "blocks_on_fault",
         "dispose",
         "explain",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Returned: TypeAlias = "Answer | type[Answer] | dict[str, Any] | None"
     """What a hook may return."""
+    Hook: TypeAlias = "Callable[[Any], Returned | Awaitable[Returned]]"
+    """A function that is a hook: it gets an event of one of the classes below."""
     AnyEvent = TypeVar("AnyEvent", bound="Event")
 
 __all__ = [

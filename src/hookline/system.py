@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -86,6 +86,7 @@ class HookSystem:
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._agent = agent
+        self._program: list[HookEntry] = []
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -148,6 +149,18 @@ class HookSystem:
                     consent_record(action, via="the program", **hook_place(hook), event=hook.event.value)
                 )
         return is_known
+
+    def add_hook(self, event: str, function: Callable[[Any], Any], **options: Any) -> HookEntry:
+        """Adds a function of this program as a hook, at any time; the options are those of `Config.add_hook`."""
+        from hookline.engine.functions import callable_hook  # noqa: PLC0415 - most programs have scripts only
+
+        hook = callable_hook(event, function, **options)
+        with self._lock:
+            if self._parts is None:
+                self._program.append(hook)
+            else:
+                self._parts.registry.add(hook)
+        return hook
 
     def dispose(self) -> None:
         """Leaves the bus and closes the log; the system is not used after this."""
@@ -233,6 +246,8 @@ class HookSystem:
         parts = _Parts(
             settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
         )
+        for hook in self._program:
+            registry.add(hook)
         try:
             registry.initialize()
         except BaseException:

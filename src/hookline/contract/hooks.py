@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -30,6 +30,12 @@ class HookType(StrEnum):
     PROMPT = "prompt"
     AGENT = "agent"
     MCP_TOOL = "mcp_tool"
+    CALLABLE = "callable"
+    """A function that the program registered: in no settings file."""
+
+
+# What a settings file may name.
+CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
 
 
 class ConfigSource(StrEnum):
@@ -39,6 +45,8 @@ class ConfigSource(StrEnum):
     USER = "user"
     SYSTEM = "system"
     EXTENSIONS = "extensions"
+    PROGRAM = "program"
+    """The program that fires the events, which registered it in code."""
 
 
 SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}
@@ -101,6 +109,15 @@ class HttpTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Callback:
+    """A hook that is a function."""
+
+    function: Callable[[Any], Any]
+    in_thread: bool
+    """True for a plain function, which would stop the event loop if it waits; async ones run on the loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookEntry:
     """One configured hook of one event, with the group options that apply to it and where it came from."""
 
@@ -141,6 +158,10 @@ class HookEntry:
     shell: str | None = None
     """The shell that reads the command, where it is not the usual one."""
     target: HttpTarget | None = None
+    call: Callback | None = None
+    """The function of a hook of the type `callable`."""
+    plugin: str | None = None
+    """The entry point of a hook of the type `plugin`: `package:name`."""
     is_async: bool = False
     """True for a hook that runs beside the agent, which does not wait for it and ignores its decisions."""
     status_message: str | None = None
@@ -155,5 +176,9 @@ class HookEntry:
 
     @property
     def label(self) -> str:
-        """What people call this hook: its name, or else its command or its URL."""
-        return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")
+        """What people call this hook: its name, or else its command, its URL, or where its function is."""
+        if self.name or self.command:
+            return self.name or self.command or ""
+        if self.call is not None:
+            return self.origin
+        return self.plugin or (self.target.url if self.target else f"{self.type} hook")

@@ -141,9 +141,9 @@ class _Draft:
         if matched is Match.SLOW and self._subject is not None:
             self.slow.append((trim(hook.matcher or ""), self._subject))
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
-        # rewrite. A plugin has no command to compare.
+        # rewrite. Functions are compared themselves: several may have the same place.
         key = (
-            hook.command or (hook.origin, hook.location),
+            hook.command or hook.plugin or (hook.origin, hook.location, id(hook.call and hook.call.function)),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
@@ -167,7 +167,8 @@ class _Draft:
             self.undecided.add(key)
 
     def _skip_duplicate(self, hook: HookEntry, kept: HookEntry) -> None:
-        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {kept.origin}: {kept.location}")
+        what = "command" if hook.command else "function"
+        self.skip(hook, SkipKind.DUPLICATE, f"the same {what} already runs from {kept.origin}: {kept.location}")
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:

@@ -1,5 +1,6 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, 
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.advice import advise
+from hookline.engine.callables import run_callables
 from hookline.engine.event_table import EVENT_TABLE
 
 EXIT_CODE_SUCCESS = 0
@@ -69,9 +71,31 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
+        stdin = stringify_json(event_input)
+        called = [hook for hook in hooks if hook.call is not None or hook.plugin is not None]
+        if not called:
+            return await self._run_commands(hooks, event_input, stdin)
+        if len(called) < len(hooks):
+            commands = [hook for hook in hooks if hook.call is None and hook.plugin is None]
+            ended = await asyncio.gather(
+                self._run_commands(commands, event_input, stdin), self._call_functions(called, stdin)
+            )
+            runs = {id(run.hook): run for kind in ended for run in kind}
+            return [runs[id(hook)] for hook in hooks]
+        return await self._call_functions(called, stdin)
+
+    async def _call_functions(self, hooks: _Hooks, stdin: bytes) -> list[HookExecutionResult]:
+        if not hooks:
+            return []
+        on_end = None if self._on_end is None else partial(_notify, self._on_end, hooks)
+        outcomes = await run_callables(hooks, stdin, on_end)
+        return [_read(hook, outcome, stdin) for hook, outcome in zip(hooks, outcomes, strict=True)]
+
+    async def _run_commands(
+        self, hooks: _Hooks, event_input: Mapping[str, Any], stdin: bytes
+    ) -> list[HookExecutionResult]:
         cwd = str(event_input["cwd"])
         inherited = self._inherited.in_directory(cwd)
-        stdin = stringify_json(event_input)
         runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
         jobs = [
             ChildJob(
@@ -161,7 +185,7 @@ def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecution
     """The result of one run: exit code 0 means read stdout, 2 means deny, anything else that the hook failed."""
     stdout = outcome.stdout.decode("utf-8", "replace")
     stderr = outcome.stderr.decode("utf-8", "replace")
-    error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
+    error = outcome.error or (f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else None)
     answer: Answer | None = None
     advice: tuple[str, ...] = ()
     if error is not None:

@@ -1,14 +1,14 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
-from hookline.settings.merge import authority, hooks_enabled
+from hookline.settings.merge import PROGRAM_RANK, authority, hooks_enabled
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
@@ -28,6 +28,8 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    disabled: Mapping[str, str] = field(default_factory=dict)
+    """The names that are disabled even for hooks of the program itself, and by which file."""
     unused: tuple[UnusedHook, ...] = ()
     """Hooks of other agents that never run, because their event has no counterpart here."""
 
@@ -38,7 +40,11 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
     unused: list[UnusedHook] = []
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked), unused)]
+    hooks = [
+        hook
+        for problems, _ in given
+        for hook in _hooks(problems, _disabled_at(authority(problems.layer), ranked), unused)
+    ]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
@@ -48,6 +54,7 @@ def decode_settings(layers: Sequence[Layer]) -> Settings:
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(unused),
+        disabled=_disabled_at(PROGRAM_RANK, ranked),
     )
 
 
@@ -60,12 +67,12 @@ def _options_in_force(ranked: _GivenByLayer) -> HooksConfigSettings:
     return HooksConfigSettings(**options)
 
 
-def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
-    """The names that are disabled in a layer, by itself or by a more trusted one, and by which file."""
+def _disabled_at(rank: int, ranked: _GivenByLayer) -> dict[str, str]:
+    """The names that are disabled for hooks of a rank, by a layer that is no less trusted, and by which file."""
     return {
         name: problems.layer.origin
         for problems, own in ranked
-        if authority(problems.layer) >= authority(layer)
+        if authority(problems.layer) >= rank
         for name in own.get("disabled", ())
     }
 
