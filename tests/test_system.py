@@ -123,6 +123,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_status",
         "initialize",
         "set_hook_enabled",
+        "start",
     }
 
 

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from hookline.bus import InProcessBus
     from hookline.config import Config
     from hookline.contract.events import HookEventName
-    from hookline.contract.llm import GenerateContentParameters
+    from hookline.contract.llm import GenerateContentParameters, LLMRequest, LLMResponse
     from hookline.contract.outputs import DefaultHookOutput
     from hookline.contract.results import AggregatedHookResult
     from hookline.engine.handler import HookEventHandler
-    from hookline.errors import HooklineError
+    from hookline.errors import FormatError, HooklineError
+    from hookline.hooks import Hooks, Session
     from hookline.system import HookSystem
     from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
     from hookline.triggers.tools import (
@@ -29,12 +30,17 @@ __all__ = [
     "AggregatedHookResult",
     "Config",
     "DefaultHookOutput",
+    "FormatError",
     "GenerateContentParameters",
     "HookEventHandler",
     "HookEventName",
     "HookSystem",
     "HooklineError",
+    "Hooks",
     "InProcessBus",
+    "LLMRequest",
+    "LLMResponse",
+    "Session",
     "ToolResult",
     "execute_tool_with_hooks",
     "fire_after_model_hook",
@@ -48,12 +54,17 @@ _HOMES = {
     "AggregatedHookResult": "contract.results",
     "Config": "config",
     "DefaultHookOutput": "contract.outputs",
+    "FormatError": "errors",
     "GenerateContentParameters": "contract.llm",
     "HookEventHandler": "engine.handler",
     "HookEventName": "contract.events",
     "HookSystem": "system",
     "HooklineError": "errors",
+    "Hooks": "hooks",
     "InProcessBus": "bus",
+    "LLMRequest": "contract.llm",
+    "LLMResponse": "contract.llm",
+    "Session": "hooks",
     "ToolResult": "triggers.tools",
     "execute_tool_with_hooks": "triggers.tools",
     "fire_after_model_hook": "triggers.model",
@@ -70,3 +81,7 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -65,7 +65,7 @@ class Config:
             agent: the other agent whose hook command this is, for the log.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
-        self._session_id = session_id or _new_session_id()
+        self._session_id = session_id or new_session_id()
         self._transcript_path = transcript_path
         self._bus = message_bus
         self._environ = os.environ if environ is None else environ
@@ -219,7 +219,8 @@ class Config:
         return self._problems
 
 
-def _new_session_id() -> str:
+def new_session_id() -> str:
+    """An identifier for a session that was not given one."""
     import uuid  # noqa: PLC0415 - slow to load, and most programs give their own
 
     return str(uuid.uuid4())

@@ -5,7 +5,8 @@
     │   ├── HookSystemNotInitializedError     a HookSystem was used before `await system.initialize()`
     │   └── HookRegistryNotInitializedError   the same for a HookRegistry used on its own
     ├── MissingExtraError                     an optional dependency is needed and not installed
-    ├── UnknownFormatError                    a model request or response has a shape that its format does not know
+    ├── FormatError                           a model request or response has a shape that its format does not know
+    ├── SessionClosedError                    a session was used after its end
     ├── ModelError                            the model could not be asked, or its answer broke off
     ├── TurnLimitError                        the agent did not come to an end within its turns
     └── UsageError                            the command line was given something it cannot work with
@@ -47,7 +48,7 @@ class MissingExtraError(HooklineError):
         self.extra = extra
 
 
-class UnknownFormatError(HooklineError):
+class FormatError(HooklineError):
     """A model request or response has a shape that its format does not know, so hooks would miss something in it."""
 
     def __init__(self, where: str, found: str, expected: str) -> None:
@@ -55,6 +56,13 @@ class UnknownFormatError(HooklineError):
         self.where = where
         self.found = found
         self.expected = expected
+
+
+class SessionClosedError(HooklineError):
+    """A session, or the hooks that it belongs to, was used after its end."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is closed; make another with `hooks.session()`")
 
 
 class ModelError(HooklineError):

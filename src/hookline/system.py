@@ -98,6 +98,10 @@ class HookSystem:
 
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
+        self.start()
+
+    def start(self) -> None:
+        """The same for callers that do not await; it takes some milliseconds."""
         if self._parts is None:
             with self._lock:  # loops in other threads may have their first event now
                 if self._parts is None:
@@ -283,6 +287,7 @@ class HookSystem:
             passes=_passes(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
+            directory=self._facts.get_working_dir(),
         )
 
 

@@ -90,7 +90,9 @@ def test_what_a_plan_shows(kind: SkipKind) -> None:
 
 def test_every_way_not_to_run_has_a_kind() -> None:
     """Nobody has to look at the beginning of a sentence to find out why a hook did not run."""
-    assert {kind.value for kind in SkipKind} == {"disabled", "matcher", "duplicate", "untrusted", "chain stopped"}
+    assert {kind.value for kind in SkipKind} == {
+        *("disabled", "matcher", "duplicate", "untrusted", "chain stopped", "condition"),
+    }
 
 
 @pytest.mark.parametrize(

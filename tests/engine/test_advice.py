@@ -25,6 +25,9 @@ def useless(event: HookEventName) -> str:
     return f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
 
 
+AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
+
+
 @pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
 @pytest.mark.parametrize(
     ("event", "given", "sentences"),
@@ -32,7 +35,7 @@ def useless(event: HookEventName) -> str:
         pytest.param(
             E.AFTER_TOOL,
             {"hookSpecificOutput": {"hookEventName": "AfterTool", "foreign": "x", "additionalContext": "c"}},
-            ["hookSpecificOutput.foreign changes nothing; this event reads additionalContext"],
+            [f"hookSpecificOutput.foreign changes nothing; this event reads {AFTER_TOOL_READS}"],
             id="unread",
         ),
         pytest.param(E.BEFORE_TOOL, {"hookSpecificOutput": {"tool_input": {}, "updatedInput": {}}}, [], id="read"),

@@ -16,7 +16,7 @@ from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
-from hookline.engine.run import HookRunner, blocked_by, chain_skips
+from hookline.engine.run import HookRunner, blocked_by, skips
 
 
 def hook(command: str | None, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
@@ -230,7 +230,7 @@ def test_whom_a_block_keeps_from_running(
     assert (project / "ran").exists() is started
     assert (blocked_by(second, runs[:1]) is None) is started
     skip = Skip(hook=second, kind=SkipKind.CHAIN_STOPPED, detail="exit 2 blocked")
-    assert chain_skips([first, second], runs) == (() if started else (skip,))
+    assert skips([first, second], runs, {}) == (() if started else (skip,))
 
 
 def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
@@ -240,7 +240,7 @@ def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
     runs = sequential(hooks, told(project, tool_input={"a": 1}))
     assert [run.hook for run in runs] == hooks[:2]
     assert json.loads(runs[1].stderr)["tool_input"] == {"a": 2}
-    assert [skip.hook for skip in chain_skips(hooks, runs)] == [hooks[2]]
+    assert [skip.hook for skip in skips(hooks, runs, {})] == [hooks[2]]
     assert not (project / "ran").exists()
 
 
@@ -508,9 +508,10 @@ def test_authors_are_advised(project: Path) -> None:
     """What is odd about an answer, or changes nothing on this event, stands beside the result."""
     answer = {"decision": "maybe", "hookSpecificOutput": {"tool_input": {}}}
     (result,) = parallel([hook(says(answer), event=HookEventName.AFTER_TOOL)], told(project))
+    reads = "additionalContext, tool_output, updatedToolOutput"
     assert result.advice == (
         f"decision 'maybe' {CHOICES}",
-        "hookSpecificOutput.tool_input changes nothing; this event reads additionalContext",
+        f"hookSpecificOutput.tool_input changes nothing; this event reads {reads}",
     )
 
 

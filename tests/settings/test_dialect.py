@@ -133,7 +133,7 @@ def test_on_failure_is_on_error(dialect: str) -> None:
 
 def test_the_keys_of_claude_code_are_read() -> None:
     """They say how and when the hook runs."""
-    keys = {"if": "Bash(git *)", "args": ["-c", "x"], "shell": "sh", "statusMessage": "looking"}
+    keys: dict[str, Any] = {"if": "Bash(git *)", "args": ["-c", "x"], "shell": "sh", "statusMessage": "looking"}
     entry, problems = one(**keys)
     assert problems == []
     assert (entry.condition, entry.args, entry.shell, entry.status_message) == (

@@ -44,6 +44,7 @@ _TOP: Mapping[str, tuple[str, type, str]] = {
     "stopReason": ("stop_reason", str, "text"),
     "suppressOutput": ("suppress", bool, ""),
     "systemMessage": ("note", str, "text"),
+    "userMessage": ("user_note", str, "text"),
 }
 _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "permissionDecision": ("permission", str, "decision"),
@@ -52,14 +53,18 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "clearContext": ("clear_context", bool, ""),
     "tool_input": ("tool_input", dict, ""),
     "updatedInput": ("tool_input", dict, ""),  # Claude Code's name for it
+    "replacesInput": ("replaces_input", bool, ""),
+    "tool_output": ("tool_output", str, "output"),
+    "updatedToolOutput": ("tool_output", str, "output"),  # Claude Code's name for it
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
 }
+_OTHER_NAMES = ("updatedInput", "updatedToolOutput")
 # A field of an Answer → where its value stands in the JSON.
 PATHS: Mapping[str, str] = {
     **{field: name for name, (field, _, _) in _TOP.items()},
-    **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name != "updatedInput"},
+    **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name not in _OTHER_NAMES},
 }
 
 EVERY_FIELD = frozenset(_SPECIFIC)
@@ -94,12 +99,20 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     suppress: Flag = UNSET
     note: Text = UNSET
     """The field `systemMessage`: a text for the model."""
+    user_note: Text = UNSET
+    """The field `userMessage`: a text for the person, which the model does not see."""
     permission: Text = UNSET
     """`permissionDecision`, which counts on BeforeTool only."""
     permission_reason: Text = UNSET
     context: Text = UNSET
     clear_context: Flag = UNSET
     tool_input: Object = UNSET
+    replaces_input: Flag = UNSET
+    """True when `tool_input` is all arguments, and those that are not in it are to be removed."""
+    removed: tuple[str, ...] = ()
+    """The arguments that are to be removed; `engine/changes.py: as_changes` finds them."""
+    tool_output: Text = UNSET
+    """What the model reads in place of the tool's result."""
     llm_request: Object = UNSET
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
@@ -161,7 +174,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         if self.given is not None:
             return dict(self.given)
         specific = {**self.other_specific, **self._given_of(_SPECIFIC)}
-        specific.pop("updatedInput", None)
+        for name in _OTHER_NAMES:
+            specific.pop(name, None)
         if isinstance(self.tools, ToolSelection):
             specific["toolConfig"] = self.tools.to_dict()
         return {**self.others, **self._given_of(_TOP), **({"hookSpecificOutput": specific} if specific else {})}
@@ -342,6 +356,8 @@ def _read_specific(
     unread = {name: given for name, given in specific.items() if name in _SPECIFIC and name not in reads}
     if "tool_input" in specific and "updatedInput" in specific:
         unread["updatedInput"] = specific["updatedInput"]  # of both names ours is used
+    if "tool_output" in specific and "updatedToolOutput" in specific:
+        unread["updatedToolOutput"] = specific["updatedToolOutput"]
     wanted = {name: given for name, given in specific.items() if name not in unread}
     others = _read_fields(wanted, _SPECIFIC, "hookSpecificOutput.", fields, complaints) | unread
     if reads not in (ANY_FIELD, EVERY_FIELD):
@@ -359,6 +375,8 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
         value = given = str.__str__(given) if isinstance(given, str) else dict(given)
         if not kind or (kind == "decision" and given in _DECISIONS):
             return given
+    if kind == "output":
+        return given if isinstance(given, str) else stringify_json(given).decode()
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"

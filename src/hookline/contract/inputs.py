@@ -1,6 +1,7 @@
 """What hooks read on stdin: one JSON object, first the session's facts, then the event's own fields."""
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import (
     Annotated,
@@ -36,11 +37,22 @@ class SessionFacts(Protocol):
         """The path of the session's transcript, or an empty string."""
 
 
+class SharedSession(SessionFacts, Protocol):
+    """One of several sessions that share a hook system; hooks still run in the system's own directory."""
+
+    def get_agent(self) -> str | None:
+        """Which of a program's agents this is, for the log."""
+
+
+current_session: ContextVar[SharedSession | None] = ContextVar("current_session", default=None)
+"""The session whose event is being fired, if it is not the hook system's own."""
+
+
 class HookInput(TypedDict):
     """The fields that every hook gets."""
 
     session_id: Annotated[str, Meta(description="The session's identifier.")]
-    cwd: Annotated[str, Meta(description="The project's directory, in which the hook runs.")]
+    cwd: Annotated[str, Meta(description="The session's directory; usually the project's.")]
     timestamp: Annotated[str, Meta(description="When the event happened.", examples=["2025-02-18T16:30:00.000Z"])]
     hook_event_name: Annotated[str, Meta(description="The event.")]
     transcript_path: Annotated[str, Meta(description="The session's transcript, or an empty string.")]

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -22,6 +22,8 @@ class SkipKind(StrEnum):
     DUPLICATE = "duplicate"
     UNTRUSTED = "untrusted"
     CHAIN_STOPPED = "chain stopped"
+    CONDITION = "condition"
+    """The agent that the hook was written for would not run it for this call either."""
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +95,8 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
     is_shortage: bool = False
     """True when it could not be started for lack of descriptors, processes or memory: a fault of ours, not its own."""
+    is_running: bool = False
+    """True for a hook that runs beside the agent and has not ended yet."""
     advice: tuple[str, ...] = ()
     """What the hook's author should know about the answer, such as a field that changes nothing."""
 
@@ -173,12 +177,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     stop_reason: str | None = None
     note: str | None = None
     """A text for the model (`systemMessage`)."""
+    user_message: str | None = None
+    """A text for the person (`userMessage`, and `systemMessage` of other agents' hooks)."""
     context: str | None = None
     """A text to add to the tool's result or the prompt (`additionalContext`)."""
     suppress: bool = False
     """True when the user is not to be shown the result."""
     arguments: dict[str, Any] | None = None
     """The whole arguments to run the tool with, where hooks changed them."""
+    tool_output: str | None = None
+    """What the model reads in place of the tool's result, where hooks replaced it."""
     request: dict[str, Any] | None = None
     """The whole request in hook form, where hooks changed it."""
     response: dict[str, Any] | None = None
@@ -213,7 +221,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         """What the caller goes on with in another form, under its name on the wire; None where nothing changed."""
         if self.tools is not None:
             return {"toolConfig": self.tools.to_dict()}
-        given = {"tool_input": self.arguments, "llm_request": self.request, "llm_response": self.response}
+        given: dict[str, Any] = {
+            "tool_input": self.arguments,
+            "tool_output": self.tool_output,
+            "llm_request": self.request,
+            "llm_response": self.response,
+        }
         return {name: value for name, value in given.items() if value is not None} or None
 
     @property
@@ -259,5 +272,21 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
         "final": hook.final,
+        **_foreign(hook),
         **(hook.limits.to_dict() if hook.limits else {}),
     }
+
+
+def _foreign(hook: HookEntry) -> dict[str, Any]:
+    """What is particular to a hook that is not an ordinary command of ours."""
+    given = {
+        "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
+        "theirEvent": hook.their_event,
+        "if": hook.condition,
+        "args": None if hook.args is None else list(hook.args),
+        "shell": hook.shell,
+        "async": hook.is_async or None,
+        "refusal": hook.refusal,
+        **(hook.target.to_dict() if hook.target else {}),
+    }
+    return {name: value for name, value in given.items() if value is not None}

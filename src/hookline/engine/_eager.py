@@ -42,9 +42,9 @@ def _swap(
     loop: asyncio.AbstractEventLoop, before: "asyncio.Task[Any] | None", after: "asyncio.Task[Any] | None"
 ) -> None:
     if before is not None:
-        asyncio._leave_task(loop, before)  # type: ignore[attr-defined]  # noqa: SLF001 - documented for this
+        asyncio._leave_task(loop, before)  # noqa: SLF001 - documented for this
     if after is not None:
-        asyncio._enter_task(loop, after)  # type: ignore[attr-defined]  # noqa: SLF001
+        asyncio._enter_task(loop, after)  # noqa: SLF001
 
 
 def _ended(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":

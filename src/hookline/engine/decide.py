@@ -77,6 +77,8 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
             else None
         ),
         "note": answer.note or None,
+        "user_message": answer.user_note or None,
+        "tool_output": None if answer.tool_output is UNSET else answer.tool_output,
         "context": answer.context or None,
         "suppress": answer.suppress is True,
         "answer": answer,
@@ -117,7 +119,7 @@ def _effect(
         # Only a response in place of the model's can have an effect now.
         response = said(answer.llm_response)
         return {} if response is None else {"response": dict(response)}
-    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items()}
+    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items() if name in _FIELDS}
 
 
 def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:

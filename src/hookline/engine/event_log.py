@@ -11,6 +11,7 @@ import msgspec
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
+from hookline.contract.inputs import current_session
 from hookline.contract.records import (
     AdviceRecord,
     CancelRecord,
@@ -55,7 +56,7 @@ class EventLog:
         Hooks that wait for trust are also reported to the person, once.
         """
         common: dict[str, Any] = {
-            "session": self._session(),
+            "session": self._session_now(),
             **self._asked_by(),
             "event": plan.event.value,
             "subject": plan.subject,
@@ -113,6 +114,7 @@ class EventLog:
                 message=f"{about(plan.event, plan.subject)}: {', '.join(labels)} started",
                 fire=fire_id,
                 session=told["session_id"],
+                **self._asked_by(),
                 event=plan.event.value,
                 subject=plan.subject,
                 hooks=labels,
@@ -167,13 +169,19 @@ class EventLog:
             self._log.write(msgspec.structs.replace(record, agent=self._agent))
 
     def _asked_by(self) -> dict[str, Any]:
-        """The fields that say which other agent asked, and in which words."""
-        return {} if self._agent is None else {"agent": self._agent, "agent_event": agent_event.get()}
+        """The fields that say which agent asked, and in which words if it is another program's."""
+        session = current_session.get()
+        agent = self._agent if session is None else session.get_agent() or self._agent
+        return {} if agent is None else {"agent": agent, "agent_event": agent_event.get()}
+
+    def _session_now(self) -> str:
+        session = current_session.get()
+        return self._session() if session is None else session.get_session_id()
 
     def _session_if_known(self) -> str | None:
         # The session itself may be what failed.
         with suppress(Exception):
-            return self._session()
+            return self._session_now()
         return None
 
 

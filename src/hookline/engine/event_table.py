@@ -15,7 +15,15 @@ from hookline.contract.events import (
     SessionStartSource,
 )
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine.changes import Change, change_arguments, change_prompt, change_request, change_response, no_change
+from hookline.engine.changes import (
+    Change,
+    change_arguments,
+    change_output,
+    change_prompt,
+    change_request,
+    change_response,
+    no_change,
+)
 from hookline.engine.merge import (
     Rule,
     merge_field_replacement,
@@ -78,7 +86,10 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.REGEX,
         subject="tool_name",
         reads=frozenset(
-            {"tool_input", "updatedInput", "additionalContext", "permissionDecision", "permissionDecisionReason"}
+            {
+                *("tool_input", "updatedInput", "replacesInput", "additionalContext"),
+                *("permissionDecision", "permissionDecisionReason"),
+            }
         ),
         change=change_arguments,
         can_block=True,
@@ -91,7 +102,9 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
-        reads=frozenset({"additionalContext"}),
+        reads=frozenset({"additionalContext", "tool_output", "updatedToolOutput"}),
+        change=change_output,
+        chains=False,
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,

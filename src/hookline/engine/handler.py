@@ -9,7 +9,7 @@ from typing import Any
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import OnError
-from hookline.contract.inputs import SessionFacts
+from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import GenerateContentParameters, Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
@@ -27,7 +27,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
-from hookline.engine.run import HookRunner, chain_skips
+from hookline.engine.run import HookRunner, skips
 
 
 class HookEventHandler:
@@ -138,11 +138,25 @@ class HookEventHandler:
             return build_failure_envelope(error, "event name", {"known": [event.value for event in HookEventName]})
         return await self._result(event, fields)
 
-    async def fire(self, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
-        """Fires an event with its own fields, and returns what it came to."""
+    async def fire(
+        self, event: HookEventName, fields: Mapping[str, Any], session: SharedSession | None = None
+    ) -> Verdict:
+        """Fires an event with its own fields, and returns what it came to.
+
+        `session` is the session that it belongs to, where a program has several.
+        """
+        if session is None:
+            return await self._fire_and_log(event, fields, self._facts)
+        token = current_session.set(session)
+        try:
+            return await self._fire_and_log(event, fields, session)
+        finally:
+            current_session.reset(token)
+
+    async def _fire_and_log(self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts) -> Verdict:
         progress = _Progress()
         try:
-            verdict = await self._fire(event, fields, progress)
+            verdict = await self._fire(event, fields, facts, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
             self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(event, progress, error)
@@ -163,7 +177,9 @@ class HookEventHandler:
                 self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
 
-    async def _fire(self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress") -> Verdict:
+    async def _fire(
+        self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts, progress: "_Progress"
+    ) -> Verdict:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
@@ -183,7 +199,7 @@ class HookEventHandler:
             self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
             return Verdict(event=event, subject=subject)
         progress.stage, progress.plan = "translation", plan
-        told = self._build_input(event, fields)
+        told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
         progress.fire_id = os.urandom(5).hex()
         self._event_log.started(plan, told, progress.fire_id)
@@ -191,7 +207,7 @@ class HookEventHandler:
             self._observe(event, lambda observer: observer.hooks_started(plan))
         runs = await self.runner.run(plan, told)
         progress.stage = "aggregation"
-        skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
+        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
         if self.on_fault is OnError.BLOCK and not verdict.blocked and EVENT_TABLE[event].can_block:
             short = next((run for run in runs if run.is_shortage), None)
@@ -228,9 +244,9 @@ class HookEventHandler:
         except Exception as error:  # noqa: BLE001 - an observer must not keep the guards from their work
             self._event_log.failed(event, "observing", error, "so an observer has not seen all of it")
 
-    def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
-        fields = self._in_hook_form(fields)
-        given = self._facts
+    def _build_input(self, event: HookEventName, fields: Mapping[str, Any], given: SessionFacts) -> dict[str, Any]:
+        if given is self._facts:  # a session's own events come in hook form
+            fields = self._in_hook_form(fields)
         session, cwd, transcript = given.get_session_id(), given.get_working_dir(), given.get_transcript_path()
         facts = {
             "session_id": session,

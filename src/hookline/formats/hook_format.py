@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from hookline.contract.answers import read_tool_selection
-from hookline.contract.llm import HookToolConfig, LLMConfig, LLMMessage
+from hookline.contract.llm import HookToolConfig, LLMConfig, LLMMessage, LLMRequest
 from hookline.contract.text import whole_text
 
 Role = Literal["user", "model", "system"]
@@ -165,6 +165,14 @@ def message_text(content: Any) -> str | None:
         content = content.get("parts", [content])
     pieces = [_piece_text(piece) for piece in listed(content)]
     return "".join(piece for piece in pieces if piece is not None) or None
+
+
+def with_note(request: LLMRequest, text: str) -> LLMRequest:
+    """The request with a note for the model's eyes as its last message."""
+    note: LLMMessage = {"role": "user", "content": f"[System] {whole_text(text)}"}
+    noted: Any = {**request, "messages": [*request.get("messages", ()), note]}
+    changed: LLMRequest = noted
+    return changed
 
 
 def listed(value: Any) -> list[Any]:

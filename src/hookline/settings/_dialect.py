@@ -107,7 +107,7 @@ class TheirKeys:
             fields["args"] = tuple(hook.args)
         if "shell" in counts and hook.shell not in (None, _USUAL_SHELL):
             fields["shell"] = hook.shell
-        if hook.type == HookType.HTTP:
+        if hook.type == "http":
             variables = tuple(hook.allowed_env_vars or ())
             fields["target"] = HttpTarget(url=hook.url or "", headers=hook.headers or {}, variables=variables)
         if refusal := self._refusal():

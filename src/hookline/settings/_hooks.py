@@ -179,7 +179,8 @@ class HookReader:
         hook = decode_fields(options, HookSettings, path, self._problems)
         event = event_of(context.event, dialect)
         if event is None:
-            return self._never_runs(hook, path, context, dialect)
+            self._never_runs(hook, path, context, dialect)
+            return None
         entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
         return entry if dialect in DIALECTS else _unreadable(entry, dialect)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
-from hookline.triggers._door import attempt, fire_and_apply
+from hookline.triggers.door import attempt, fire_and_apply
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
-from hookline.triggers._door import fire, system_of
+from hookline.triggers.door import fire, system_of
 
 if TYPE_CHECKING:
     from hookline.config import Config

@@ -1,11 +1,11 @@
 """Hooks around tools: the two triggers, and the one door through which tools are run."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
-from hookline.triggers._door import fire, system_of
+from hookline.triggers.arguments import own_copy
+from hookline.triggers.door import fire, system_of
 from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
 
 __all__ = ["ToolResult", "execute_tool_with_hooks", "fire_after_tool_hook", "fire_before_tool_hook"]
-
-_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
@@ -70,53 +68,30 @@ async def execute_tool_with_hooks(
     system = system_of(config)
     if system is None:
         return to_tool_result(await execute_fn(dict(tool_input)))
-    from hookline.triggers import _apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
+    from hookline.triggers import apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
 
-    told = _own_copy(tool_input)
+    told = own_copy(tool_input)
     if told is None:
-        return _apply_tool.no_arguments(tool_name, tool_input)
+        return apply_tool.no_arguments(tool_name, tool_input)
     fields: dict[str, Any] = {"tool_name": tool_name, "tool_input": told}
     before = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
     if before is not None and before.blocked:
-        return _apply_tool.refusal(before)
+        return apply_tool.refusal(before)
     arguments = told
     if before is not None and before.arguments is not None:
-        arguments, fault = _apply_tool.rewritten(before.arguments, normalize, validate)
+        arguments, fault = apply_tool.rewritten(before.arguments, normalize, validate)
         if fault is not None:
-            return _apply_tool.invalid_rewrite(before, fault, system)
+            return apply_tool.invalid_rewrite(before, fault, system.get_log().write)
     if before is not None and before.ask:
         if on_ask is None:
-            _apply_tool.log_unasked(before, system)
+            apply_tool.log_unasked(before, system.get_log().write)
         elif not await on_ask(AskReason(before.reason or "", before.deciders), arguments):
-            return _apply_tool.refusal(before)
+            return apply_tool.refusal(before)
     # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
-    result = to_tool_result(await execute_fn(_own_copy(arguments) or {}))
+    result = to_tool_result(await execute_fn(own_copy(arguments) or {}))
     fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
     after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)
-    return _apply_tool.applied(result, before, after)
-
-
-def _own_copy(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments as they are now, which must not change between hooks and tool; None if they are no mapping."""
-    try:
-        return {key: value if type(value) in _ATOMS else _copied(value) for key, value in arguments.items()}
-    except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
-        try:
-            return dict(arguments)
-        except Exception:  # noqa: BLE001 - the same
-            return None
-
-
-def _copied(value: Any) -> Any:
-    if type(value) is list or type(value) is tuple:
-        return type(value)(map(_copied, value))
-    if not isinstance(value, dict):
-        return value
-    # Of its own kind: a tool may count on its order, or on its defaults.
-    copied = {} if type(value) is dict else copy(value)
-    for key, item in value.items():
-        copied[key] = _copied(item)
-    return copied
+    return apply_tool.applied(result, before, after)
 
 
 def _output(verdict: "Verdict | None") -> "DefaultHookOutput | None":

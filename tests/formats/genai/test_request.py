@@ -5,7 +5,7 @@ import pytest
 from google.genai import types
 
 from hookline.contract.llm import GenerateContentParameters
-from hookline.errors import UnknownFormatError
+from hookline.errors import FormatError
 from hookline.formats.genai.request import (
     append_system_note,
     from_hook_llm_request,
@@ -218,7 +218,7 @@ def test_the_older_spelling_is_understood() -> None:
 def test_contents_of_an_unknown_shape_are_an_error(content: Any) -> None:
     """They are never told to hooks as an empty conversation."""
     params = GenerateContentParameters(model="m", contents=["first", content])
-    with pytest.raises(UnknownFormatError, match=r"^contents\[1\] is .*; expected a string, a Content, a Part"):
+    with pytest.raises(FormatError, match=r"^contents\[1\] is .*; expected a string, a Content, a Part"):
         to_hook_llm_request(params)
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from hookline.errors import UnknownFormatError
+from hookline.errors import FormatError
 from hookline.formats.genai.response import (
     empty_response,
     from_hook_llm_response,
@@ -147,7 +147,7 @@ def test_the_sdks_form_of_a_response_is_recognised(value: Any, expected: bool) -
 @pytest.mark.parametrize("value", [{"choices": []}, {"content": [{"type": "text", "text": "x"}]}, 5, None, "x"])
 def test_a_response_of_an_unknown_shape_is_an_error(value: Any) -> None:
     """It is never told to hooks as an empty response."""
-    with pytest.raises(UnknownFormatError, match=r"^the response is .*; expected a GenerateContentResponse"):
+    with pytest.raises(FormatError, match=r"^the response is .*; expected a GenerateContentResponse"):
         to_hook_llm_response(value)
 
 

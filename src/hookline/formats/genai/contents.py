@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.errors import UnknownFormatError
+from hookline.errors import FormatError
 from hookline.formats.conversation import Turn
 from hookline.formats.genai import sdk
 from hookline.formats.genai.parts import (
@@ -48,11 +48,11 @@ def without_text(content: Any) -> Any | None:
 
 
 def list_contents(contents: Any) -> list[Any]:
-    """The contents as a list, or UnknownFormatError for a shape in which hooks would miss a text."""
+    """The contents as a list, or FormatError for a shape in which hooks would miss a text."""
     found = listed(contents)
     for number, content in enumerate(found):
         if not _is_known(content):
-            raise UnknownFormatError(f"contents[{number}]", shape_of(content), _EXPECTED)
+            raise FormatError(f"contents[{number}]", shape_of(content), _EXPECTED)
     return found
 
 

@@ -33,7 +33,7 @@ def is_sdk_request(value: Any) -> bool:
 def to_hook_llm_request(params: Any) -> LLMRequest:
     """What hooks see of a model request: its texts, its generation parameters and its tool configuration.
 
-    Raises UnknownFormatError for contents in which a text could be missed, such as those of another API.
+    Raises FormatError for contents in which a text could be missed, such as those of another API.
     """
     config = field(params, "config") or field(params, "generation_config")
     request: LLMRequest = {

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
-from hookline.errors import UnknownFormatError
+from hookline.errors import FormatError
 from hookline.formats.genai import sdk
 from hookline.formats.genai.parts import (
     field,
@@ -51,7 +51,7 @@ def is_sdk_response(value: Any) -> bool:
 def to_hook_llm_response(response: Any) -> LLMResponse:
     """What hooks see of a model response: the texts of its candidates, why they ended, and the token counts.
 
-    Raises UnknownFormatError for a response of another API.
+    Raises FormatError for a response of another API.
     """
     _check(response)
     candidates = listed(field(response, "candidates"))
@@ -114,7 +114,7 @@ def _check(response: Any) -> None:
     else:
         is_known = hasattr(response, "candidates")
     if not is_known:
-        raise UnknownFormatError("the response", shape_of(response), _EXPECTED)
+        raise FormatError("the response", shape_of(response), _EXPECTED)
 
 
 def _spoken_text(candidate: Any) -> str:

@@ -1,5 +1,6 @@
 """The verdicts on the tool events → the tool's result."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ from hookline.triggers.results import Normalize, ToolResult, Validate
 
 if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
-    from hookline.system import HookSystem
+
+Write = Callable[[AdviceRecord], None]
 
 
 def no_arguments(tool_name: str, arguments: object) -> ToolResult:
@@ -23,10 +25,10 @@ def refusal(before: "Verdict") -> ToolResult:
     return _with_stop(ToolResult(llm_content=content, return_display=before.reason, decided_by=before.deciders), before)
 
 
-def log_unasked(before: "Verdict", system: "HookSystem") -> None:
+def log_unasked(before: "Verdict", write: Write) -> None:
     """Logs that a hook wanted a person to be asked, and that this program can't ask one."""
     message = f"BeforeTool: a hook asks ({before.reason}), but this program gives no on_ask, so the call goes on"
-    system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool"))
+    write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", subject=before.subject))
 
 
 def rewritten(
@@ -40,12 +42,12 @@ def rewritten(
         return arguments, f"they could not be checked ({type(error).__name__}: {error})"
 
 
-def invalid_rewrite(before: "Verdict", fault: str, system: "HookSystem") -> ToolResult:
+def invalid_rewrite(before: "Verdict", fault: str, write: Write) -> ToolResult:
     """The result when a hook made the arguments invalid; the log says which one."""
     hooks = ", ".join(before.decided_by.get("hookSpecificOutput.tool_input", ()))
     text = f"The tool was not run: a hook ({hooks}) rewrote its arguments, and they are not valid: {fault}"
     message = f"BeforeTool: {text}"
-    system.get_log().write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", hook=hooks))
+    write(AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", hook=hooks))
     content = _append(text, _system_note(before.note))
     return ToolResult(llm_content=content, return_display=text, error=text)
 
@@ -53,6 +55,8 @@ def invalid_rewrite(before: "Verdict", fault: str, system: "HookSystem") -> Tool
 def applied(result: ToolResult, before: "Verdict | None", after: "Verdict | None") -> ToolResult:
     """The tool's result with both events' notes, context, suppression and stop applied."""
     content = result.llm_content
+    if after is not None and after.tool_output is not None:
+        content = after.tool_output
     if before is not None:
         content = _append(content, _context(before.context) + _system_note(before.note))
     if after is None or after.answer is None:

@@ -9,6 +9,7 @@ from hookline.contract.text import tell
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.events import HookEventName
+    from hookline.contract.inputs import SharedSession
     from hookline.contract.verdict import Verdict
     from hookline.system import HookSystem
 
@@ -29,6 +30,7 @@ async def fire(
     event: "HookEventName",
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
+    session: "SharedSession | None" = None,
 ) -> "Verdict | None":
     """What the event came to; None when hooks are disabled or a fault of ours prevented it and does not block."""
     if system is None:
@@ -38,7 +40,7 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        return await (system.handler or system.get_event_handler()).fire(event, fields)
+        return await (system.handler or system.get_event_handler()).fire(event, fields, session)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
         return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
@@ -53,7 +55,9 @@ class _NoSystem:
         self._error = error
         self.handler = self
 
-    async def fire(self, event: "HookEventName", _fields: Mapping[str, Any]) -> "Verdict | None":
+    async def fire(
+        self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
+    ) -> "Verdict | None":
         return _blocked(event, self._error)
 
 

@@ -1,0 +1,188 @@
+"""The events of one session, and what they came to."""
+
+import inspect
+from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from hookline.contract.events import HookEventName
+from hookline.contract.llm import LLMRequest, LLMResponse
+from hookline.errors import SessionClosedError
+from hookline.formats.checks import check_request, check_response
+from hookline.hooks import _readings as readings
+from hookline.hooks._engine import Engine
+from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
+from hookline.triggers.arguments import own_copy
+from hookline.triggers.door import fire
+from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
+
+if TYPE_CHECKING:
+    from hookline.contract.records import AdviceRecord
+    from hookline.contract.verdict import Verdict
+
+
+class SessionEvents:
+    """One method per event; each returns what its hooks decided."""
+
+    __slots__ = ("_agent", "_cwd", "_engine", "_id", "_is_closed", "_selection", "_transcript_path")
+
+    def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
+        self._engine = engine
+        self._id = session_id
+        self._agent = agent
+        self._cwd = cwd
+        self._transcript_path = transcript_path
+        self._selection: Selection | None = None
+        self._is_closed = False
+
+    async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
+        """Fires BeforeToolSelection: which of these tools may be offered to the model.
+
+        `before_tool` refuses the others from now on, until the next selection.
+        """
+        check_request(request)
+        verdict = await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+        self._selection = selection = readings.selection(verdict, request, tuple(tools))
+        return selection
+
+    async def before_model(self, request: LLMRequest) -> ModelGate:
+        """Fires BeforeModel: whether the call is made, and with which request."""
+        check_request(request)
+        verdict = await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+        return ModelGate(request=request) if verdict is None else readings.model_gate(verdict, request)
+
+    async def after_model(self, request: LLMRequest, response: LLMResponse) -> ModelAnswer:
+        """Fires AfterModel on the complete response: which text to go on with."""
+        check_request(request)
+        fields = {"llm_request": request, "llm_response": check_response(response)}
+        verdict = await self._fire(HookEventName.AFTER_MODEL, fields)
+        return ModelAnswer() if verdict is None else readings.model_answer(verdict)
+
+    async def before_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        mcp_context: Mapping[str, Any] | None = None,
+    ) -> ToolCall:
+        """Fires BeforeTool: whether the tool runs, and with which arguments.
+
+        A tool that the last `select_tools` does not permit is blocked, and so is a call whose arguments are no
+        mapping; no hook runs for them. Where a hook wants a person to be asked, `on_ask` of the hooks is called.
+        """
+        call = await self.fire_before_tool(name, arguments, call_id, mcp_context)
+        if not call.ask or (answer := self.ask(call)) is None:
+            return call
+        return readings.answered(call, is_allowed=await answer if inspect.isawaitable(answer) else answer)
+
+    async def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
+        """Fires AfterTool and returns the result with everything applied that the hooks of both events answered.
+
+        For a call that is blocked it fires nothing, and returns the refusal.
+        """
+        self._check_open()
+        if call.blocked:
+            return call.refusal
+        given = to_tool_result(result)
+        fields: dict[str, Any] = {"tool_name": call.name, "tool_input": call.arguments}
+        fields["tool_response"] = given.to_tool_response()
+        verdict = await self._fire(HookEventName.AFTER_TOOL, fields, call.mcp_context)
+        return readings.applied(given, call, verdict)
+
+    async def run_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        fn: ToolFunction,
+        *,
+        call_id: str | None = None,
+        mcp_context: Mapping[str, Any] | None = None,
+        normalize: Normalize | None = None,
+        validate: Validate | None = None,
+    ) -> ToolResult:
+        """Runs a tool between its hooks, and returns the result with everything applied.
+
+        `fn` gets the arguments; it may be async, and return a text, a mapping or a `ToolResult`. Arguments that a hook
+        rewrote pass `normalize`, which gives them their proper names, and `validate`, which returns what is wrong with
+        them or None. What `fn` raises reaches the caller, and then AfterTool is not fired.
+        """
+        call = await self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
+        call, refused = readings.checked(call, normalize, validate, self.write)
+        if refused is not None:
+            return refused
+        # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
+        output = fn(own_copy(call.arguments) or {})
+        return await self.after_tool(call, await output if inspect.isawaitable(output) else output)
+
+    async def fire_before_tool(
+        self, name: str, arguments: Mapping[str, Any], call_id: str | None, mcp_context: Mapping[str, Any] | None
+    ) -> ToolCall:
+        """Fires BeforeTool, and leaves it to the caller to ask a person."""
+        check_text("the tool's name", name)
+        self._check_open()
+        told = own_copy(arguments) if _is_mapping(arguments) else None
+        if told is None:
+            return self._refuse(readings.unreadable_call(name, arguments, call_id, mcp_context))
+        if self._selection is not None and not self._selection.permits(name):
+            return self._refuse(readings.not_permitted(name, told, call_id, mcp_context, self._selection))
+        verdict = await self._fire(HookEventName.BEFORE_TOOL, {"tool_name": name, "tool_input": told}, mcp_context)
+        call = readings.tool_call(verdict, name, told, call_id, mcp_context)
+        if call.ask and call.verdict is not None and self._engine.on_ask is None:
+            from hookline.triggers.apply_tool import log_unasked  # noqa: PLC0415 - not loaded while hooks are disabled
+
+            log_unasked(call.verdict, self.write)
+        return call
+
+    def ask(self, call: ToolCall) -> bool | Awaitable[bool] | None:
+        """What the program's `on_ask` returns for a call; None without one."""
+        if self._engine.on_ask is None:
+            return None
+        return self._engine.on_ask(AskReason(call.reason or "", call.decided_by), call.arguments)
+
+    def write(self, record: "AdviceRecord") -> None:
+        """Logs a record under this session."""
+        with suppress(Exception):  # the log must not keep a decision from taking effect
+            if (system := self._engine.system) is not None:
+                system.start()
+                system.get_log().write(readings.of_session(record, self._id, self._agent))
+
+    def get_session_id(self) -> str:
+        """The session's identifier."""
+        return self._id
+
+    def get_working_dir(self) -> str:
+        """The session's directory, as hooks are told it."""
+        return self._cwd
+
+    def get_transcript_path(self) -> str:
+        """The path of the session's transcript, or an empty string."""
+        return self._transcript_path
+
+    def get_agent(self) -> str | None:
+        """Which of a program's agents this is, for the log."""
+        return self._agent
+
+    async def _fire(
+        self, event: HookEventName, fields: Mapping[str, Any], mcp_context: Mapping[str, Any] | None = None
+    ) -> "Verdict | None":
+        self._check_open()
+        return await fire(self._engine.system, event, fields, mcp_context, self)
+
+    def _refuse(self, call: ToolCall) -> ToolCall:
+        self.write(readings.refusal_record(call))
+        return call
+
+    def _check_open(self) -> None:
+        if self._is_closed or self._engine.is_closed:
+            raise SessionClosedError(f"the session {self._id}")
+
+
+def check_text(what: str, value: object) -> None:
+    """TypeError for anything but a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{what} is {value!r}; expected a text that is not empty")
+
+
+def _is_mapping(arguments: object) -> bool:
+    return isinstance(arguments, Mapping)

@@ -1,0 +1,180 @@
+"""The hooks of one program: one engine for all of its sessions."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from hookline.config import Config, new_session_id
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import OnError
+from hookline.hooks._engine import Engine, OnAsk
+from hookline.hooks.events import check_text
+from hookline.hooks.session import Session
+from hookline.triggers.door import attempt
+
+if TYPE_CHECKING:
+    from hookline.contract.messages import MessageBus
+    from hookline.contract.observer import HookObserver
+    from hookline.log.logger import LogSink
+    from hookline.settings.paths import SettingsPaths
+    from hookline.system import HookSystem
+
+
+class Hooks:
+    """The hooks of one program. One engine serves all of its sessions, in any number of event loops and threads."""
+
+    def __init__(
+        self,
+        project: str | os.PathLike[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        settings_files: Sequence[str | os.PathLike[str]] | None = None,
+        settings_paths: "SettingsPaths | None" = None,
+        message_bus: "MessageBus | None" = None,
+        environ: Mapping[str, str] | None = None,
+        log_sinks: "Sequence[LogSink]" = (),
+        trust_path: str | os.PathLike[str] | None = None,
+        observer: "HookObserver | None" = None,
+        on_fault: OnError | str = OnError.ALLOW,
+        on_ask: OnAsk | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """Reads the settings, from one of three places.
+
+        Args:
+            project: the project's directory; hooks run there.
+            settings: settings in code, instead of any file.
+            settings_files: the only files to read, highest priority first; naming a file means trusting it.
+            settings_paths: where the project's, the user's and the system's file are, if not in the usual places.
+            message_bus: a bus on which events can be requested, too.
+            environ: the environment that hooks inherit, if not this program's own.
+            log_sinks: where the log goes besides the file that the settings name.
+            trust_path: the trust store, if not the user's own.
+            observer: watches hooks at work.
+            on_fault: "block" makes events that can block do so when hookline itself fails or a settings file can't be
+                read; `hooksConfig.onFault` does the same.
+            on_ask: called with the reason and the arguments when a hook wants a person to be asked before a tool runs;
+                returns, or is awaited for, whether it may. Without it the call goes on, and the log warns of it.
+            quiet: say nothing on stderr about a settings file that can't be read.
+        """
+        self._use(
+            Config(
+                project,
+                settings=settings,
+                settings_files=settings_files,
+                settings_paths=settings_paths,
+                message_bus=message_bus,
+                environ=environ,
+                log_sinks=log_sinks,
+                trust_path=trust_path,
+                observer=observer,
+                on_fault=on_fault,
+                quiet=quiet,
+            ),
+            on_ask,
+        )
+
+    @classmethod
+    def from_config(cls, config: Config, *, on_ask: OnAsk | None = None) -> Self:
+        """The hooks of a program that has a `Config`; a session without an id of its own has the config's facts."""
+        hooks = cls.__new__(cls)
+        hooks._use(config, on_ask, is_shared=True)  # noqa: SLF001 - its own
+        return hooks
+
+    def _use(self, config: Config, on_ask: OnAsk | None, *, is_shared: bool = False) -> None:
+        self._engine = Engine(config, on_ask)
+        self._is_shared = is_shared
+        self._lock = threading.Lock()
+
+    @property
+    def config(self) -> Config:
+        """The settings, and the way to the engine itself."""
+        return self._engine.config
+
+    def session(
+        self,
+        id: str | None = None,  # noqa: A002 - what everybody calls it
+        *,
+        agent: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        transcript_path: str | os.PathLike[str] | None = None,
+    ) -> Session:
+        """A session of this program: cheap, with an id that is made if it is not given.
+
+        Args:
+            id: the session's identifier, as hooks and log have it.
+            agent: which of the program's agents it is, for the log.
+            cwd: the directory that hooks are told; the project's if not given. They run in the project's in any case,
+                because that is where their scripts were found and trusted.
+            transcript_path: the session's transcript, as hooks read it.
+        """
+        session_id, transcript = id, transcript_path
+        if id is None and self._is_shared:
+            session_id, transcript = self.config.get_session_id(), transcript or self.config.get_transcript_path()
+        elif id is not None:
+            check_text("the session's id", id)
+        return Session(
+            self._engine,
+            session_id or new_session_id(),
+            agent=agent,
+            cwd=self.config.get_working_dir() if cwd is None else os.path.abspath(cwd),  # noqa: PTH100 - not resolved
+            transcript_path="" if transcript is None else os.fspath(transcript),
+        )
+
+    def has_hooks(self, event: HookEventName | str) -> bool:
+        """Whether any hook is configured for an event, whatever its matcher, and whether or not it is trusted."""
+        wanted = HookEventName(event)
+        return self._ask_system(lambda system: bool(system.get_registry().get_hooks_for_event(wanted)))
+
+    @property
+    def must_hold_stream(self) -> bool:
+        """True while AfterModel hooks may change what the model says: show nothing of it before `after_model`.
+
+        `hooksConfig.streamDuringAfterModel` makes it False.
+        """
+
+        def is_held(system: "HookSystem") -> bool:
+            has_hooks = bool(system.explain(HookEventName.AFTER_MODEL).hooks)
+            return has_hooks and not system.get_settings().options.stream_during_after_model
+
+        return self._ask_system(is_held)
+
+    def _ask_system(self, question: "Callable[[HookSystem], bool]") -> bool:
+        system = self._engine.system
+        if system is None:
+            return False
+
+        def answer() -> bool:
+            system.start()
+            return question(system)
+
+        # If it can't be known, there may be hooks.
+        return attempt(answer, otherwise=True, consequence="whether there are hooks is not known")
+
+    def close(self) -> None:
+        """Ends everything within bounded time: hooks of `session.sync` that still run, and the log."""
+        with self._lock:
+            if self._engine.is_closed:
+                return
+            self._engine.is_closed = True
+        self._engine.loop_thread.close()
+        if (system := self._engine.system) is not None:
+            attempt(system.dispose, None, "the log is not closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

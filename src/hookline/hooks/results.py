@@ -1,0 +1,132 @@
+"""What the methods of a session return: the verdict on one event, in the words of a caller."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
+from hookline.triggers.results import ToolResult
+
+if TYPE_CHECKING:
+    from hookline.contract.verdict import Verdict
+
+ToolOutput = ToolResult | str | Mapping[str, Any]
+ToolFunction = Callable[[dict[str, Any]], ToolOutput | Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    note: str | None = None
+    stop: bool = False
+    stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    verdict: "Verdict | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection(_Result):
+    """Which tools the model may call in the next request.
+
+    Attributes:
+        allowed: the tools to offer: those that were given and that hooks allow, in the given order.
+        mode: "AUTO", "ANY" (the model must call one) or "NONE", if a hook or the request says so.
+        names: every name that hooks allow; None when they restrict nothing.
+        note: a text for the model, to be added to this request only, as `[System] …`.
+        stop: True when the agent has to stop now.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that stopped the agent.
+        verdict: everything about the event; None when no hook had to run.
+    """
+
+    allowed: tuple[str, ...] = ()
+    mode: ToolMode | None = None
+    names: frozenset[str] | None = None
+
+    def permits(self, name: str) -> bool:
+        """Whether the model may call the tool of this name."""
+        return self.mode != "NONE" and (self.names is None or name in self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelGate(_Result):
+    """What to do about a model call that is about to be made.
+
+    Attributes:
+        blocked: True when the call must not be made: a hook blocks it, or stops the agent.
+        reason: why; always a text when blocked.
+        response: what to use in place of the model's response when blocked, if a hook gave one.
+        request: the request as it is to be sent, with a hook's note as its last message.
+        changed: True when `request` is not what was given.
+        note: a text for the model that could not be sent, because the call is blocked: add it to the next message.
+        stop: True when the agent has to stop now.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that blocked the call or stopped the agent.
+        verdict: everything about the event; None when no hook had to run.
+    """
+
+    request: LLMRequest
+    blocked: bool = False
+    reason: str | None = None
+    response: LLMResponse | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer(_Result):
+    """What to go on with after a model call.
+
+    Attributes:
+        text: the text in place of the model's; None when it is unchanged.
+        response: the same with all candidates, in hook form; None when it is unchanged.
+        suppress: True when the user must not be shown the response.
+        note: a text for the model, to be added to the next message as `[System] …`.
+        stop: True when the agent has to stop now; then `text` is for the user.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that stopped the agent.
+        verdict: everything about the event; None when no hook had to run.
+    """
+
+    text: str | None = None
+    response: LLMResponse | None = None
+    suppress: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall(_Result):
+    """What to do about a tool call; to be given to `after_tool` when the tool has run.
+
+    Attributes:
+        name: the tool's name.
+        arguments: the whole arguments to run the tool with.
+        call_id: the program's own id of the call, as it was given.
+        mcp_context: the server that the tool is from, as it was given.
+        blocked: True when the tool must not run: a hook blocks it, stops the agent, or restricted the tools.
+        reason: why it is blocked or has to be asked about; always a text then. It is for the model.
+        changed: True when hooks rewrote the arguments.
+        ask: True when a hook wants a person to be asked and nobody was: the program gave no `on_ask`.
+        note: a text for the model; `after_tool` and `refusal` add it.
+        context: a text for the model that belongs to the result; `after_tool` adds it.
+        stop: True when the agent has to stop now.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that blocked the call, stopped the agent, or want a person to be asked.
+        verdict: everything about the event; None when no hook had to run.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    mcp_context: Mapping[str, Any] | None = None
+    blocked: bool = False
+    reason: str | None = None
+    changed: bool = False
+    ask: bool = False
+    context: str | None = None
+
+    @property
+    def refusal(self) -> ToolResult:
+        """The result in place of the tool's, for a call that is blocked; ValueError for any other."""
+        if self.verdict is None or not self.blocked:
+            raise ValueError(f"{self.name} is not blocked, so there is no result in its place")
+        from hookline.triggers.apply_tool import refusal  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        return replace(refusal(self.verdict), decided_by=self.decided_by)

@@ -1,0 +1,81 @@
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from hookline.contract.events import HookEventName, SessionEndReason, SessionStartSource
+from hookline.hooks._engine import Engine
+from hookline.hooks.events import SessionEvents
+from hookline.hooks.sync import SyncSession
+from hookline.triggers.door import fire
+
+# How long the end of a session waits for the hooks of SessionStart and SessionEnd.
+_END_S = 5.0
+
+
+class Session(SessionEvents):
+    """One conversation of an agent; `Hooks.session()` makes it.
+
+    Its methods are safe to use from several tasks, and from several event loops and threads. As a context manager it
+    fires SessionStart and SessionEnd, and waits for their hooks at its end only, for some seconds. Without `with`
+    neither is fired, and nothing has to be closed.
+    """
+
+    __slots__ = ("_background",)
+
+    def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
+        super().__init__(engine, session_id, agent=agent, cwd=cwd, transcript_path=transcript_path)
+        self._background: set[asyncio.Task[Any]] = set()
+
+    @property
+    def id(self) -> str:
+        """The session's identifier, as hooks and log have it."""
+        return self._id
+
+    @property
+    def sync(self) -> SyncSession:
+        """The same methods for code that does not await: they block, and can be called in any thread."""
+        return SyncSession(self, self._engine.loop_thread)
+
+    def close(self) -> None:
+        """Ends the session: its methods raise SessionClosedError from now on."""
+        self._is_closed = True
+
+    async def __aenter__(self) -> Self:
+        self._check_open()
+        self._spawn(HookEventName.SESSION_START, {"source": SessionStartSource.STARTUP})
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_closed and not self._engine.is_closed:
+            self._spawn(HookEventName.SESSION_END, {"reason": SessionEndReason.EXIT})
+        self.close()
+        await self._drain()
+
+    def __enter__(self) -> Self:
+        self._engine.loop_thread.run(self.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.loop_thread.run(self.__aexit__(kind, error, trace))
+
+    def _spawn(self, event: HookEventName, fields: Mapping[str, Any]) -> None:
+        if (system := self._engine.system) is not None:
+            task = asyncio.get_running_loop().create_task(fire(system, event, fields, None, self))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    async def _drain(self) -> None:
+        """Waits for the hooks in the background, and ends those that take too long."""
+        loop = asyncio.get_running_loop()
+        tasks = {task for task in self._background if task.get_loop() is loop}
+        if tasks:
+            _, tasks = await asyncio.wait(tasks, timeout=_END_S)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_S)

@@ -1,0 +1,82 @@
+"""A session for code that does not await."""
+
+import inspect
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hookline.contract.llm import LLMRequest, LLMResponse
+from hookline.hooks import _readings as readings
+from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
+from hookline.triggers.arguments import own_copy
+from hookline.triggers.results import Normalize, ToolResult, Validate
+
+if TYPE_CHECKING:
+    from hookline.hooks._loop_thread import LoopThread
+    from hookline.hooks.events import SessionEvents
+
+
+class SyncSession:
+    """The methods of a session, blocking: from any thread, also inside a running event loop, which then waits."""
+
+    __slots__ = ("_session", "_thread")
+
+    def __init__(self, session: "SessionEvents", thread: "LoopThread") -> None:
+        self._session = session
+        self._thread = thread
+
+    def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
+        """Fires BeforeToolSelection: which of these tools may be offered to the model."""
+        return self._thread.run(self._session.select_tools(request, tools))
+
+    def before_model(self, request: LLMRequest) -> ModelGate:
+        """Fires BeforeModel: whether the call is made, and with which request."""
+        return self._thread.run(self._session.before_model(request))
+
+    def after_model(self, request: LLMRequest, response: LLMResponse) -> ModelAnswer:
+        """Fires AfterModel on the complete response: which text to go on with."""
+        return self._thread.run(self._session.after_model(request, response))
+
+    def before_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        call_id: str | None = None,
+        mcp_context: Mapping[str, Any] | None = None,
+    ) -> ToolCall:
+        """Fires BeforeTool: whether the tool runs, and with which arguments; `on_ask` is called in this thread."""
+        call = self._thread.run(self._session.fire_before_tool(name, arguments, call_id, mcp_context))
+        answer = self._session.ask(call) if call.ask else None
+        return call if answer is None else readings.answered(call, is_allowed=self._finished(answer))
+
+    def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
+        """Fires AfterTool and returns the result with everything applied that the hooks of both events answered."""
+        return self._thread.run(self._session.after_tool(call, result))
+
+    def run_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        fn: ToolFunction,
+        *,
+        call_id: str | None = None,
+        mcp_context: Mapping[str, Any] | None = None,
+        normalize: Normalize | None = None,
+        validate: Validate | None = None,
+    ) -> ToolResult:
+        """Runs a tool in this thread, between its hooks, and returns the result with everything applied."""
+        call = self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
+        call, refused = readings.checked(call, normalize, validate, self._session.write)
+        if refused is not None:
+            return refused
+        # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
+        output: ToolOutput = self._finished(fn(own_copy(call.arguments) or {}))
+        return self.after_tool(call, output)
+
+    def _finished(self, value: Any) -> Any:
+        """The value itself, or what it comes to: an async function of the caller runs on the loop of the hooks."""
+        return self._thread.run(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
