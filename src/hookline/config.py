@@ -5,9 +5,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, OnError
+from hookline.contract.hooks import ConfigSource, HookOptions, OnError
 from hookline.contract.text import tell
 from hookline.settings.merge import blocks_on_fault, hooks_enabled
 from hookline.settings.paths import SettingsPaths, default_paths
@@ -17,7 +17,7 @@ from hookline.settings.source import SettingsSource
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
-    from hookline.hook import Hook
+    from hookline.hook import Event, Hook
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
     from hookline.settings.decode import Settings
@@ -123,47 +123,16 @@ class Config:
                 )
             return self._hook_system
 
-    def add_hook(
-        self,
-        event: str,
-        function: "Hook",
-        *,
-        matcher: str | None = None,
-        name: str | None = None,
-        description: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT_MS / 1000,
-        on_error: OnError | str = OnError.ALLOW,
-        final: bool = False,
-        sequential: bool = False,
-        thread: bool | None = None,
-    ) -> None:
+    def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> None:
         """Adds a function of this program as a hook, after those of the settings; it runs even if these are disabled.
 
         Args:
-            event: the event, such as "BeforeTool".
-            function: gets the event (`hookline.hook`), and returns or raises an answer, or returns None.
-            matcher: a regular expression for the tool's name; for other events the source, reason, trigger or type.
-            name: what people call it; else its module and name.
-            description: what it is for.
-            timeout: how long it may take, in seconds.
-            on_error: "block" makes a failure (an exception, a timeout, a wrong type) block, where the event can.
-            final: runs after all others on BeforeTool, with the arguments as they will be used.
-            sequential: runs all hooks of the event one after another.
-            thread: whether a plain function runs in a thread (the default), or on the loop, which waits for it.
+            event: the event, such as "BeforeTool", or its class in `hookline.hook`.
+            function: gets the event, and returns or raises an answer of `hookline.hook`, or returns None.
+            options: matcher, name, description, timeout (in seconds), on_error, final, sequential, thread.
         """
+        self._make_hook_system().add_hook(event, function, **options)
         self._has_system = True
-        self._make_hook_system().add_hook(
-            event,
-            function,
-            matcher=matcher,
-            name=name,
-            description=description,
-            timeout_s=timeout,
-            on_error=on_error,
-            final=final,
-            sequential=sequential,
-            thread=thread,
-        )
 
     def blocks_on_fault(self) -> bool:
         """Whether a fault of hookline blocks, on events that can block."""

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
     from typing import Any, ClassVar, Literal, NoReturn, TypeAlias, TypeVar
 
+    AnyEvent = TypeVar("AnyEvent", bound="Event")
     Returned: TypeAlias = "Answer | type[Answer] | dict[str, Any] | None"
     """What a hook may return."""
+    HookOf: TypeAlias = "Callable[[AnyEvent], Returned | Awaitable[Returned]]"
+    """A function that is a hook of an event."""
     Hook: TypeAlias = "Callable[[Any], Returned | Awaitable[Returned]]"
-    """A function that is a hook: it gets an event of one of the classes below."""
-    AnyEvent = TypeVar("AnyEvent", bound="Event")
+    """A function that is a hook of some event."""
+    AnyHook = TypeVar("AnyHook", bound=Hook)
 
 __all__ = [
     "AfterAgent",
@@ -406,7 +409,17 @@ def read_answer(returned: object) -> "dict[str, Any] | None":
     raise TypeError(f"returned {kind}; {advice}")
 
 
-def main(handler: "Callable[[AnyEvent], Returned | Awaitable[Returned]]") -> "NoReturn":
+def expected_events(handler: "Callable[[Any], Any]") -> "list[str]":
+    """The events that the annotation of the handler's parameter names; empty if it has none, or names no event."""
+    hints = {name: hint for name, hint in getattr(handler, "__annotations__", {}).items() if name != "return"}
+    for hint in hints.values():
+        text = hint if isinstance(hint, str) else hint.__name__ if isinstance(hint, type) else str(hint)
+        names = [part.strip(" '\"").rpartition(".")[2] for part in text.split("|")]
+        return names if all(name in EVENTS for name in names) else []
+    return []
+
+
+def main(handler: "HookOf[AnyEvent]") -> "NoReturn":
     """Runs a script's hook: reads the event from stdin, calls the handler, prints its answer, and exits.
 
     Whatever else the handler prints goes to stderr. An event that can't be read, or that the handler's annotation does
@@ -435,7 +448,7 @@ def _parsed(given: bytes) -> Event:
 
 
 def _call(handler: "Callable[[Any], Any]", event: Event) -> "dict[str, Any] | None":
-    expected = _expected(handler)
+    expected = expected_events(handler)
     if expected and type(event).__name__ not in expected:
         told = f"this hook is for {' and '.join(expected)}, and was given {type(event).__name__}"
         raise InputError(f"{told}; correct the event in the settings", can_block=event.can_block)
@@ -452,16 +465,6 @@ def _call(handler: "Callable[[Any], Any]", event: Event) -> "dict[str, Any] | No
 
 async def _awaited(returned: "Awaitable[Any]") -> "Any":
     return await returned
-
-
-def _expected(handler: "Callable[[Any], Any]") -> "list[str]":
-    """The events that the annotation of the handler's parameter names; empty if it has none, or names no event."""
-    hints = {name: hint for name, hint in getattr(handler, "__annotations__", {}).items() if name != "return"}
-    for hint in hints.values():
-        text = hint if isinstance(hint, str) else hint.__name__ if isinstance(hint, type) else str(hint)
-        names = [part.strip(" '\"").rpartition(".")[2] for part in text.split("|")]
-        return names if all(name in EVENTS for name in names) else []
-    return []
 
 
 def _write(to: int, answer: "dict[str, Any] | None") -> None:

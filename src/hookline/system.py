@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, OnError
+from hookline.contract.hooks import HookEntry, HookOptions, OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
@@ -36,6 +36,7 @@ from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
+    from hookline.hook import Event, Hook
     from hookline.settings.trust import TrustStore
 
 
@@ -154,7 +155,7 @@ class HookSystem:
                 )
         return is_known
 
-    def add_hook(self, event: str, function: Callable[[Any], Any], **options: Any) -> HookEntry:
+    def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> HookEntry:
         """Adds a function of this program as a hook, at any time; the options are those of `Config.add_hook`."""
         from hookline.engine.functions import callable_hook  # noqa: PLC0415 - most programs have scripts only
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from hookline.contract.events import HookEventName
 
@@ -115,6 +115,26 @@ class Callback:
     function: Callable[[Any], Any]
     in_thread: bool
     """True for a plain function, which would stop the event loop if it waits; async ones run on the loop."""
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of a hook that a program registers in code."""
+
+    matcher: str | None
+    """A regular expression for the tool's name; for other events the source, reason, trigger or type itself."""
+    name: str | None
+    """What people call it; its module and name, if not given."""
+    description: str | None
+    timeout: float
+    """How long it may take, in seconds; 60 if not given."""
+    on_error: OnError | Literal["allow", "block"]
+    """`block` makes a failure (an exception, a timeout, a wrong type) block, where the event can."""
+    final: bool
+    """Runs after all others on BeforeTool, with the arguments as they will be used."""
+    sequential: bool
+    """Runs all hooks of the event one after another."""
+    thread: bool | None
+    """Whether a plain function runs in a thread, as it does if not given, or on the event loop, which waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

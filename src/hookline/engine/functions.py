@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from functools import partial
 from inspect import iscoroutinefunction, unwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, Callback, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.errors import HooklineError
+from hookline.hook import Event, expected_events
 from hookline.settings.merge import PROGRAM_RANK
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "hookline.hooks"
 
@@ -18,21 +22,24 @@ _loaded: dict[str, Callback] = {}
 
 
 def callable_hook(
-    event: str,
+    event: str | type[Event],
     function: Callable[[Any], Any],
     *,
     matcher: str | None = None,
     name: str | None = None,
     description: str | None = None,
-    timeout_s: float = DEFAULT_TIMEOUT_MS / 1000,
+    timeout: float = DEFAULT_TIMEOUT_MS / 1000,
     on_error: str = OnError.ALLOW,
     final: bool = False,
     sequential: bool = False,
     thread: bool | None = None,
 ) -> HookEntry:
     """The hook that calls a function of this program; HooklineError for options that make no sense."""
+    event = event if isinstance(event, str) else event.__name__
     if event not in set(HookEventName):
-        raise HooklineError(f"{event!r} is not an event; {suggest_event(str(event))}")
+        raise HooklineError(f"{event!r} is not an event; {suggest_event(event)}")
+    if (expected := expected_events(function)) and event not in expected:
+        raise HooklineError(f"{place_of(function)[0]} is for {' and '.join(expected)}, and not for {event}")
     row = EVENT_TABLE[HookEventName(event)]
     if matcher is not None and row.matching is Matching.NEVER_ASKED:
         raise HooklineError(f"{event} has nothing to match; leave the matcher out")
@@ -40,8 +47,10 @@ def callable_hook(
         raise HooklineError(f"the matcher {matcher!r} {fault}")
     if final and event != HookEventName.BEFORE_TOOL:
         raise HooklineError(f"only a BeforeTool hook can be final, not one of {event}")
-    if not timeout_s >= 0:
-        raise HooklineError(f"a timeout is a number of seconds, and not {timeout_s!r}")
+    if not timeout >= 0:
+        raise HooklineError(f"a timeout is a number of seconds, and not {timeout!r}")
+    if on_error not in set(OnError):
+        raise HooklineError(f"on_error is allow or block, and not {on_error!r}")
     origin, location = place_of(function)
     return HookEntry(
         event=HookEventName(event),
@@ -50,7 +59,7 @@ def callable_hook(
         location=location,
         type=HookType.CALLABLE,
         call=callback_for(function, thread=thread),
-        timeout_ms=timeout_s * 1000,
+        timeout_ms=timeout * 1000,
         name=name,
         description=description,
         matcher=matcher,
@@ -90,7 +99,25 @@ def load_plugin(plugin: str) -> Callback:
     return _loaded[plugin]
 
 
+def plugin_fault(plugin: str) -> str | None:
+    """Why a plugin can't be found among the installed packages, or None; imports nothing of it."""
+    try:
+        _entry_point(plugin)
+    except HooklineError as error:
+        return str(error)
+    return None
+
+
 def _load(plugin: str) -> Callback:
+    point = _entry_point(plugin)
+    try:
+        function = point.load()
+    except (Exception, SystemExit) as error:
+        raise HooklineError(f"could not be loaded from the package {plugin.partition(':')[0]}: {error!r}") from error
+    return callback_for(function)
+
+
+def _entry_point(plugin: str) -> "EntryPoint":
     # Loaded on use: most programs have no plugins.
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 
@@ -98,12 +125,8 @@ def _load(plugin: str) -> Callback:
     try:
         offered = {point.name: point for point in distribution(package).entry_points.select(group=ENTRY_POINTS)}
     except PackageNotFoundError:
-        raise HooklineError(f"could not be loaded: the package {package} is not installed") from None
+        raise HooklineError(f"could not be loaded: the package {package} is not installed here") from None
     if name not in offered:
         others = f"it has {', '.join(sorted(offered))}" if offered else f"it has no entry points of {ENTRY_POINTS}"
         raise HooklineError(f"could not be loaded: the package {package} has no hook {name}; {others}")
-    try:
-        function = offered[name].load()
-    except (Exception, SystemExit) as error:
-        raise HooklineError(f"could not be loaded from the package {package}: {error!r}") from error
-    return callback_for(function)
+    return offered[name]

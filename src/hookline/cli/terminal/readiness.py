@@ -8,6 +8,7 @@ from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry, HookType
 from hookline.contract.text import printable
+from hookline.engine.functions import plugin_fault
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
 
@@ -26,6 +27,8 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     def why_idle(hook: HookEntry) -> str | None:
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
+        if hook.type is HookType.PLUGIN and hook.plugin is not None:
+            return hook.refusal or plugin_fault(hook.plugin)
         if hook.type is not HookType.COMMAND:
             return f'hooks of type "{hook.type}" can\'t be run'
         return store.why_untrusted(hook, project, level)
