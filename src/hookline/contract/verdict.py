@@ -287,6 +287,7 @@ def _foreign(hook: HookEntry) -> dict[str, Any]:
         "shell": hook.shell,
         "async": hook.is_async or None,
         "refusal": hook.refusal,
+        "plugin": hook.plugin,
         **(hook.target.to_dict() if hook.target else {}),
     }
     return {name: value for name, value in given.items() if value is not None}
