@@ -33,6 +33,7 @@ from hookline.hook import (
     Rewrite,
     Stop,
     Suppress,
+    Tell,
     read_answer,
     read_event,
 )
@@ -127,6 +128,9 @@ def test_bad_events(given: Any, message: str, *, can_block: bool) -> None:
         (Context("c"), {"hookSpecificOutput": {"additionalContext": "c"}}),
         (Rewrite(tool_input={"a": 1}), {"hookSpecificOutput": {"tool_input": {"a": 1}}}),
         (Rewrite(llm_request={"model": "m"}), {"hookSpecificOutput": {"llm_request": {"model": "m"}}}),
+        (Rewrite(tool_output="o"), {"hookSpecificOutput": {"tool_output": "o"}}),
+        (Rewrite(prompt="p"), {"hookSpecificOutput": {"prompt": "p"}}),
+        (Tell("t"), {"userMessage": "t"}),
         (Redact("r"), {"hookSpecificOutput": {"llm_response": {"text": "r"}}}),
         (Restrict("read_file"), {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["read_file"]}}}),
         (Restrict(mode="NONE"), {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}),
@@ -218,6 +222,7 @@ EFFECTS = [
     ),
     pytest.param("BeforeTool", 'return {"decision": "block", "reason": "r"}', {"blocked": True}, id="a-dict"),
     pytest.param("AfterTool", 'return Context("c") & Note("n")', {"context": "c", "note": "n"}, id="context"),
+    pytest.param("AfterTool", 'return Rewrite(tool_output="o") & Tell("t")', {"tool_output": "o"}, id="output"),
     pytest.param("AfterTool", "return Suppress()", {"suppress": True}, id="suppress"),
     pytest.param(
         "BeforeModel",

@@ -112,6 +112,7 @@ def test_what_a_system_shows_of_itself() -> None:
     shown = {name for name in dir(HookSystem) if not name.startswith("_")}
     assert shown == {
         "add_hook",
+        "awaits",
         "blocks_on_fault",
         "dispose",
         "explain",
@@ -122,6 +123,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_settings",
         "get_status",
         "initialize",
+        "report_unapplied",
         "set_hook_enabled",
         "start",
     }

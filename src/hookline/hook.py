@@ -55,6 +55,7 @@ __all__ = [
     "SessionStart",
     "Stop",
     "Suppress",
+    "Tell",
     "allow",
     "ask",
     "deny",
@@ -207,6 +208,7 @@ class SessionEnd(Event):
 class PreCompress(Event):
     """The conversation is about to be compressed."""
 
+    can_block = True
     trigger: str
     """manual or auto."""
 
@@ -308,6 +310,13 @@ class Note(Answer):
         super().__init__({"systemMessage": str(text)})
 
 
+class Tell(Answer):
+    """Shows a message to the user; the model does not see it."""
+
+    def __init__(self, text: object) -> None:
+        super().__init__({"userMessage": str(text)})
+
+
 class Context(Answer):
     """Adds a text to the tool's result, or to the prompt."""
 
@@ -323,15 +332,25 @@ class Suppress(Answer):
 
 
 class Rewrite(Answer):
-    """Changes the tool's arguments (BeforeTool) or the request (BeforeModel), key by key."""
+    """Changes what the event is about: arguments (BeforeTool) and request (BeforeModel) key by key, texts as a whole.
+
+    The texts are the tool's result as the model reads it (AfterTool) and the prompt (BeforeAgent).
+    """
 
     def __init__(
-        self, *, tool_input: "Mapping[str, Any] | None" = None, llm_request: "Mapping[str, Any] | None" = None
+        self,
+        *,
+        tool_input: "Mapping[str, Any] | None" = None,
+        llm_request: "Mapping[str, Any] | None" = None,
+        tool_output: "str | None" = None,
+        prompt: "str | None" = None,
     ) -> None:
-        given = {"tool_input": tool_input, "llm_request": llm_request}
-        changes = {name: dict(value) for name, value in given.items() if value is not None}
+        objects = {"tool_input": tool_input, "llm_request": llm_request}
+        changes: dict[str, Any] = {name: dict(value) for name, value in objects.items() if value is not None}
+        texts = {"tool_output": tool_output, "prompt": prompt}
+        changes.update({name: value for name, value in texts.items() if value is not None})
         if not changes:
-            raise TypeError("Rewrite needs tool_input or llm_request")
+            raise TypeError("Rewrite needs tool_input, llm_request, tool_output or prompt")
         super().__init__({"hookSpecificOutput": changes})
 
 

@@ -172,6 +172,7 @@ WHOLE = Verdict(
     denied=True,
     stop=True,
     ask=True,
+    go_on=True,
     reason="r",
     stop_reason="s",
     note="n",
@@ -273,7 +274,7 @@ def test_what_is_no_verdict_is_refused(given: dict[str, Any]) -> None:
         ({"request": {"model": "m"}}, {"llm_request": {"model": "m"}}),
         ({"response": {"text": "t"}}, {"llm_response": {"text": "t"}}),
         ({"tools": ToolSelection(names=())}, {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": []}}),
-        ({"prompt": "p"}, None),
+        ({"prompt": "p"}, {"prompt": "p"}),
     ],
 )
 def test_an_effect_goes_by_its_name_on_the_wire(fields: dict[str, Any], effect: dict[str, Any] | None) -> None:

@@ -160,6 +160,14 @@ def test_only_the_user_and_the_system_name_plugins(layer: str, is_refused: bool,
         assert "my_guards" not in sys.modules
 
 
+def test_a_plugin_in_the_words_of_another_agent_is_refused(project: Path) -> None:
+    """Its matcher would be read in that agent's words, and its function can't read the event in them."""
+    given = settings(plugin("my-guards:no-writes", dialect="claude", onError="block"))
+    given["hooks"]["BeforeTool"][0]["matcher"] = "Write"
+    verdict = fire(Config(project, settings=given, quiet=True))
+    assert (verdict.blocked, "a plugin does not know the words of claude" in str(verdict.runs[0].error)) == (True, True)
+
+
 def test_a_plugin_with_limits_is_refused(project: Path) -> None:
     """Limits of a process mean nothing inside the agent, so they are not pretended."""
     verdict = fire(Config(project, settings=settings(plugin("my-guards:no-writes", network=False)), quiet=True))

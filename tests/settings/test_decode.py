@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookline.config import Config
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
@@ -693,8 +693,28 @@ def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
     assert [problem.path for problem in settings.problems] == ["", "enableHooks", "hooksConfig.log"]
 
 
-def test_an_option_that_does_nothing_yet_is_reported() -> None:
-    """`lifecycle: "apply"` is accepted, and its owner learns that it has no effect."""
-    settings = decode_settings([layer({"hooksConfig": {"lifecycle": "apply"}})])
-    assert settings.options.lifecycle == "apply"
+@pytest.mark.req("HOOK-203")
+@pytest.mark.parametrize(
+    ("options", "applies_lifecycle", "is_applied"),
+    [
+        pytest.param({}, False, False, id="default"),
+        pytest.param({"lifecycle": "watch"}, False, False, id="watch"),
+        pytest.param({"lifecycle": "apply"}, False, True, id="apply"),
+        pytest.param({"lifecycle": "odd"}, False, False, id="odd"),
+        pytest.param({}, True, True, id="another-agent-asks"),
+    ],
+)
+def test_which_hooks_are_applied(options: dict[str, Any], applies_lifecycle: bool, is_applied: bool) -> None:
+    """Answers to the lifecycle events count where the options say so; those to other events always do."""
+    hooks = {event.value: [{"hooks": [GOOD]}] for event in HookEventName}
+    settings = decode_settings([layer({"hooks": hooks, "hooksConfig": options})], applies_lifecycle=applies_lifecycle)
+    applied = {hook.event for hook in settings.hooks if hook.is_applied}
+    assert applied == {event for event in HookEventName if is_applied or event not in LIFECYCLE_EVENTS}
+
+
+def test_a_project_can_not_apply_its_lifecycle_hooks() -> None:
+    """What is applied is the user's choice, for the hooks of all layers."""
+    values = {"hooks": {"BeforeAgent": [{"hooks": [GOOD]}]}, "hooksConfig": {"lifecycle": "apply"}}
+    settings = decode_settings([replace(layer(values), is_guest=True)])
+    assert [hook.is_applied for hook in settings.hooks] == [False]
     assert [problem.path for problem in settings.problems] == ["hooksConfig.lifecycle"]

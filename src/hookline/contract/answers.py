@@ -17,7 +17,7 @@ from hookline.contract.denials import (
     shortened,
 )
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
-from hookline.contract.wire import JS_WHITESPACE, parse_json, stringify_json, trim
+from hookline.contract.wire import JS_WHITESPACE, MAX_DEPTH, parse_json, stringify_json, trim
 
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"
@@ -59,6 +59,7 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
+    "prompt": ("prompt", str, "context"),
 }
 _OTHER_NAMES = ("updatedInput", "updatedToolOutput")
 # A field of an Answer → where its value stands in the JSON.
@@ -70,6 +71,8 @@ PATHS: Mapping[str, str] = {
 EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
 _COMMON_FIELDS = frozenset((*_TOP, "hookSpecificOutput"))
+
+_decode = msgspec.json.Decoder().decode
 
 
 class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +119,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     llm_request: Object = UNSET
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
+    prompt: Text = UNSET
+    """The prompt to send in place of the user's."""
     others: Mapping[str, Any] = {}
     """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}
@@ -200,9 +205,9 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     if not text:
         return None
     try:
-        value = parse_json(text)
+        value = _parse(text)
         if isinstance(value, str):
-            value = parse_json(value)
+            value = _parse(value)
     except (ValueError, RecursionError):
         if TEXT_OF_A_DENIAL.match(text):
             return _plain_text(text, rank, _DENIAL_IN_TEXT)
@@ -305,6 +310,15 @@ _KINDS: tuple[tuple[Any, str], ...] = (
     (list | tuple, "an array"),
     (Mapping, "an object"),
 )
+
+
+def _parse(text: str) -> Any:
+    if len(text) <= MAX_DEPTH:  # too short to be nested too deep
+        try:
+            return _decode(text)
+        except ValueError:
+            pass  # JavaScript may accept it all the same
+    return parse_json(text)
 
 
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:

@@ -3,11 +3,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypedDict
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 
 DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
+DEFAULT_MAX_STOP_BLOCKS = 8
 
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
@@ -64,6 +65,9 @@ class Lifecycle(StrEnum):
 
     WATCH = "watch"
     APPLY = "apply"
+
+
+LIFECYCLE_REMEDY = 'write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it'
 
 
 class TrustLevel(StrEnum):
@@ -188,11 +192,18 @@ class HookEntry:
     """What to show while it runs."""
     refusal: str | None = None
     """Why it can't be run as it is configured. It fails at its event: it must not be skipped in silence."""
+    is_applied: bool = True
+    """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
 
     @property
     def enabled(self) -> bool:
         """True unless this hook is switched off."""
         return self.disabled_by is None
+
+    @property
+    def counts(self) -> bool:
+        """Whether its answers are applied. Those of a tool or model event always are: no setting turns a guard off."""
+        return self.is_applied or self.event not in LIFECYCLE_EVENTS
 
     @property
     def label(self) -> str:

@@ -60,13 +60,20 @@ def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> d
     return _changed("llm_response", told, settle_llm_response(merged.llm_response, _object(told.get("llm_response"))))
 
 
-def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
-    """The prompt with each hook's context at its end."""
+def change_prompt(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The prompt that a hook gives in place of the user's."""
+    return _changed("prompt", told, said(merged.prompt))
+
+
+def add_context(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The prompt as the next hook of a sequence gets it: with each hook's context at its end."""
+    given = said(merged.prompt)
     contexts = [context for answer in answers if (context := said(answer.context))]
-    return {"prompt": "\n\n".join((str(told.get("prompt", "")), *contexts))} if contexts else {}
+    prompt = "\n\n".join((given or str(told.get("prompt", "")), *contexts))
+    return {"prompt": prompt} if contexts or given else {}
 
 
-def _changed(name: str, told: Told, after: Mapping[str, Any] | None) -> dict[str, Any]:
+def _changed(name: str, told: Told, after: Any) -> dict[str, Any]:
     return {} if after is None or _is_same(after, told.get(name)) else {name: after}
 
 

@@ -293,7 +293,7 @@ _REMOVED = object()
 _REPLACED = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "context", "llm_response")
 _SPECIFIC = (
     *("permission", "permission_reason", "context", "clear_context"),
-    *("tool_output", "llm_request", "llm_response", "tools"),
+    *("tool_output", "llm_request", "llm_response", "tools", "prompt"),
 )
 _GUARDS: Mapping[str, tuple[object, ...]] = {
     "decision": tuple(BLOCKING_DECISIONS),

@@ -12,7 +12,7 @@ from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.verdict import HookExecutionResult
 from hookline.engine.advice import advise
 from hookline.engine.changes import as_changes
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.telling import Asked, Telling, hear
 
 EXIT_CODE_SUCCESS = 0
@@ -52,7 +52,7 @@ def read_run(
         reads = EVENT_TABLE[hook.event].reads
         answer = read_stdout(stdout, reads - _REWRITES if hook.final else reads, rank=hook.rank)
     if answer is not None and answer.given not in _PLAIN_ANSWERS:
-        advice = advise(hook.event, answer)
+        advice = advise(hook, answer)
         if answer.replaces_input is True:
             answer = as_changes(answer, told)
     result = HookExecutionResult(
@@ -112,7 +112,7 @@ def _cut(outcome: ChildOutcome) -> str:
 
 def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
     """The result as a deny, if the hook does not clearly say yes: its onError is block."""
-    if not EVENT_TABLE[result.event].can_block or result.blocks:
+    if not can_block(result.hook) or result.blocks:
         return result
     doubt = None if result.answer is None else result.answer.doubt
     if not result.success:

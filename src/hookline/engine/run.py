@@ -17,7 +17,8 @@ from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Sk
 from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
 from hookline.engine.callables import run_callables
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.changes import no_change
+from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import left_running, not_runnable, read_run
 from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
 from hookline.engine.ways import Means, Way, way_of
@@ -64,13 +65,13 @@ class HookRunner:
         and their input has the changes of those. Final guards come last.
         """
         first, last = plan.hooks[0], plan.hooks[-1]
-        if (first.rank == last.rank and not last.final) or not EVENT_TABLE[plan.event].can_block:
+        if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
         runs: list[HookExecutionResult] = []
         for hooks, is_chain in _steps(plan.hooks):
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += await execute(hooks, _told_next(event_input, runs))
+            runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -148,7 +149,7 @@ class HookRunner:
                     runs.append(msgspec.structs.replace(run, answer=chained))
                 else:
                     runs.append(run)
-            told = _told_next(event_input, runs)
+            told = _told_next(event_input, runs, hooks)
         return runs
 
 
@@ -179,20 +180,25 @@ def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], told: Mapping[st
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
     """The run that keeps a later hook of the chain from running, or None."""
-    if not EVENT_TABLE[hook.event].can_block:
-        return None
-    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank), None)
+    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
-    """The input of the next hook: the event as it would go on if the chain ended now."""
+def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], hooks: _Hooks) -> Mapping[str, Any]:
+    """The input of the next of these hooks: the event as it would go on if the chain ended now."""
+    # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
+    guards = any(hook.counts for hook in hooks)
     answers = [
-        run.answer for run in runs if run.answer is not None and (run.success or run.hook.dialect != OWN_DIALECT)
+        run.answer
+        for run in runs
+        if run.answer is not None
+        and (run.success or run.hook.dialect != OWN_DIALECT)
+        and (run.hook.counts or not guards)
     ]
-    if not answers or not EVENT_TABLE[runs[0].event].chains:
+    if not answers:
         return first
     row = EVENT_TABLE[runs[0].event]
-    return {**first, **row.change(first, row.merge(answers).answer, answers)}
+    change = row.chain or row.change
+    return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
 
 
 def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:

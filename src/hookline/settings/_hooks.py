@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.dialects.known import DIALECTS
@@ -61,8 +61,9 @@ class _Context:
 class HookReader:
     """Reads the hooks of one layer, and reports those that can't be used."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str]) -> None:
+    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> None:
         self._layer = problems.layer
+        self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self._disabled = disabled
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
@@ -185,9 +186,11 @@ class HookReader:
             self._never_runs(hook, path, context, dialect)
             return None
         entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
+        if dialect not in DIALECTS:
+            return _unreadable(entry, dialect)
         if hook.type == "plugin" and hook.plugin is not None:
             return self._plugin(entry, hook.plugin, path)
-        return entry if dialect in DIALECTS else _unreadable(entry, dialect)
+        return entry
 
     def _plugin(self, entry: HookEntry, plugin: str, path: Path) -> HookEntry:
         """A hook of an installed package: it runs inside the agent, so a project must not choose it."""
@@ -196,11 +199,15 @@ class HookReader:
             refusal = "only the user's or the system's settings may name a plugin; move it there"
         elif not _PLUGIN.fullmatch(plugin):
             refusal = f"its plugin {plugin!r} is not of the form package:name"
+        elif entry.dialect != OWN_DIALECT:
+            refusal = (
+                f'a plugin does not know the words of {entry.dialect}; add "dialect": "{OWN_DIALECT}" to its group'
+            )
         elif entry.limits is not None:
             refusal = "a plugin runs inside the agent, where limits and network have no effect; use a command"
         if refusal is not None:
             self._problems.error((*path, "plugin"), f"can't be run and fails at each event: {refusal}")
-        return replace(entry, plugin=plugin, dialect=OWN_DIALECT, their_event=None, refusal=refusal)
+        return replace(entry, plugin=plugin, refusal=refusal)
 
     def _entry(
         self,
@@ -242,6 +249,8 @@ class HookReader:
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
             needs_trust=self._layer.is_guest,
+            # Other agents apply what their hooks answer there.
+            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),

@@ -34,23 +34,30 @@ class Settings:
     """Hooks of other agents that never run, because their event has no counterpart here."""
 
 
-def decode_settings(layers: Sequence[Layer]) -> Settings:
-    """The settings of all layers together."""
+def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
+    """The settings of all layers together; `applies_lifecycle` counts whatever `hooksConfig.lifecycle` says."""
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
+    options = _options_in_force(ranked)
+    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
     unused: list[UnusedHook] = []
     hooks = [
         hook
         for problems, _ in given
-        for hook in _hooks(problems, _disabled_at(authority(problems.layer), ranked), unused)
+        for hook in _hooks(
+            problems,
+            _disabled_at(authority(problems.layer), ranked),
+            unused,
+            applies_lifecycle=applies_lifecycle,
+        )
     ]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(ranked),
+        options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(unused),
@@ -100,14 +107,13 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
-    if decoded.lifecycle is Lifecycle.APPLY:
-        message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
-        problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str], unused: list[UnusedHook]) -> Iterator[HookEntry]:
-    reader = HookReader(problems, disabled)
+def _hooks(
+    problems: LayerProblems, disabled: Mapping[str, str], unused: list[UnusedHook], *, applies_lifecycle: bool
+) -> Iterator[HookEntry]:
+    reader = HookReader(problems, disabled, applies_lifecycle=applies_lifecycle)
     try:
         yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards

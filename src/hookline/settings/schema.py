@@ -8,6 +8,7 @@ from msgspec import Meta
 from hookline.contract.events import EVENT_DESCRIPTIONS
 from hookline.contract.hooks import (
     DEFAULT_MAX_CONCURRENT,
+    DEFAULT_MAX_STOP_BLOCKS,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
     Lifecycle,
@@ -197,6 +198,10 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     lifecycle: Annotated[
         Lifecycle, about("apply lets hooks around a prompt or session block and add context; watch only logs it.")
     ] = Lifecycle.WATCH
+    max_stop_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        about("How many times in a row AfterAgent hooks can make the agent go on before its turn ends anyway."),
+    ] = DEFAULT_MAX_STOP_BLOCKS
     on_fault: Annotated[
         OnError, about("What a fault of hookline itself means where a hook can block: allow or block.")
     ] = OnError.ALLOW
