@@ -96,14 +96,15 @@ class Event:
 
     def __init__(self, fields: "dict[str, Any]") -> None:
         own = self.__dict__
+        own["fields"] = fields
         for name, kind in self._kinds.items():
-            if name in fields:
-                own[name] = fields[name]
-                if not isinstance(fields[name], kind):
-                    raise self._fault(f"{name} is not {_KINDS[kind]}")
+            value = fields.get(name, self)
+            if type(value) is kind or isinstance(value, kind):
+                own[name] = value
+            elif value is not self:
+                raise self._fault(f"{name} is not {_KINDS[kind]}")
             elif name in self._needed:
                 raise self._fault(f"{name} is missing")
-        own["fields"] = fields
 
     def _fault(self, what: str) -> InputError:
         return InputError(f"the {type(self).__name__} event can't be read: {what}", can_block=self.can_block)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from hookline.child.job import ChildOutcome
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import HookEntry
@@ -56,7 +54,7 @@ class _Batch:
         for index, hook in enumerate(hooks):
             task = begin(_ask(hook, stdin), loop)
             if task.done():
-                self._keep(index, _outcome(task))
+                self._keep(index, _outcome(task, self._took_ms()))
             else:
                 delay = min(hook.timeout_ms / 1000, _LONGEST_TIMER_S)
                 self.running[index] = task, loop.call_later(delay, self._expire, index)
@@ -77,7 +75,7 @@ class _Batch:
     def _finish(self, index: int, task: "asyncio.Future[Any]") -> None:
         if index in self.running:
             self.running.pop(index)[1].cancel()
-            self._keep(index, _outcome(task))
+            self._keep(index, _outcome(task, self._took_ms()))
 
     def _expire(self, index: int) -> None:
         task, _ = self.running.pop(index)
@@ -86,11 +84,13 @@ class _Batch:
         callback = self._hooks[index].call
         if callback is not None and callback.in_thread:
             error = f"{error}; its thread goes on ({THREADS.busy} of at most {THREADS.most} are in use)"
-        self._keep(index, ChildOutcome(timed_out=True, error=error))
+        self._keep(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms()))
+
+    def _took_ms(self) -> float:
+        return (time.perf_counter() - self._began) * 1000
 
     def _keep(self, index: int, outcome: ChildOutcome) -> None:
-        took = (time.perf_counter() - self._began) * 1000
-        self.outcomes[index] = msgspec.structs.replace(outcome, duration_ms=took)
+        self.outcomes[index] = outcome
         if not self.running and self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         if self._on_end is not None:
@@ -117,16 +117,17 @@ def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:
     return function(read_event(parse_json(stdin.decode())))
 
 
-def _outcome(task: "asyncio.Future[Any]") -> ChildOutcome:
+def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
     if task.cancelled():
-        return ChildOutcome(error="was cancelled by its own code")
+        return ChildOutcome(error="was cancelled by its own code", duration_ms=took_ms)
     error = task.exception()
     if error is not None:
         trace = "".join(traceback.format_exception(error))
         said = str(error) if isinstance(error, HooklineError) else f"raised {type(error).__name__}: {error}"
-        return ChildOutcome(error=said, stderr=trace.encode("utf-8", "backslashreplace"))
+        stderr = trace.encode("utf-8", "backslashreplace")
+        return ChildOutcome(error=said, stderr=stderr, duration_ms=took_ms)
     answer = task.result()
-    return ChildOutcome(exit_code=0, stdout=b"" if answer is None else stringify_json(answer))
+    return ChildOutcome(exit_code=0, stdout=b"" if answer is None else stringify_json(answer), duration_ms=took_ms)
 
 
 def _cancel(task: "asyncio.Future[Any]") -> None:
