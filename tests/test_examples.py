@@ -250,6 +250,15 @@ def test_embedding_runs_as_it_is(project: Path) -> None:
     assert list(project.iterdir()) == []
 
 
+def test_callables_run_as_they_are(project: Path) -> None:
+    """The functions of the example rewrite, add a text, and refuse."""
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "callables.py"], cwd=project, capture_output=True, text=True, check=True, timeout=20
+    )
+    first = "wrote 'text'\n\nnotes.txt was written; run the tests."
+    assert (done.stdout, done.stderr) == (f"{first}\nFiles with secrets are off limits.\n", "")
+
+
 @pytest.mark.parametrize(
     ("event", "hook_answer", "shown", "written"),
     [
