@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.contract.hooks import HookEntry, HookType
+from hookline.contract.hooks import HookEntry, HookType, HttpTarget
 from hookline.engine.callables import run_callables
 from hookline.engine.telling import Asked
 from hookline.shell.quoting import quote_project_variables
@@ -21,6 +21,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
     limits: ChildLimits = ChildLimits()
     cwd: str
+    http_allow: tuple[str, ...] = ()
+    """Other machines that may be asked."""
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -43,6 +45,21 @@ async def _call_function(asked: Asked, _means: Means) -> ChildOutcome:
     return outcome
 
 
+async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
+    # Loaded on use: few hooks are servers.
+    from hookline.child.http import post  # noqa: PLC0415
+
+    hook = asked.hook
+    return await post(
+        hook.target or HttpTarget(url=""),
+        asked.stdin,
+        env=asked.env,
+        timeout_ms=hook.timeout_ms,
+        most_bytes=means.limits.output_bytes,
+        allowed=means.http_allow,
+    )
+
+
 def _argv(hook: HookEntry, env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The program and its arguments, where the hook has `args` or a shell of its own; None for the usual shell."""
     if hook.args is not None:
@@ -63,6 +80,7 @@ Way = Callable[[Asked, Means], Awaitable[ChildOutcome]]
 # Hooks of a type that is not here fail.
 WAYS: Mapping[HookType, Way] = {
     HookType.COMMAND: _run_command,
+    HookType.HTTP: _ask_server,
     HookType.CALLABLE: _call_function,
     HookType.PLUGIN: _call_function,
 }

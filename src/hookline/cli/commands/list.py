@@ -11,12 +11,15 @@ Functions that a program registers in code are in no settings file; those that t
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.overview import known_hooks
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -27,6 +30,7 @@ from hookline.cli.report.text import (
     plural,
     screen_width,
     show_ago,
+    show_dialect,
     show_ms,
     show_place,
     trust_advice,
@@ -66,10 +70,24 @@ def run(given: argparse.Namespace) -> int:
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     functions = [hook for hook in in_programs if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
-    report = {"enabled": enabled, "hooks": hooks, "functions": functions}
-    print_report(given, report, (*_lines(hooks, enabled=enabled), *_function_lines(functions)))
-    if not hooks and not given.json:
+    settings = config.get_settings()
+    unused = [] if event else [asdict(hook) for hook in settings.unused]
+    unread = unread_report(config)
+    report = {
+        "enabled": enabled,
+        "hooks": hooks,
+        "functions": functions,
+        "unused": unused,
+        "bridges": [
+            {"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in settings.bridges
+        ],
+        "unread": unread,
+    }
+    print_report(given, report, (*_lines(hooks, enabled=enabled), *_function_lines(functions), *_unused_lines(unused)))
+    if not hooks and not unused and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
+    if not given.json:
+        print_lines(*map(style.dim, bridge_lines(settings.bridges)), *map(style.warn, unread_lines(unread)))
     return 0
 
 
@@ -98,8 +116,7 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
                 yield _row(cells, widths, hook)
             else:
                 yield from _block(cells, hook)
-            if hook["uncovered"]:
-                yield style.warn(f"    {_uncovered(hook)}")
+            yield from _remarks(hook)
     if refused := sum(hook["state"] == "refused" for hook in hooks):
         yield ""
         why = "because hooksConfig.trust is strict; name their files plainly"
@@ -117,6 +134,24 @@ def _function_lines(functions: Sequence[Hook]) -> Iterator[str]:
         yield cut(f"  {hook['event']} {name}{'' if name == place else f' ({place})'}", screen_width())
         runs = f"runs {hook['runs']}, failed {hook['failures']}, median {show_ms(hook['median'])}"
         yield style.dim(f"    {runs}, last {show_ago(hook['lastRun'])}")
+
+
+def _remarks(hook: Hook) -> Iterator[str]:
+    if "dialect" in hook:
+        yield style.dim(f"    {show_dialect(hook)}")
+    if "refusal" in hook:
+        yield style.warn(f"    fails at each event: {one_line(hook['refusal'])}")
+    if hook["uncovered"]:
+        yield style.warn(f"    {_uncovered(hook)}")
+
+
+def _unused_lines(unused: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    if unused:
+        yield ""
+        yield style.warn(f"{plural(len(unused), 'hook')} never run{'s' if len(unused) == 1 else ''}:")
+    for hook in unused:
+        yield f"  {one_line(hook['label'])}  {one_line(hook['reason'])}"
+        yield style.dim(f"    {one_line(hook['origin'])}: {one_line(hook['location'])}")
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], hook: Hook | None = None) -> str:

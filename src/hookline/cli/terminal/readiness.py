@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from hookline.cli.options import read_config
 from hookline.cli.report.text import plural
 from hookline.config import Config
-from hookline.contract.hooks import HookEntry, HookType
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import printable
 from hookline.engine.functions import plugin_fault
+from hookline.engine.ways import way_of
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
 
@@ -27,9 +28,11 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     def why_idle(hook: HookEntry) -> str | None:
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
-        if hook.type is HookType.PLUGIN and hook.plugin is not None:
-            return hook.refusal or plugin_fault(hook.plugin)
-        if hook.type is not HookType.COMMAND:
+        if hook.refusal:
+            return hook.refusal
+        if hook.plugin is not None:
+            return plugin_fault(hook.plugin)
+        if way_of(hook) is None:
             return f'hooks of type "{hook.type}" can\'t be run'
         return store.why_untrusted(hook, project, level)
 
