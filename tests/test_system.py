@@ -122,6 +122,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_registry",
         "get_settings",
         "get_status",
+        "has_approval_hooks",
         "initialize",
         "report_unapplied",
         "set_hook_enabled",
