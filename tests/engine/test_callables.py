@@ -547,7 +547,9 @@ def test_functions_can_be_switched_off(project: Path, tmp_path: Path) -> None:
     for name, path in files.items():
         path.write_text(json.dumps({"hooksConfig": {"disabled": [f"off-{name}"], "log": {"enabled": False}}}))
         path.chmod(0o600)
-    config = Config(project, settings_paths=SettingsPaths(**files))
+    config = Config(
+        project, settings_paths=SettingsPaths(project=files["project"], user=files["user"], system=files["system"])
+    )
     for name in ("off-project", "off-user", "off-system", "mine"):
         config.add_hook("BeforeTool", as_async(lambda _: None), name=name)
     system = config.get_hook_system()

@@ -136,7 +136,7 @@ def layers(tmp_path: Path, **given: dict[str, Any]) -> SettingsPaths:
         paths[name] = tmp_path / f"{name}.json"
         paths[name].write_text(json.dumps(given.get(name, {})))
         paths[name].chmod(0o600)
-    return SettingsPaths(**paths)
+    return SettingsPaths(project=paths["project"], user=paths["user"], system=paths["system"])
 
 
 @pytest.mark.parametrize(("layer", "is_refused"), [("user", False), ("system", False), ("project", True)])

@@ -242,7 +242,7 @@ def test_functions_of_programs_are_listed_from_the_log(stocked: "Workbench") -> 
         await asyncio.sleep(0)
 
     none = stocked.project / "none.json"
-    hooks = Hooks(stocked.project, settings_paths=SettingsPaths(**dict.fromkeys(("project", "user", "system"), none)))
+    hooks = Hooks(stocked.project, settings_paths=SettingsPaths(project=none, user=none, system=none))
     hooks.on("BeforeTool", name="clear\x1b[2J")(run)
     hooks.session().sync.before_tool("ls", {})
     hooks.close()
