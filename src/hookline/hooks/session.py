@@ -49,6 +49,7 @@ class Session(SessionEvents):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._drain()
         if not self._is_closed and not self._engine.is_closed:
             self._spawn(HookEventName.SESSION_END, {"reason": SessionEndReason.EXIT})
         self.close()
