@@ -171,7 +171,8 @@ def hidden(native: Any) -> list[str]:
         found += [str(call) for call in one.get("tool_calls") or ()]
         if one.get("refusal"):
             found.append(f"refusal {one['refusal']}")
-        parts = one.get("content") if isinstance(one.get("content"), list) else []
+        content = one.get("content")
+        parts = content if isinstance(content, list) else []
         found += [str(part) for part in parts if part["type"] not in ("text", "input_text", "output_text")]
     return found
 
