@@ -19,8 +19,9 @@ from hookline.contract.verdict import HookExecutionResult
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
+from hookline.engine.reading import read_run
 from hookline.engine.registry import HookRegistry
-from hookline.engine.run import HookRunner, _read
+from hookline.engine.run import HookRunner
 from hookline.formats.genai.translator import default_hook_translator
 from hookline.log.file import FileSink
 from hookline.log.logger import HookLogger
@@ -78,7 +79,7 @@ class InstantRunner(HookRunner):
         event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
     ) -> list[HookExecutionResult]:
         """The results of hooks that all ended the same."""
-        return [_read(hook, self._outcome, b"") for hook in hooks]
+        return [read_run(hook, self._outcome, b"", {}) for hook in hooks]
 
 
 async def event_without_process(rounds: int, folder: str) -> float:

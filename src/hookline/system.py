@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, OnError
+from hookline.contract.hooks import HookEntry, Lifecycle, OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
-from hookline.contract.verdict import HookExecutionPlan
+from hookline.contract.verdict import HookExecutionPlan, Verdict
 from hookline.engine.event_log import EventLog
+from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
@@ -125,6 +126,21 @@ class HookSystem:
         """Which hooks would run for an event about a subject (a tool, a trigger), and why others would not."""
         return self._ready().planner.explain(event, subject)
 
+    def awaits(self, event: HookEventName, subject: str | None = None) -> bool:
+        """Whether hooks would run for a lifecycle event whose answers are applied, so that the agent has to wait."""
+        if self._source.has_changed():
+            self._refresh()
+        return is_awaited(event, self.explain(event, subject).hooks)
+
+    def report_unapplied(self, verdict: Verdict) -> None:
+        """Reports on stderr, once per hook, answers that the settings do not apply; an observer shows them itself."""
+        if self._observer is not None:
+            return
+        for unapplied in verdict.unapplied:
+            if (place := f"unapplied {unapplied.hook.origin} {unapplied.hook.location}") not in self._reported:
+                self._reported.add(place)
+                tell(unapplied.message)
+
     def get_settings(self) -> Settings:
         """The settings in force."""
         return self._ready().settings
@@ -173,7 +189,7 @@ class HookSystem:
             with self._lock:  # loops in other threads may have found the same
                 if not self._source.refresh():
                     return
-                self._use(self._parts, decode_settings(self._source.layers))
+                self._use(self._parts, self._decode())
         except Exception as error:  # noqa: BLE001 - the settings that were read before still guard the next event
             text = f"the settings changed and could not be read ({error!r}); the hooks that were read before stay"
             trace = "".join(traceback.format_exception(error))
@@ -198,13 +214,18 @@ class HookSystem:
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
         parts.handler.runner = self._make_runner(settings.options)
-        self._set_on_fault(parts.handler)
+        self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
 
-    def _set_on_fault(self, handler: HookEventHandler) -> None:
+    def _decode(self) -> Settings:
+        # Another agent applies what is answered to its prompts and sessions, so that hooks which guard it count there.
+        return decode_settings(self._source.layers, applies_lifecycle=self._agent is not None)
+
+    def _set_on_fault(self, handler: HookEventHandler, lifecycle: Lifecycle) -> None:
         is_strict = self.blocks_on_fault
         handler.on_fault = OnError.BLOCK if is_strict else OnError.ALLOW
         unreadable = next((layer for layer in self._source.layers if layer.is_unreadable), None)
+        handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
         handler.unreadable = str(unreadable.problems[0]) if is_strict and unreadable is not None else None
 
     def _ready(self) -> _Parts:
@@ -213,7 +234,7 @@ class HookSystem:
         return self._parts
 
     def _build(self) -> _Parts:
-        settings = decode_settings(self._source.layers)
+        settings = self._decode()
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options))
         event_log = EventLog(log, self._facts.get_session_id, self._agent)
@@ -233,7 +254,7 @@ class HookSystem:
             has_changed=self._source.has_changed,
             refresh=self._refresh,
         )
-        self._set_on_fault(handler)
+        self._set_on_fault(handler, settings.options.lifecycle)
         parts = _Parts(
             settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
         )

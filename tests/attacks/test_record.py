@@ -208,12 +208,12 @@ def test_records_removed_during_a_session_are_found_without_a_head(path: Path, *
     """The program that writes remembers its last record, and links the next one to it."""
     write(path, max_bytes=3_000)
     sink = FileSink(path, max_bytes=3_000, backups=100)
-    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="before"))
+    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="before")])
     if keeps_file:
         edit(path, lambda lines: lines[:1])
     else:
         path.unlink()
-    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="after"))
+    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="after")])
     sink.close()
     (message,) = messages(verify_log(path))
     assert "missing before record 32" in message
@@ -226,9 +226,9 @@ def test_a_log_that_is_deleted_or_emptied_while_a_program_writes_is_found(
     """Rotation removes the oldest file only when there are enough of them, so before that somebody else did it."""
     sink = FileSink(path, max_bytes=100_000, backups=2)
     record = OverrideRecord(level=LogLevel.INFO, message="x")
-    sink.write_now(record)
+    sink.write_now([record])
     hide(path)
-    sink.write_now(record)
+    sink.write_now([record])
     sink.close()
     assert messages(verify_log(path, backups=2)) == [
         "the records before record 2 are missing: rotation keeps 2 older files, and there are 0"
@@ -257,7 +257,7 @@ from hookline.log.file import FileSink
 sink = FileSink(pathlib.Path(sys.argv[1]), max_bytes=20_000, backups=1000)
 for number in range(int(sys.argv[2])):
     entry = OverrideRecord(level="info", message="x" * (number % 200), count=number)
-    (sink.write_now if number % 3 == 0 else sink.write)(entry)
+    sink.write_now([entry]) if number % 3 == 0 else sink.write(entry)
     if number == 10:
         print("ready", flush=True)
 sink.close()
@@ -322,10 +322,10 @@ def test_a_log_that_stays_locked_is_written_without_hashes(path: Path, capfd: py
     sink = FileSink(path)
     started = time.monotonic()
     for number in range(50):
-        sink.write_now(OverrideRecord(level=LogLevel.INFO, message=f"meanwhile {number}"))
+        sink.write_now([OverrideRecord(level=LogLevel.INFO, message=f"meanwhile {number}")])
     took = time.monotonic() - started
     holder.communicate("")
-    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="again"))
+    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="again")])
     sink.close()
     assert took < 3
     said = f"hookline: cannot lock the log {path} (another process keeps it locked); its records lack hashes"
@@ -359,6 +359,56 @@ def test_a_hook_that_kills_its_parent_is_in_the_log(tmp_path: Path, project: Pat
     with LogReader(log) as reader:
         (entry,) = reader.newest(LogQuery(kinds=frozenset({"start"})), 10)
     assert (entry.event, entry.subject, entry.message) == ("BeforeTool", "ls", "BeforeTool ls: killer started")
+    assert verify_log(log).findings == []
+
+
+_FIRE_AND_DIE = """
+import asyncio, json, pathlib, sys, time
+from hookline import Config
+
+async def main(settings, log):
+    handler = await ready(Config(pathlib.Path.cwd(), settings=settings))
+    deadline = time.monotonic() + 10
+    while not list(log.parent.glob(".*.started")):
+        assert time.monotonic() < deadline, "starts are not stored"
+        await handler.fire_before_tool_event("harmless", {})
+    await asyncio.gather(*(handler.fire_before_tool_event("deadly", {"n": n}) for n in range(int(sys.argv[3]))))
+
+async def ready(config):
+    system = config.get_hook_system()
+    await system.initialize()
+    return system.get_event_handler()
+
+asyncio.run(main(json.loads(sys.argv[1]), pathlib.Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_a_hook_that_kills_a_busy_program_is_in_the_log(tmp_path: Path, project: Path, count: int) -> None:
+    """The log's thread had no time to write the starts: the command that reads the log finds and keeps them."""
+    log = tmp_path / "hooks.jsonl"
+    killer = {"type": "command", "name": "killer", "command": "kill -9 $PPID"}
+    groups = [{"matcher": "deadly", "hooks": [killer]}, {"hooks": [{"type": "command", "command": "true"}]}]
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": groups}, "hooksConfig": {"log": {"path": str(log)}}}
+    program = [sys.executable, "-c", _FIRE_AND_DIE, json.dumps(settings), str(log), str(count)]
+    done = subprocess.run(program, cwd=project, check=False, capture_output=True, text=True, timeout=15)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    read = [sys.executable, "-m", "hookline", "log", "--unfinished", "-n", "0"]
+    for _ in range(2):
+        shown = subprocess.run(
+            [*read, "--settings", str(tmp_path / "settings.json")],
+            cwd=project,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=15,
+        ).stdout.splitlines()
+        found = [line.partition("BeforeTool deadly: killer, true started, no end recorded") for line in shown]
+        ends = [end for _, clue, end in found if clue]
+        assert 1 <= len(ends) <= count
+        assert set(ends) <= {"", ": the program ended before this event did"}
+    assert [file.name for file in tmp_path.glob(".*.started")] == []
     assert verify_log(log).findings == []
 
 

@@ -90,7 +90,9 @@ def test_what_a_plan_shows(kind: SkipKind) -> None:
 
 def test_every_way_not_to_run_has_a_kind() -> None:
     """Nobody has to look at the beginning of a sentence to find out why a hook did not run."""
-    assert {kind.value for kind in SkipKind} == {"disabled", "matcher", "duplicate", "untrusted", "chain stopped"}
+    assert {kind.value for kind in SkipKind} == {
+        *("disabled", "matcher", "duplicate", "untrusted", "chain stopped", "condition"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,7 @@ WHOLE = Verdict(
     denied=True,
     stop=True,
     ask=True,
+    go_on=True,
     reason="r",
     stop_reason="s",
     note="n",
@@ -271,7 +274,7 @@ def test_what_is_no_verdict_is_refused(given: dict[str, Any]) -> None:
         ({"request": {"model": "m"}}, {"llm_request": {"model": "m"}}),
         ({"response": {"text": "t"}}, {"llm_response": {"text": "t"}}),
         ({"tools": ToolSelection(names=())}, {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": []}}),
-        ({"prompt": "p"}, None),
+        ({"prompt": "p"}, {"prompt": "p"}),
     ],
 )
 def test_an_effect_goes_by_its_name_on_the_wire(fields: dict[str, Any], effect: dict[str, Any] | None) -> None:

@@ -5,17 +5,24 @@ import pytest
 
 from hookline.contract.answers import read_stdout, warning_from_stderr
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import LIFECYCLE_REMEDY, ConfigSource, HookEntry
 from hookline.engine.advice import ONLY_WATCHES, advise
 from hookline.engine.event_table import EVENT_TABLE
 
 E = HookEventName
 
 
-def advice(event: HookEventName, given: dict[str, Any] | str) -> tuple[str, ...]:
+def hook(event: HookEventName, *, is_applied: bool = True) -> HookEntry:
+    return HookEntry(
+        event=event, source=ConfigSource.USER, origin="u", location="l", command="c", is_applied=is_applied
+    )
+
+
+def advice(event: HookEventName, given: dict[str, Any] | str, *, is_applied: bool = True) -> tuple[str, ...]:
     text = given if isinstance(given, str) else json.dumps(given)
     answer = read_stdout(text, EVENT_TABLE[event].reads)
     assert answer is not None
-    return advise(event, answer)
+    return advise(hook(event, is_applied=is_applied), answer)
 
 
 HEARD = 'a block only passes its reason on to the model on AfterTool; to end the session answer {"continue": false}'
@@ -25,6 +32,9 @@ def useless(event: HookEventName) -> str:
     return f'a block has no effect on {event}; to end the session answer {{"continue": false}}'
 
 
+AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
+
+
 @pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
 @pytest.mark.parametrize(
     ("event", "given", "sentences"),
@@ -32,7 +42,7 @@ def useless(event: HookEventName) -> str:
         pytest.param(
             E.AFTER_TOOL,
             {"hookSpecificOutput": {"hookEventName": "AfterTool", "foreign": "x", "additionalContext": "c"}},
-            ["hookSpecificOutput.foreign changes nothing; this event reads additionalContext"],
+            [f"hookSpecificOutput.foreign changes nothing; this event reads {AFTER_TOOL_READS}"],
             id="unread",
         ),
         pytest.param(E.BEFORE_TOOL, {"hookSpecificOutput": {"tool_input": {}, "updatedInput": {}}}, [], id="read"),
@@ -73,14 +83,18 @@ def useless(event: HookEventName) -> str:
             id="tools-that-may-restrict-too-little",
             marks=pytest.mark.req("HOOK-074"),
         ),
-        pytest.param(E.SESSION_START, {"hookSpecificOutput": {"additionalContext": "c"}}, [ONLY_WATCHES], id="context"),
-        pytest.param(E.BEFORE_AGENT, {"continue": False}, [ONLY_WATCHES], id="stop-where-hooks-watch"),
+        pytest.param(E.NOTIFICATION, {"hookSpecificOutput": {"additionalContext": "c"}}, [ONLY_WATCHES], id="context"),
+        pytest.param(E.SESSION_END, {"continue": False}, [ONLY_WATCHES], id="stop-where-hooks-watch"),
         pytest.param(
-            E.AFTER_AGENT,
+            E.SESSION_END,
             {"decision": "deny"},
-            [f"a block has no effect on AfterAgent: {ONLY_WATCHES}"],
+            [f"a block has no effect on SessionEnd: {ONLY_WATCHES}"],
             id="block-where-hooks-watch",
         ),
+        pytest.param(E.BEFORE_AGENT, {"decision": "deny"}, [], id="useful-before-a-prompt"),
+        pytest.param(E.AFTER_AGENT, {"decision": "deny"}, [], id="useful-after-a-prompt"),
+        pytest.param(E.PRE_COMPRESS, {"decision": "deny"}, [], id="useful-before-compressing"),
+        pytest.param(E.SESSION_START, {"decision": "deny"}, [useless(E.SESSION_START)], id="useless-at-the-start"),
         pytest.param(E.SESSION_START, {"decision": "allow", "systemMessage": "hi"}, [], id="nothing-asked-for"),
         pytest.param(
             E.BEFORE_TOOL,
@@ -103,7 +117,7 @@ def test_plain_text_needs_no_advice(event: HookEventName) -> None:
     """What the engine made of plain text, or of a crash, is not what somebody answered."""
     warning = warning_from_stderr("boom")
     assert warning is not None
-    assert advise(event, warning) == advice(event, "all good") == ()
+    assert advise(hook(event), warning) == advice(event, "all good") == ()
 
 
 @pytest.mark.parametrize("event", HookEventName)
@@ -111,3 +125,24 @@ def test_text_that_looks_like_an_answer_is_told(event: HookEventName) -> None:
     """Broken JSON is taken as text, and its author is told so."""
     (sentence,) = advice(event, '{"decision": "deny"')
     assert sentence.startswith("stdout looks like JSON but is not valid JSON")
+
+
+@pytest.mark.req("HOOK-203")
+@pytest.mark.parametrize(
+    ("event", "given", "asked"),
+    [
+        pytest.param(E.BEFORE_AGENT, {"decision": "deny", "continue": False}, "a block and a stop", id="both"),
+        pytest.param(E.BEFORE_AGENT, {"hookSpecificOutput": {"prompt": "p"}}, "another prompt", id="prompt"),
+        pytest.param(
+            E.SESSION_START, {"hookSpecificOutput": {"additionalContext": "c"}}, "context for the model", id="context"
+        ),
+        pytest.param(E.AFTER_AGENT, {"systemMessage": "hi"}, None, id="nothing-asked-for"),
+        pytest.param(E.BEFORE_TOOL, {"decision": "deny"}, None, id="no-lifecycle-event"),
+    ],
+)
+def test_what_the_settings_do_not_apply_is_told_with_the_remedy(
+    event: HookEventName, given: dict[str, Any], asked: str | None
+) -> None:
+    """The author of an answer that is only logged learns which setting applies it."""
+    sentences = [] if asked is None else [f"it answers with {asked}, which has no effect; {LIFECYCLE_REMEDY}"]
+    assert list(advice(event, given, is_applied=False)) == sentences

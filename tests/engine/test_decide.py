@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hookline.contract.answers import ToolSelection, read_stdout, warning_from_stderr
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.outputs import BeforeToolHookOutput
 from hookline.contract.results import AggregatedHookResult
@@ -145,9 +145,10 @@ def test_plan_skips_and_duration_are_passed_on() -> None:
 @pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181", "HOOK-182")
 @pytest.mark.parametrize("event", HookEventName)
 def test_what_a_deny_comes_to(event: HookEventName) -> None:
-    """A deny blocks before a tool and before the model; elsewhere it is only known that it was said."""
+    """A deny blocks what has not begun, and makes the agent go on after its turn; elsewhere it is only known."""
     made = verdict(event, {"decision": "deny", "reason": "no"})
-    can_block = event in (E.BEFORE_TOOL, E.BEFORE_MODEL)
+    can_block = event in (E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_AGENT, E.PRE_COMPRESS)
+    assert made.go_on is (event is E.AFTER_AGENT)
     denied = event is not E.BEFORE_TOOL_SELECTION  # its merge keeps no decision
     assert (made.blocked, made.denied, made.stop) == (can_block, denied, False)
     assert made.reason == ("no" if denied else None)
@@ -158,8 +159,8 @@ def test_what_a_deny_comes_to(event: HookEventName) -> None:
 def test_what_a_stop_comes_to(event: HookEventName) -> None:
     """A stop also keeps an operation that has not begun from taking place; where hooks only watch, nothing stops."""
     made = verdict(event, {"continue": False, "stopReason": " enough "})
-    before = event in (E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_TOOL_SELECTION)
-    stops = before or event in (E.AFTER_TOOL, E.AFTER_MODEL)
+    before = event in (E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_TOOL_SELECTION, E.BEFORE_AGENT, E.PRE_COMPRESS)
+    stops = event not in (E.SESSION_END, E.NOTIFICATION)
     assert (made.blocked, made.denied, made.stop) == (before, False, stops)
     assert made.stop_reason == ("enough" if stops else None)
 
@@ -276,7 +277,9 @@ def test_the_reasons_of_all_hooks_that_block_reach_the_verdict(
         ),
         pytest.param(E.BEFORE_TOOL_SELECTION, {}, {"toolConfig": {"mode": "some"}}, {}, id="unknown-mode"),
         pytest.param(E.BEFORE_TOOL_SELECTION, {}, {}, {}, id="no-tools"),
-        pytest.param(E.BEFORE_AGENT, {}, {"additionalContext": "c"}, {"prompt": "p\n\nc"}, id="prompt"),
+        pytest.param(E.BEFORE_AGENT, {}, {"additionalContext": "c"}, {}, id="context-is-no-prompt"),
+        pytest.param(E.BEFORE_AGENT, {}, {"prompt": "q", "additionalContext": "c"}, {"prompt": "q"}, id="prompt"),
+        pytest.param(E.BEFORE_AGENT, DENY, {"prompt": "q"}, {}, id="blocked-prompt"),
         pytest.param(E.AFTER_TOOL, {}, {"tool_input": {"path": "/b"}}, {}, id="none"),
     ],
 )
@@ -288,6 +291,116 @@ def test_what_the_caller_goes_on_with(
     made = verdict(event, {**common, "hookSpecificOutput": specific}, told=told)
     names = ("arguments", "request", "response", "tools", "prompt")
     assert {name: value for name in names if (value := getattr(made, name)) is not None} == effect
+
+
+def lifecycle(event: HookEventName, *given: tuple[dict[str, Any], bool, int]) -> Verdict:
+    """The verdict on answers of the hooks a, b and c, each with whether it is applied and its rank."""
+    runs = [
+        msgspec.structs.replace(made, hook=replace(made.hook, is_applied=is_applied))
+        for (one, is_applied, rank), name in zip(given, "abc", strict=False)
+        for made in [run(one, event=event, name=name, rank=rank)]
+    ]
+    return decide(event, {"prompt": "p"}, runs)
+
+
+BLOCK = {"decision": "block", "reason": "no"}
+CONTEXT = {"hookSpecificOutput": {"additionalContext": "c", "prompt": "q"}}
+HALT = {"continue": False, "stopReason": "enough"}
+
+
+@pytest.mark.req("HOOK-203")
+@pytest.mark.parametrize("event", sorted(LIFECYCLE_EVENTS))
+def test_what_is_not_applied_decides_nothing_and_is_named(event: HookEventName) -> None:
+    """Answers that are only logged block, stop, change and add nothing; the verdict says whose they were."""
+    made = lifecycle(event, ({**BLOCK, **HALT, **CONTEXT, "systemMessage": "m"}, False, 0))
+    assert (made.blocked, made.stop, made.go_on) == (False, False, False)
+    assert (made.stop_reason, made.note, made.context, made.prompt) == (None, None, None, None)
+    assert made.denied
+    assert made.deciders == ()
+    (unapplied,) = made.unapplied
+    assert (unapplied.hook.label, unapplied.wishes[:2]) == ("a", ("a block", "a stop"))
+    assert made.answer is not None
+    assert made.answer.stops
+
+
+def test_a_guard_of_a_tool_always_counts() -> None:
+    """`is_applied` is about lifecycle events: on no other event can it cost a deny."""
+    made = lifecycle(E.BEFORE_TOOL, (BLOCK, False, 0))
+    assert (made.blocked, made.unapplied) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("event", "given", "fields"),
+    [
+        pytest.param(
+            E.BEFORE_AGENT,
+            [(BLOCK, False, 0), (CONTEXT, True, 0)],
+            {"blocked": False, "denied": True, "prompt": "q", "context": "c"},
+            id="block-of-a-watcher",
+        ),
+        pytest.param(
+            E.BEFORE_AGENT,
+            [(BLOCK, True, 0), ({**DENY, "reason": "other"}, False, 0)],
+            {"blocked": True, "denied": True, "reason": "no"},
+            id="reason-of-a-watcher",
+        ),
+        pytest.param(
+            E.AFTER_AGENT,
+            [(BLOCK, True, 0), (HALT, False, 0)],
+            {"go_on": True, "stop": False, "reason": "no"},
+            id="stop-of-a-watcher",
+        ),
+        pytest.param(
+            E.AFTER_AGENT,
+            [(BLOCK, True, 0), (HALT, True, 0)],
+            {"go_on": False, "stop": True, "stop_reason": "enough"},
+            id="a-stop-wins",
+        ),
+        pytest.param(
+            E.BEFORE_AGENT,
+            [({"decision": "allow"}, True, 0), (BLOCK, True, 2), ({"decision": "allow"}, True, 1)],
+            {"blocked": True, "reason": "no"},
+            id="a-less-trusted-allow",
+        ),
+        pytest.param(
+            E.BEFORE_AGENT,
+            [
+                ({"hookSpecificOutput": {"prompt": "system"}}, True, 2),
+                ({"hookSpecificOutput": {"prompt": "x"}}, True, 1),
+            ],
+            {"blocked": False, "prompt": "system"},
+            id="a-less-trusted-prompt",
+        ),
+        pytest.param(
+            E.PRE_COMPRESS,
+            [(BLOCK, True, 0), ({"decision": "allow"}, True, 0)],
+            {"blocked": True, "denied": True, "reason": "no"},
+            id="a-block-outlives-the-last-answer",
+        ),
+        pytest.param(E.SESSION_START, [(BLOCK, True, 0)], {"blocked": False, "denied": True}, id="no-block-at-start"),
+        pytest.param(E.SESSION_START, [(HALT, True, 0)], {"blocked": False, "stop": True}, id="stop-at-start"),
+        pytest.param(E.NOTIFICATION, [({**BLOCK, **HALT}, True, 0)], {"blocked": False, "stop": False}, id="watches"),
+    ],
+)
+def test_only_applied_answers_decide(
+    event: HookEventName, given: list[tuple[dict[str, Any], bool, int]], fields: dict[str, Any]
+) -> None:
+    """Of several hooks on a lifecycle event those that are applied decide, a stop before a block, by rank."""
+    made = lifecycle(event, *given)
+    assert {name: getattr(made, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("given", "deciders"),
+    [
+        ([(BLOCK, True, 0), (BLOCK, False, 0), ({}, True, 0)], ("a",)),
+        ([(BLOCK, True, 0), (HALT, True, 0)], ("b",)),
+    ],
+    ids=["goes-on", "stops"],
+)
+def test_who_makes_the_agent_go_on(given: list[tuple[dict[str, Any], bool, int]], deciders: tuple[str, ...]) -> None:
+    """The hooks that decided are named, without those that only watch or were outvoted."""
+    assert lifecycle(E.AFTER_AGENT, *given).deciders == deciders
 
 
 def test_notes_context_and_suppression() -> None:

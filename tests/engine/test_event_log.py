@@ -11,9 +11,10 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.records import LogLevel, LogRecord
+from hookline.contract.hooks import LIFECYCLE_REMEDY
+from hookline.contract.records import LogLevel, LogRecord, Start
 from hookline.log.file import FileSink
-from hookline.log.logger import Loggable, MemorySink
+from hookline.log.logger import MemorySink
 
 
 def says(answer: object) -> str:
@@ -296,7 +297,8 @@ def test_a_useless_block_is_answered_with_advice(project: Path, event: str, comm
 def test_where_hooks_only_watch_no_way_out_is_promised(project: Path, event: str) -> None:
     """Nothing that they answer is applied, so nothing else is advised."""
     (record,) = of_kind(log_of(project, event, {"type": "command", "command": "exit 2", "name": "guard"}), "advice")
-    assert record.message.endswith("its hooks only watch, and nothing that they answer is applied")
+    watches = "its hooks only watch, and nothing that they answer is applied"
+    assert record.message.endswith(watches if event == "SessionEnd" else LIFECYCLE_REMEDY)
 
 
 @pytest.mark.parametrize("event", ["BeforeTool", "BeforeModel"])
@@ -394,16 +396,16 @@ def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: 
 
 
 class DurableSink(MemorySink):
-    """A sink that also keeps what must be written at once."""
+    """A sink that also keeps starts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.at_once: list[LogRecord] = []
         self.is_written = asyncio.Event()
 
-    def write_now(self, entry: Loggable) -> None:
-        """Keep the entry's records."""
-        self.at_once += entry.records()
+    def write_start(self, start: Start) -> None:
+        """Keep the start's record."""
+        self.at_once += start.records()
         self.is_written.set()
 
 

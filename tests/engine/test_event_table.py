@@ -3,7 +3,7 @@ import typing
 import pytest
 
 from hookline.contract.answers import ANY_FIELD
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.inputs import HookInput
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.engine.changes import no_change
@@ -74,15 +74,21 @@ def test_a_subject_is_a_field_of_the_input() -> None:
 
 @pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
 def test_what_each_event_can_do() -> None:
-    """Before a tool and before the model one can block; only model events let a later hook undo a block."""
-    assert {event for event, row in EVENT_TABLE.items() if row.can_block} == {E.BEFORE_TOOL, E.BEFORE_MODEL}
+    """What has not begun can be blocked; only model events let a later hook undo a block."""
+    assert {event for event, row in EVENT_TABLE.items() if row.can_block} == {
+        E.BEFORE_TOOL,
+        E.BEFORE_MODEL,
+        E.BEFORE_AGENT,
+        E.PRE_COMPRESS,
+    }
+    assert {event for event, row in EVENT_TABLE.items() if row.can_go_on} == {E.AFTER_AGENT}
     assert {event for event, row in EVENT_TABLE.items() if row.replaces_fields} == {E.BEFORE_MODEL, E.AFTER_MODEL}
 
 
 @pytest.mark.req("HOOK-211")
 def test_which_events_chain() -> None:
     """Only these three pass one hook's changes on to the next."""
-    chaining = {event for event, row in EVENT_TABLE.items() if row.chains and row.change is not no_change}
+    chaining = {event for event, row in EVENT_TABLE.items() if (row.chain or row.change) is not no_change}
     assert chaining == {E.BEFORE_TOOL, E.BEFORE_MODEL, E.BEFORE_AGENT}
 
 
@@ -92,21 +98,17 @@ def test_which_operations_have_not_begun() -> None:
         E.BEFORE_TOOL,
         E.BEFORE_MODEL,
         E.BEFORE_TOOL_SELECTION,
+        E.BEFORE_AGENT,
+        E.PRE_COMPRESS,
     }
 
 
 @pytest.mark.req("HOOK-203")
 def test_which_hooks_only_watch() -> None:
-    """On six events nothing that hooks answer is applied, so nothing is checked, blocked or rewritten there."""
+    """On two events nothing that hooks answer is ever applied, so nothing is checked, blocked or rewritten there."""
     watched = {event for event, row in EVENT_TABLE.items() if row.only_watches}
-    assert watched == {
-        E.BEFORE_AGENT,
-        E.AFTER_AGENT,
-        E.SESSION_START,
-        E.SESSION_END,
-        E.PRE_COMPRESS,
-        E.NOTIFICATION,
-    }
+    assert watched == {E.SESSION_END, E.NOTIFICATION}
+    assert watched < LIFECYCLE_EVENTS
     assert {event for event, row in EVENT_TABLE.items() if row.reads is ANY_FIELD} == watched
 
 

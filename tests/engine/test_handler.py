@@ -95,7 +95,7 @@ def group(*commands: str, **options: Any) -> dict[str, Any]:
 def make_handler(project: Path, hooks: Mapping[str, Any], sink: MemorySink | None = None, **parts: Any) -> Any:
     """A handler of real parts, except for those given."""
     log = HookLogger([sink] if sink else [])
-    values = {"enableHooks": True, "hooks": hooks}
+    values = {"enableHooks": True, "hooks": hooks, "hooksConfig": {"lifecycle": parts.pop("lifecycle", "watch")}}
     layer = Layer(source=ConfigSource.USER, origin="user.json", values=values)
     registry = HookRegistry(lambda: decode_settings((layer,)), log)
     registry.initialize()
@@ -749,13 +749,16 @@ def test_a_slow_matcher_decides_all_the_same(project: Path) -> None:
         assert [skip.kind for skip in verdict.plan.skipped] == [SkipKind.UNMATCHED]
 
 
+@pytest.mark.parametrize("lifecycle", ["watch", "apply"])
 @pytest.mark.parametrize("event", HookEventName)
-def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName) -> None:
+def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName, lifecycle: str) -> None:
     """With `onFault: block`, an event that can block does so when the engine fails; the others go on."""
-    handler = make_handler(project, {event.value: [group("true")]}, runner=Broken())
+    handler = make_handler(project, {event.value: [group("true")]}, runner=Broken(), lifecycle=lifecycle)
     handler.on_fault = OnError.BLOCK
     verdict = asyncio.run(handler.fire(event, {"tool_name": "ls", "tool_input": {}, "llm_request": {}}))
-    can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL)
+    can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL) or (
+        lifecycle == "apply" and event in (HookEventName.BEFORE_AGENT, HookEventName.PRE_COMPRESS)
+    )
     assert (verdict.blocked, verdict.success) == (can_block, False)
     if can_block:
         assert verdict.reason == "hookline failed while execution (RuntimeError), and onFault is block"

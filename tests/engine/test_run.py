@@ -16,7 +16,7 @@ from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
-from hookline.engine.run import HookRunner, blocked_by, chain_skips
+from hookline.engine.run import HookRunner, blocked_by, skips
 
 
 def hook(command: str | None, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
@@ -155,6 +155,45 @@ def test_a_chain_of_prompts(project: Path) -> None:
     assert [seen["prompt"] for seen in read] == ["Go out?", *["Go out?\n\nIt is raining."] * 2]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "read"),
+    [
+        pytest.param(True, True, "Stay.\n\nIt is raining.", id="both-applied"),
+        pytest.param(False, True, "Go out?", id="a-guard-after-a-watcher"),
+        pytest.param(False, False, "Stay.\n\nIt is raining.", id="both-watch"),
+    ],
+)
+def test_a_guard_reads_the_prompt_that_is_sent(project: Path, first: bool, second: bool, read: str) -> None:
+    """What a hook that only watches changes is not sent, so no guard is told it; watchers chain among themselves."""
+    event = HookEventName.BEFORE_AGENT
+    change = says({"hookSpecificOutput": {"prompt": "Stay.", "additionalContext": "It is raining."}})
+    hooks = [
+        hook(f"cat >&2; {change}", event=event, is_applied=first),
+        hook("cat >&2", event=event, is_applied=second),
+    ]
+    assert stdins(sequential(hooks, told(project, prompt="Go out?")))[1]["prompt"] == read
+
+
+def test_a_watcher_keeps_no_hook_from_running_and_is_never_a_closed_door(project: Path) -> None:
+    """While nothing is applied, a block ends no chain and `onError` blocks nothing."""
+    event = HookEventName.BEFORE_AGENT
+    blocks = hook("exit 2", event=event, is_applied=False)
+    crashes = hook("exit 1", event=event, is_applied=False, on_error=OnError.BLOCK)
+    assert [run.blocks for run in sequential([blocks, crashes], told(project, prompt="x"))] == [True, False]
+    crashes = hook("exit 1", event=event, on_error=OnError.BLOCK)
+    assert [run.blocks for run in sequential([blocks, crashes], told(project, prompt="x"))] == [True, True]
+
+
+def test_a_prompt_passes_the_less_trusted_layers_first(project: Path) -> None:
+    """The user's guard reads the prompt as the project's hooks leave it, whether or not they run as a chain."""
+    event = HookEventName.BEFORE_AGENT
+    rewrites = hook(says({"hookSpecificOutput": {"prompt": "rm -rf"}}), event=event, rank=1)
+    guard = hook("cat >&2", event=event, rank=2)
+    made = plan([rewrites, guard], event)
+    runs = asyncio.run(HookRunner().run(made, told(project, prompt="ls")))
+    assert json.loads(runs[1].stderr)["prompt"] == "rm -rf"
+
+
 @pytest.mark.req("HOOK-211")
 @pytest.mark.parametrize(
     "event", [HookEventName.AFTER_TOOL, HookEventName.BEFORE_TOOL_SELECTION, HookEventName.AFTER_MODEL]
@@ -215,7 +254,8 @@ def test_a_block_ends_the_chain(project: Path, command: str) -> None:
         pytest.param(HookEventName.BEFORE_MODEL, (1, 1), False, id="before-the-model"),
         pytest.param(HookEventName.AFTER_TOOL, (1, 1), True, id="cannot-block"),
         pytest.param(HookEventName.AFTER_MODEL, (2, 1), True, id="cannot-block-either"),
-        pytest.param(HookEventName.BEFORE_AGENT, (1, 1), True, id="only-watches"),
+        pytest.param(HookEventName.BEFORE_AGENT, (1, 1), False, id="before-a-prompt"),
+        pytest.param(HookEventName.SESSION_END, (1, 1), True, id="only-watches"),
     ],
 )
 def test_whom_a_block_keeps_from_running(
@@ -230,7 +270,7 @@ def test_whom_a_block_keeps_from_running(
     assert (project / "ran").exists() is started
     assert (blocked_by(second, runs[:1]) is None) is started
     skip = Skip(hook=second, kind=SkipKind.CHAIN_STOPPED, detail="exit 2 blocked")
-    assert chain_skips([first, second], runs) == (() if started else (skip,))
+    assert skips([first, second], runs, {}) == (() if started else (skip,))
 
 
 def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
@@ -240,7 +280,7 @@ def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
     runs = sequential(hooks, told(project, tool_input={"a": 1}))
     assert [run.hook for run in runs] == hooks[:2]
     assert json.loads(runs[1].stderr)["tool_input"] == {"a": 2}
-    assert [skip.hook for skip in chain_skips(hooks, runs)] == [hooks[2]]
+    assert [skip.hook for skip in skips(hooks, runs, {})] == [hooks[2]]
     assert not (project / "ran").exists()
 
 
@@ -508,9 +548,10 @@ def test_authors_are_advised(project: Path) -> None:
     """What is odd about an answer, or changes nothing on this event, stands beside the result."""
     answer = {"decision": "maybe", "hookSpecificOutput": {"tool_input": {}}}
     (result,) = parallel([hook(says(answer), event=HookEventName.AFTER_TOOL)], told(project))
+    reads = "additionalContext, tool_output, updatedToolOutput"
     assert result.advice == (
         f"decision 'maybe' {CHOICES}",
-        "hookSpecificOutput.tool_input changes nothing; this event reads additionalContext",
+        f"hookSpecificOutput.tool_input changes nothing; this event reads {reads}",
     )
 
 

@@ -113,7 +113,7 @@ def ran(
         stdout=text,
         stderr=error,
         answer=answer,
-        advice=() if answer is None else advise(event, answer),
+        advice=() if answer is None else advise(hook(event, rank), answer),
     )
 
 
@@ -203,16 +203,15 @@ def test_a_verdict_says_one_thing(
     verdict = decide(event, TOLD, results)
     row = EVENT_TABLE[event]
     answers = [result.answer for result in results if result.answer is not None]
-    assert verdict.blocked is (
-        not row.only_watches and ((row.can_block and verdict.denied) or (row.comes_before and verdict.stop))
-    )
+    assert verdict.blocked is ((row.can_block and verdict.denied) or (row.comes_before and verdict.stop))
+    assert verdict.go_on is (row.can_go_on and verdict.denied and not verdict.stop)
     assert (verdict.stop_reason is not None) is verdict.stop
     if verdict.denied:
         assert verdict.reason is not None
         for answer in answers:
             assert not answer.blocks or answer.why is None or answer.why in verdict.reason
         assert not verdict.ask
-    assert bool(verdict.deciders) is (verdict.blocked or verdict.stop or verdict.ask)
+    assert bool(verdict.deciders) is (verdict.blocked or verdict.stop or verdict.ask or verdict.go_on)
     if verdict.blocked:
         assert (verdict.arguments, verdict.request, verdict.prompt) == (None, None, None)
     for path, holders in verdict.decided_by.items():

@@ -23,7 +23,7 @@ from hookline.contract.verdict import Verdict
 from hookline.engine import run as run_module
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
-from hookline.engine.run import HookRunner, chain_skips
+from hookline.engine.run import HookRunner, skips
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import Layer
 
@@ -194,7 +194,7 @@ def fire(files: Files, event: HookEventName, told: Told) -> tuple[Verdict, Told]
     if not made.hooks:
         return Verdict(event=event), told
     runs = asyncio.run(HookRunner(environ={}).run(made, told))
-    skipped = () if len(runs) == len(made.hooks) else chain_skips(made.hooks, runs)
+    skipped = () if len(runs) == len(made.hooks) else skips(made.hooks, runs, told)
     verdict = decide(event, told, runs, plan=made, skipped=skipped)
     judging = [run for run in runs if run.hook.origin != "project" and "(project)" not in run.hook.origin]
     if not judging:

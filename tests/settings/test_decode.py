@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookline.config import Config
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
@@ -91,11 +91,11 @@ def test_all_eleven_events_are_known() -> None:
         ),
         (
             {"type": "Command", "command": "x"},
-            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
         ),
         (
             {"type": ["command"], "command": "x"},
-            'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"',
+            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
         ),
         ({"type": "command"}, "has no command; give a command or remove the entry"),
         ({"type": "command", "command": None}, "has no command; give a command or remove the entry"),
@@ -154,15 +154,20 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
     assert decode_settings([layer(values)]).problems[0].is_error
 
 
+THEIRS = "is an event of {}, so its hooks do not run here; if they were written for it, add {}"
+
+
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("PreToolUse", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("Stop", "is not an event, so its hooks do not run; did you mean AfterAgent?"),
+        ("PreToolUse", THEIRS.format("Claude Code and Codex", '"dialect": "claude" or "dialect": "codex"')),
+        ("PostToolUseFailure", THEIRS.format("Claude Code", '"dialect": "claude"')),
         ("beforetool", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
         ("BeforeTools", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("PermissionRequest", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
-        ("SubagentStart", "is not an event, so its hooks do not run; did you mean BeforeAgent?"),
+        (
+            "SubagentStart",
+            "is an event of Claude Code that has no counterpart here, so its hooks do not run; remove it",
+        ),
         (
             "x",
             f"is not an event, so its hooks do not run; the events are {', '.join(HookEventName)}",
@@ -688,8 +693,28 @@ def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
     assert [problem.path for problem in settings.problems] == ["", "enableHooks", "hooksConfig.log"]
 
 
-def test_an_option_that_does_nothing_yet_is_reported() -> None:
-    """`lifecycle: "apply"` is accepted, and its owner learns that it has no effect."""
-    settings = decode_settings([layer({"hooksConfig": {"lifecycle": "apply"}})])
-    assert settings.options.lifecycle == "apply"
+@pytest.mark.req("HOOK-203")
+@pytest.mark.parametrize(
+    ("options", "applies_lifecycle", "is_applied"),
+    [
+        pytest.param({}, False, False, id="default"),
+        pytest.param({"lifecycle": "watch"}, False, False, id="watch"),
+        pytest.param({"lifecycle": "apply"}, False, True, id="apply"),
+        pytest.param({"lifecycle": "odd"}, False, False, id="odd"),
+        pytest.param({}, True, True, id="another-agent-asks"),
+    ],
+)
+def test_which_hooks_are_applied(options: dict[str, Any], applies_lifecycle: bool, is_applied: bool) -> None:
+    """Answers to the lifecycle events count where the options say so; those to other events always do."""
+    hooks = {event.value: [{"hooks": [GOOD]}] for event in HookEventName}
+    settings = decode_settings([layer({"hooks": hooks, "hooksConfig": options})], applies_lifecycle=applies_lifecycle)
+    applied = {hook.event for hook in settings.hooks if hook.is_applied}
+    assert applied == {event for event in HookEventName if is_applied or event not in LIFECYCLE_EVENTS}
+
+
+def test_a_project_can_not_apply_its_lifecycle_hooks() -> None:
+    """What is applied is the user's choice, for the hooks of all layers."""
+    values = {"hooks": {"BeforeAgent": [{"hooks": [GOOD]}]}, "hooksConfig": {"lifecycle": "apply"}}
+    settings = decode_settings([replace(layer(values), is_guest=True)])
+    assert [hook.is_applied for hook in settings.hooks] == [False]
     assert [problem.path for problem in settings.problems] == ["hooksConfig.lifecycle"]

@@ -8,6 +8,7 @@ import pytest
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import ConfigSource
+from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.merge import hooks_enabled
@@ -51,9 +52,10 @@ def test_there_are_examples_in_the_docs() -> None:
 
 @pytest.mark.req("HOOK-081")
 def test_every_event_is_in_the_schema() -> None:
-    """Editors complete the eleven events, and mark any other name."""
-    names = [field.encode_name for field in msgspec.structs.fields(HooksByEvent)]
-    assert sorted(names) == sorted(HookEventName)
+    """Editors complete the eleven events and those of the dialects, and mark any other name."""
+    names = {field.encode_name for field in msgspec.structs.fields(HooksByEvent)}
+    theirs = {name for dialect in map(dialect_of, FOREIGN_DIALECTS) for name in dialect.events}
+    assert names == {*HookEventName} | theirs
     assert settings_schema()["$defs"]["HooksByEvent"]["additionalProperties"] is False
 
 
@@ -79,7 +81,8 @@ def test_every_field_is_described() -> None:
         ({"hooksConfig": {"disabled": ["x"], "outputLimit": 1, "log": {"path": "/x"}}}, True),
         ({"enableHooks": "yes"}, False),
         ({"hooks": []}, False),
-        ({"hooks": {"PreToolUse": []}}, False),
+        ({"dialect": "claude", "hooks": {"PreToolUse": [{"hooks": [HOOK]}]}}, True),
+        ({"hooks": {"PreTool": []}}, False),
         ({"hooks": {"BeforeTool": {"hooks": [HOOK]}}}, False),
         ({"hooks": {"BeforeTool": [HOOK]}}, False),
         ({"hooks": {"BeforeTool": [{"hooks": [HOOK], "matcher": 5}]}}, False),

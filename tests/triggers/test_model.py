@@ -181,7 +181,7 @@ def test_a_failing_hook_changes_nothing(
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks that cannot be read, by a fault of ours."""
 
-    def fail(_layers: object) -> None:
+    def fail(_layers: object, **_options: object) -> None:
         raise OSError("unreadable")
 
     monkeypatch.setattr("hookline.system.decode_settings", fail)

@@ -113,7 +113,7 @@ def test_triggers_without_hooks_wait_for_nothing(project: Path, enabled: bool) -
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks that cannot be read, by a fault of ours."""
 
-    def fail(_layers: object) -> None:
+    def fail(_layers: object, **_options: object) -> None:
         raise OSError("unreadable")
 
     monkeypatch.setattr("hookline.system.decode_settings", fail)

@@ -38,6 +38,8 @@ class HooksStarted(Event, frozen=True, tag="hooks_started"):
 
     event: str
     hooks: tuple[str, ...]
+    is_awaited: bool = True
+    """False where nothing that they answer is applied, so that nobody waits for them."""
 
 
 class HookEnded(Event, frozen=True, tag="hook_ended"):
@@ -57,6 +59,8 @@ class HooksFinished(Event, frozen=True, tag="hook_decision"):
     reason: str | None
     decided_by: tuple[str, ...]
     effect: dict[str, Any] | None = None
+    goes_on: bool = False
+    """True when hooks make the agent go on after its answer."""
 
 
 class HistoryCompressed(Event, frozen=True, tag="compression"):

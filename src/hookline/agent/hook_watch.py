@@ -16,6 +16,8 @@ class HookRecord:
     failures: int = 0
     is_reported: bool = False
     """True when the user was told that it fails."""
+    is_unapplied_reported: bool = False
+    """True when the user was told that its answers are not applied."""
     last: str = ""
     """What it decided last; empty where its answers are not applied."""
 
@@ -29,7 +31,12 @@ class HookWatch:
 
     def hooks_started(self, plan: HookExecutionPlan) -> None:
         """Passes on which hooks run."""
-        self._listener(HooksStarted(event=plan.event.value, hooks=tuple(hook.label for hook in plan.hooks)))
+        from hookline.engine.event_table import is_awaited  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        labels = tuple(hook.label for hook in plan.hooks)
+        self._listener(
+            HooksStarted(event=plan.event.value, hooks=labels, is_awaited=is_awaited(plan.event, plan.hooks))
+        )
 
     def hook_ended(self, hook: HookEntry) -> None:
         """Passes on which one has ended."""
@@ -39,13 +46,19 @@ class HookWatch:
         """Counts what each hook did, and passes on what they decided together and which of them decided it."""
         for run in verdict.runs:
             self._count(run, verdict.subject)
+        for unapplied in verdict.unapplied:
+            record = self.record_of(unapplied.hook)
+            if not record.is_unapplied_reported:
+                record.is_unapplied_reported = True
+                self._listener(Note(text=unapplied.message))
         self._listener(
             HooksFinished(
                 event=verdict.event.value,
                 subject=verdict.subject,
                 blocked=verdict.blocked and verdict.denied,
                 should_stop=verdict.stop,
-                reason=verdict.reason if verdict.blocked or verdict.stop else None,
+                goes_on=verdict.go_on,
+                reason=verdict.reason if verdict.blocked or verdict.stop or verdict.go_on else None,
                 decided_by=verdict.deciders,
                 effect=verdict.effect,
             )
@@ -73,8 +86,10 @@ def _outcome(run: HookExecutionResult, subject: str) -> str:
     row = EVENT_TABLE[run.event]
     if run.failed:
         return f"failed: it {show_ending(run)}"
-    if row.only_watches:
+    if row.only_watches or not run.hook.counts:
         return ""
     if run.answer is not None and run.answer.stops:
         return "stopped the agent"
+    if run.blocks and row.can_go_on:
+        return "made the agent go on"
     return f"blocked {subject}" if row.can_block and run.blocks else f"let {subject} pass"

@@ -87,11 +87,13 @@ class Host:
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     """One outcome of the verdicts on all events that stand for a question."""
     notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
-    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or _stops(verdict)]
+    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
     reasons = [verdict.reason for verdict in objecting if verdict.reason]
-    stops = [_why_stopped(verdict) for verdict in verdicts if _stops(verdict)]
+    stops = [verdict.stop_reason or "A hook of hookline stopped the agent" for verdict in verdicts if verdict.stop]
     blocked = any(verdict.denied for verdict in verdicts)
     arguments, lost = _rewritten(heard, verdicts)
+    if any(verdict.prompt is not None for verdict in verdicts):
+        lost = (*lost, "another prompt: only hookline's own agent lets a hook rewrite it")
     return Outcome(
         blocked=blocked,
         stop=bool(stops),
@@ -103,21 +105,6 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         arguments=arguments,
         lost=lost,
     )
-
-
-# Where our own agent only watches, and most others let a hook stop them.
-_AROUND_A_TURN = frozenset({HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT, HookEventName.SESSION_START})
-
-
-def _stops(verdict: Verdict) -> bool:
-    if verdict.event in _AROUND_A_TURN:
-        return verdict.answer is not None and verdict.answer.proceed is False
-    return verdict.stop
-
-
-def _why_stopped(verdict: Verdict) -> str:
-    given = verdict.stop_reason or (verdict.answer and verdict.answer.why_stopped)
-    return given or "A hook of hookline stopped the agent"
 
 
 def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | None, tuple[str, ...]]:

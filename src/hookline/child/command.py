@@ -1,5 +1,6 @@
 """Starts a command: a simple one directly, everything else by bash."""
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
 
     The mark is added to its environment.
     """
+    if job.argv is not None:
+        invocation = program_invocation(job.argv, job.cwd, job.env, mark)
+        return spawn(invocation if job.limits is None else confined(invocation, job.limits), job.cwd, stdio)
     if job.limits is not None:
         return spawn(confined(shell_invocation(job.command, job.cwd, job.env, mark), job.limits), job.cwd, stdio)
     if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env, mark)):
@@ -41,6 +45,16 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: byte
         return None
     path = os.fsencode(executable)
     return Invocation(path, argv, (*environment.handed_on, environment.marks + mark, b"_=" + path))
+
+
+def program_invocation(argv: tuple[str, ...], cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation:
+    """A program that is run without a shell; raise a FileNotFoundError if there is none of this name."""
+    folders = os.pathsep.join(os.path.join(cwd, folder) for folder in env.get("PATH", "").split(os.pathsep))  # noqa: PTH118
+    executable = argv[0] if "/" in argv[0] else shutil.which(argv[0], path=folders)
+    if executable is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    environment = prepare(env, cwd)
+    return Invocation(os.fsencode(executable), argv, (*environment.encoded, environment.marks + mark))
 
 
 def shell_invocation(command: str, cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation:

@@ -19,6 +19,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """The complete environment. Its encoded form is cached by identity, so don't change this object."""
     timeout_ms: float
     """0 means at once; any size is allowed, even infinity."""
+    argv: tuple[str, ...] | None = None
+    """A program and its arguments, to be started in place of the command and without a shell."""
     limits: ResourceLimits | None = None
     """What it may use of the machine; None means no limit."""
 

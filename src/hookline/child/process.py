@@ -87,14 +87,14 @@ class Process:
                 os.close(fd)
         REAPER.running.add(self._pid)
         try:
-            self._watcher = watcher_for(owner.loop)
-            if self._stdin.fd >= 0:
-                self._stdin.send(self._watcher, owner.shared_input)
-            self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
             # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
             # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
             # short timeouts are watched from half of theirs.
             owner.schedule(self, self._started_at + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
+            self._watcher = watcher_for(owner.loop)
+            if self._stdin.fd >= 0:
+                self._stdin.send(self._watcher, owner.shared_input)
+            self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)
 

@@ -17,7 +17,7 @@ from hookline.contract.denials import (
     shortened,
 )
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
-from hookline.contract.wire import JS_WHITESPACE, parse_json, stringify_json, trim
+from hookline.contract.wire import JS_WHITESPACE, MAX_DEPTH, parse_json, stringify_json, trim
 
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"
@@ -44,6 +44,7 @@ _TOP: Mapping[str, tuple[str, type, str]] = {
     "stopReason": ("stop_reason", str, "text"),
     "suppressOutput": ("suppress", bool, ""),
     "systemMessage": ("note", str, "text"),
+    "userMessage": ("user_note", str, "text"),
 }
 _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "permissionDecision": ("permission", str, "decision"),
@@ -52,19 +53,26 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "clearContext": ("clear_context", bool, ""),
     "tool_input": ("tool_input", dict, ""),
     "updatedInput": ("tool_input", dict, ""),  # Claude Code's name for it
+    "replacesInput": ("replaces_input", bool, ""),
+    "tool_output": ("tool_output", str, "output"),
+    "updatedToolOutput": ("tool_output", str, "output"),  # Claude Code's name for it
     "llm_request": ("llm_request", dict, ""),
     "llm_response": ("llm_response", dict, ""),
     "toolConfig": ("tools", dict, "tools"),
+    "prompt": ("prompt", str, "context"),
 }
+_OTHER_NAMES = ("updatedInput", "updatedToolOutput")
 # A field of an Answer → where its value stands in the JSON.
 PATHS: Mapping[str, str] = {
     **{field: name for name, (field, _, _) in _TOP.items()},
-    **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name != "updatedInput"},
+    **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name not in _OTHER_NAMES},
 }
 
 EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
 _COMMON_FIELDS = frozenset((*_TOP, "hookSpecificOutput"))
+
+_decode = msgspec.json.Decoder().decode
 
 
 class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,15 +102,25 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     suppress: Flag = UNSET
     note: Text = UNSET
     """The field `systemMessage`: a text for the model."""
+    user_note: Text = UNSET
+    """The field `userMessage`: a text for the person, which the model does not see."""
     permission: Text = UNSET
     """`permissionDecision`, which counts on BeforeTool only."""
     permission_reason: Text = UNSET
     context: Text = UNSET
     clear_context: Flag = UNSET
     tool_input: Object = UNSET
+    replaces_input: Flag = UNSET
+    """True when `tool_input` is all arguments, and those that are not in it are to be removed."""
+    removed: tuple[str, ...] = ()
+    """The arguments that are to be removed; `engine/changes.py: as_changes` finds them."""
+    tool_output: Text = UNSET
+    """What the model reads in place of the tool's result."""
     llm_request: Object = UNSET
     llm_response: Object = UNSET
     tools: ToolSelection | UnsetType | None = UNSET
+    prompt: Text = UNSET
+    """The prompt to send in place of the user's."""
     others: Mapping[str, Any] = {}
     """Unknown top-level fields."""
     other_specific: Mapping[str, Any] = {}
@@ -161,7 +179,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         if self.given is not None:
             return dict(self.given)
         specific = {**self.other_specific, **self._given_of(_SPECIFIC)}
-        specific.pop("updatedInput", None)
+        for name in _OTHER_NAMES:
+            specific.pop(name, None)
         if isinstance(self.tools, ToolSelection):
             specific["toolConfig"] = self.tools.to_dict()
         return {**self.others, **self._given_of(_TOP), **({"hookSpecificOutput": specific} if specific else {})}
@@ -186,9 +205,9 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     if not text:
         return None
     try:
-        value = parse_json(text)
+        value = _parse(text)
         if isinstance(value, str):
-            value = parse_json(value)
+            value = _parse(value)
     except (ValueError, RecursionError):
         if TEXT_OF_A_DENIAL.match(text):
             return _plain_text(text, rank, _DENIAL_IN_TEXT)
@@ -293,6 +312,15 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 
+def _parse(text: str) -> Any:
+    if len(text) <= MAX_DEPTH:  # too short to be nested too deep
+        try:
+            return _decode(text)
+        except ValueError:
+            pass  # JavaScript may accept it all the same
+    return parse_json(text)
+
+
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:
     answer = _made(text, rank)
     if complaint is None:
@@ -342,6 +370,8 @@ def _read_specific(
     unread = {name: given for name, given in specific.items() if name in _SPECIFIC and name not in reads}
     if "tool_input" in specific and "updatedInput" in specific:
         unread["updatedInput"] = specific["updatedInput"]  # of both names ours is used
+    if "tool_output" in specific and "updatedToolOutput" in specific:
+        unread["updatedToolOutput"] = specific["updatedToolOutput"]
     wanted = {name: given for name, given in specific.items() if name not in unread}
     others = _read_fields(wanted, _SPECIFIC, "hookSpecificOutput.", fields, complaints) | unread
     if reads not in (ANY_FIELD, EVERY_FIELD):
@@ -359,6 +389,8 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
         value = given = str.__str__(given) if isinstance(given, str) else dict(given)
         if not kind or (kind == "decision" and given in _DECISIONS):
             return given
+    if kind == "output":
+        return given if isinstance(given, str) else stringify_json(given).decode()
     if type(given) is not expected:
         text = text_of(given) if kind == "text" else None
         consequence = "shown as text" if kind == "text" else "ignored"

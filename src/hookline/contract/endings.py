@@ -21,6 +21,8 @@ def show_ending(ended: "HookExecutionResult") -> str:
     """How a hook ended, as the end of a sentence that starts with its name."""
     if ended.error is not None:
         return ended.error
+    if ended.is_running:
+        return "runs beside the agent, and nothing that it decides counts"
     how = f"exited with code {ended.exit_code}"
     if ended.signal is not None:
         how = f"was killed by {show_signal(ended.signal)}"

@@ -21,17 +21,29 @@ class HookEventName(StrEnum):
     __hash__ = str.__hash__
 
 
+LIFECYCLE_EVENTS = frozenset(
+    {
+        HookEventName.BEFORE_AGENT,
+        HookEventName.AFTER_AGENT,
+        HookEventName.SESSION_START,
+        HookEventName.SESSION_END,
+        HookEventName.PRE_COMPRESS,
+        HookEventName.NOTIFICATION,
+    }
+)
+"""The events around prompts and sessions, whose answers are applied only where the settings say so."""
+
 EVENT_DESCRIPTIONS: Mapping[HookEventName, str] = {
     HookEventName.BEFORE_TOOL: "Before a tool runs: can block it or change its input.",
     HookEventName.AFTER_TOOL: "After a tool ran: can add context for the model and hide its output from the user.",
     HookEventName.BEFORE_MODEL: "Before the model is called: can change the request or answer in its place.",
     HookEventName.AFTER_MODEL: "After the model answered: can change or hide the answer.",
     HookEventName.BEFORE_TOOL_SELECTION: "Before the model chooses a tool: can restrict what it may call.",
-    HookEventName.BEFORE_AGENT: "When a prompt is given to the agent.",
-    HookEventName.AFTER_AGENT: "When the agent has dealt with a prompt.",
-    HookEventName.SESSION_START: "When a session begins; matchers: startup, resume, clear, compress.",
+    HookEventName.BEFORE_AGENT: "When a prompt is given to the agent: can block it, change it and add context.",
+    HookEventName.AFTER_AGENT: "When the agent has dealt with a prompt: can make it go on.",
+    HookEventName.SESSION_START: "When a session begins: can add context; matchers: startup, resume, clear, compress.",
     HookEventName.SESSION_END: "When a session ends; matchers: exit, clear, logout, prompt_input_exit, other.",
-    HookEventName.PRE_COMPRESS: "Before the history is compressed; matchers: manual, auto.",
+    HookEventName.PRE_COMPRESS: "Before a compression: can prevent it or add context; matchers: manual, auto.",
     HookEventName.NOTIFICATION: "When the user is asked for something; matcher: ToolPermission.",
 }
 

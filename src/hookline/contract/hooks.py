@@ -3,11 +3,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 
 DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
+DEFAULT_MAX_STOP_BLOCKS = 8
+
+# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
+OWN_DIALECT = "hookline"
 
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
@@ -19,10 +23,14 @@ CHILD_MARK = "HOOKLINE_RUN"
 
 
 class HookType(StrEnum):
-    """How a hook is run; `plugin` is accepted in settings and cannot be run."""
+    """How a hook is run; types that engine/run.py has no row for are accepted in settings, and fail when they run."""
 
     COMMAND = "command"
+    HTTP = "http"
     PLUGIN = "plugin"
+    PROMPT = "prompt"
+    AGENT = "agent"
+    MCP_TOOL = "mcp_tool"
 
 
 class ConfigSource(StrEnum):
@@ -51,6 +59,9 @@ class Lifecycle(StrEnum):
     APPLY = "apply"
 
 
+LIFECYCLE_REMEDY = 'write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it'
+
+
 class TrustLevel(StrEnum):
     """Whether a command can be trusted if some of its files can't be found."""
 
@@ -75,6 +86,22 @@ class ResourceLimits:
         names = {"memory": self.memory_bytes, "cpu": self.cpu_s, "processes": self.processes, "files": self.files}
         given = {name: value for name, value in names.items() if value is not None}
         return {**({"limits": given} if given else {}), **({} if self.network else {"network": False})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpTarget:
+    """Where a hook of the type `http` is asked."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Their values may name variables, such as `Bearer $TOKEN`."""
+    variables: tuple[str, ...] = ()
+    """The only variables that may be used in headers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The target as settings have it; only what was given."""
+        more = {"headers": dict(self.headers), "allowedEnvVars": list(self.variables)}
+        return {"url": self.url, **{name: value for name, value in more.items() if value}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +134,25 @@ class HookEntry:
     """What it may use; None for a hook without any limit, which is started without a detour."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
+    dialect: str = OWN_DIALECT
+    """Whose words it reads and answers in: ours, or those of the agent that it was written for."""
+    their_event: str | None = None
+    """That agent's name of the event, where its settings use it; None means any that this event stands for."""
+    condition: str | None = None
+    """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
+    args: tuple[str, ...] | None = None
+    """With these the command is a program, which is started without a shell."""
+    shell: str | None = None
+    """The shell that reads the command, where it is not the usual one."""
+    target: HttpTarget | None = None
+    is_async: bool = False
+    """True for a hook that runs beside the agent, which does not wait for it and ignores its decisions."""
+    status_message: str | None = None
+    """What to show while it runs."""
+    refusal: str | None = None
+    """Why it can't be run as it is configured. It fails at its event: it must not be skipped in silence."""
+    is_applied: bool = True
+    """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
 
     @property
     def enabled(self) -> bool:
@@ -114,6 +160,11 @@ class HookEntry:
         return self.disabled_by is None
 
     @property
+    def counts(self) -> bool:
+        """Whether its answers are applied. Those of a tool or model event always are: no setting turns a guard off."""
+        return self.is_applied or self.event not in LIFECYCLE_EVENTS
+
+    @property
     def label(self) -> str:
-        """What people call this hook: its name, or else its command."""
-        return self.name or self.command or f"{self.type} hook"
+        """What people call this hook: its name, or else its command or its URL."""
+        return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")

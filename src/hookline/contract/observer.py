@@ -14,4 +14,7 @@ class HookObserver(Protocol):
         """One of them has ended; the others are still running."""
 
     def hooks_finished(self, verdict: Verdict) -> None:
-        """All of them have answered; also called when the engine failed or the event was cancelled."""
+        """All of them have answered; also called when the engine failed or the event was cancelled.
+
+        Whatever is in `verdict.unapplied` has to be shown to the person: without an observer it would be on stderr.
+        """

@@ -86,9 +86,29 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
 
 
 class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only=True):
-    """The hooks of one event are about to start. In the file before they run, because a hook can end this program."""
+    """The hooks of one event are about to start. Kept before they run, because a hook can end this program."""
 
     hooks: Sequence[str]
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The facts of a start; its record is made when the log asks for it."""
+
+    time: str
+    fire: str
+    session: str
+    event: str
+    subject: str | None
+    hooks: tuple[str, ...]
+    """What people call them."""
+    agent: str | None = None
+    agent_event: str | None = None
+    reason: str | None = None
+
+    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/logger.py
+        """The record."""
+        message = f"{about(self.event, self.subject)}: {', '.join(self.hooks)} started"
+        return (StartRecord(level=LogLevel.DEBUG, message=message, **msgspec.structs.asdict(self)),)
 
 
 class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
@@ -167,6 +187,11 @@ class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw
     uid: int
     user: str
     terminal: str | None = None
+
+
+def about(event: str, subject: str | None) -> str:
+    """What the message of an event begins with: `BeforeTool write_file`."""
+    return f"{event} {subject}" if subject else event
 
 
 def hook_place(hook: HookEntry) -> dict[str, Any]:

@@ -117,10 +117,12 @@ def as_block(verdict: Verdict, why: str) -> Verdict:
         blocked=True,
         denied=True,
         ask=False,
+        go_on=False,
         reason=reason,
         arguments=None,
         request=None,
         response=None,
+        prompt=None,
         answer=deny(reason)
         if verdict.answer is None
         else msgspec.structs.replace(

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from hookline.contract.answers import Answer, ToolSelection, said
+from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import LIFECYCLE_REMEDY, OWN_DIALECT, HookEntry
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -22,6 +24,8 @@ class SkipKind(StrEnum):
     DUPLICATE = "duplicate"
     UNTRUSTED = "untrusted"
     CHAIN_STOPPED = "chain stopped"
+    CONDITION = "condition"
+    """The agent that the hook was written for would not run it for this call either."""
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +41,7 @@ class Skip(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}: {self.detail}"
 
 
-class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
+class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The hooks chosen for one event, in running order, and those that were not."""
 
     event: HookEventName
@@ -53,6 +57,11 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Hooks that run because it can't be decided in time whether their matcher matches."""
     slow: tuple[tuple[str, str], ...] = ()
     """Patterns and names that have to be compared in a process of their own before this plan can be used."""
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What people call the hooks; made once, because a plan is used for many events."""
+        return tuple(hook.label for hook in self.hooks)
 
     @property
     def skipped(self) -> tuple[Skip, ...]:
@@ -93,6 +102,8 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
     is_shortage: bool = False
     """True when it could not be started for lack of descriptors, processes or memory: a fault of ours, not its own."""
+    is_running: bool = False
+    """True for a hook that runs beside the agent and has not ended yet."""
     advice: tuple[str, ...] = ()
     """What the hook's author should know about the answer, such as a field that changes nothing."""
 
@@ -155,6 +166,21 @@ class Override(msgspec.Struct, frozen=True):
     of: str
 
 
+class Unapplied(msgspec.Struct, frozen=True):
+    """What one hook asked for in vain, because its answers are only logged."""
+
+    hook: HookEntry
+    wishes: tuple[str, ...]
+    """Such as `a block`."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told, with the remedy."""
+        asked = " and ".join(self.wishes)
+        hook = f"The {self.hook.event} hook {shortened(self.hook.label)}"
+        return f"{hook} answered with {asked}, which has no effect; {LIFECYCLE_REMEDY}."
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What one event came to. Triggers, log, bus, command line and agent read this and nothing else."""
 
@@ -168,17 +194,23 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """True when the agent stops after this event."""
     ask: bool = False
     """True when a person has to agree first."""
+    go_on: bool = False
+    """True when the agent, which wanted to end its turn, goes on with `reason` as the next message."""
     reason: str | None = None
     """Why it is blocked, denied, stopped or has to be asked about: the reasons of all hooks that want this."""
     stop_reason: str | None = None
     note: str | None = None
     """A text for the model (`systemMessage`)."""
+    user_message: str | None = None
+    """A text for the person (`userMessage`, and `systemMessage` of other agents' hooks)."""
     context: str | None = None
     """A text to add to the tool's result or the prompt (`additionalContext`)."""
     suppress: bool = False
     """True when the user is not to be shown the result."""
     arguments: dict[str, Any] | None = None
     """The whole arguments to run the tool with, where hooks changed them."""
+    tool_output: str | None = None
+    """What the model reads in place of the tool's result, where hooks replaced it."""
     request: dict[str, Any] | None = None
     """The whole request in hook form, where hooks changed it."""
     response: dict[str, Any] | None = None
@@ -186,7 +218,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     tools: ToolSelection | None = None
     """Which tools the model may call, where hooks restrict them."""
     prompt: str | None = None
-    """The prompt with the hooks' context, where they added any."""
+    """The prompt to send in place of the user's, where hooks changed it; without their `context`."""
     holders: dict[str, tuple[int, ...]] = {}
     """For each field of the merged answer, by its path: which of the answers in `runs` stand there."""
     overridden: tuple[Override, ...] = ()
@@ -213,7 +245,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         """What the caller goes on with in another form, under its name on the wire; None where nothing changed."""
         if self.tools is not None:
             return {"toolConfig": self.tools.to_dict()}
-        given = {"tool_input": self.arguments, "llm_request": self.request, "llm_response": self.response}
+        given: dict[str, Any] = {
+            "tool_input": self.arguments,
+            "tool_output": self.tool_output,
+            "llm_request": self.request,
+            "llm_response": self.response,
+            "prompt": self.prompt,
+        }
         return {name: value for name, value in given.items() if value is not None} or None
 
     @property
@@ -225,15 +263,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     @property
     def deciders(self) -> tuple[str, ...]:
         """The hooks that blocked the operation, stopped the agent, or want a person to be asked."""
-        answers = [(run.hook.label, run.answer) for run in self.runs if run.answer is not None]
+        answers = [(run.hook.label, run.answer) for run in self.runs if run.answer is not None and run.hook.counts]
         if self.ask:
             return tuple(label for label, answer in answers if answer.asks)
         undone = {override.of for override in self.overridden}
+        is_decided = self.go_on or (self.blocked and self.denied)
         return tuple(
             label
             for label, answer in answers
-            if (self.stop and answer.stops) or (self.blocked and self.denied and answer.blocks and label not in undone)
+            if (self.stop and answer.stops) or (is_decided and answer.blocks and label not in undone)
         )
+
+    @property
+    def unapplied(self) -> tuple[Unapplied, ...]:
+        """What hooks of a lifecycle event answered and their settings do not let them do."""
+        answers = [(run.hook, run.answer) for run in self.runs if run.answer is not None and not run.hook.counts]
+        return tuple(Unapplied(hook, asked) for hook, answer in answers if (asked := wishes(answer)))
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""
@@ -244,6 +289,17 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     def from_dict(cls, data: Mapping[str, Any]) -> "Verdict":
         """The verdict that `to_dict` wrote; ValueError for anything else."""
         return msgspec.convert(data, cls)
+
+
+def wishes(answer: Answer) -> tuple[str, ...]:
+    """What an answer asks for on a lifecycle event, in words for a person."""
+    asked = {
+        "a block": answer.blocks,
+        "a stop": answer.stops,
+        "another prompt": said(answer.prompt) is not None,
+        "context for the model": said(answer.context) is not None,
+    }
+    return tuple(name for name, is_asked in asked.items() if is_asked)
 
 
 def describe_hook(hook: HookEntry) -> dict[str, Any]:
@@ -259,5 +315,22 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
         "final": hook.final,
+        **_foreign(hook),
+        **({} if hook.counts else {"applied": False}),
         **(hook.limits.to_dict() if hook.limits else {}),
     }
+
+
+def _foreign(hook: HookEntry) -> dict[str, Any]:
+    """What is particular to a hook that is not an ordinary command of ours."""
+    given = {
+        "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
+        "theirEvent": hook.their_event,
+        "if": hook.condition,
+        "args": None if hook.args is None else list(hook.args),
+        "shell": hook.shell,
+        "async": hook.is_async or None,
+        "refusal": hook.refusal,
+        **(hook.target.to_dict() if hook.target else {}),
+    }
+    return {name: value for name, value in given.items() if value is not None}

@@ -303,6 +303,8 @@ CLAUDE = Dialect(
         WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
         """.split()  # noqa: SIM905 - as a list it would fill a screen
     ),
+    keys=frozenset({"if", "async", "asyncRewake", "once", "args", "shell"}),
+    plugin_variables=("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(
         Tool(ours="run_shell_command", theirs="Bash", response=_bash_response),
         Tool(

@@ -188,6 +188,8 @@ CODEX = Dialect(
     agent="Codex",
     events={name: ours for name, ours in claude.EVENTS.items() if name not in ("PostToolUseFailure", "Notification")},
     without_counterpart=_WITHOUT_COUNTERPART,
+    keys=frozenset({"async"}),
+    plugin_variables=("PLUGIN_ROOT", "PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(
         Tool(
             ours="run_shell_command",

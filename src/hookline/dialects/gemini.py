@@ -9,7 +9,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import DEFAULT_TIMEOUT_MS
 from hookline.contract.wire import parse_json, trim
 from hookline.dialects._reading import is_block, json_object, some_text
-from hookline.dialects.table import Dialect, Event, Printed, Reading, Tool, UntranslatableError
+from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool, UntranslatableError
 
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 # From this exit code on, text is a deny.
@@ -23,7 +23,7 @@ def tell(event: Event) -> dict[str, Any]:
     if event.ours in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
         tool = GEMINI.tool(str(told.get("tool_name")))
         arguments = told.get("tool_input")
-        told["tool_name"] = _MCP.sub(r"mcp_\1_\2", tool.theirs)
+        told["tool_name"] = tool.theirs
         told["tool_input"] = tool.tell(arguments if isinstance(arguments, Mapping) else {}, str(told.get("cwd", "")))
     return told
 
@@ -141,6 +141,14 @@ GEMINI = Dialect(
             renamed={**_DIRECTORY, "include": "include_pattern"},
         ),
     ),
+    bad_matcher_is_text=True,
+    rules={
+        HookEventName.SESSION_START: Rule.EQUALITY,
+        HookEventName.SESSION_END: Rule.EQUALITY,
+        HookEventName.PRE_COMPRESS: Rule.EQUALITY,
+        HookEventName.NOTIFICATION: Rule.IGNORED,
+    },
+    name_of_other=lambda name: _MCP.sub(r"mcp_\1_\2", name),
     timeout_unit_ms=1.0,
     default_timeout_ms=DEFAULT_TIMEOUT_MS,
     exact_names=lambda _matcher: None,

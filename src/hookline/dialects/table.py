@@ -3,9 +3,20 @@
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from hookline.contract.events import HookEventName
+
+
+class Rule(Enum):
+    """How a matcher is compared with what an event is about."""
+
+    NAMES = auto()
+    """As a list of names, or as a regular expression if it is none."""
+    EQUALITY = auto()
+    IGNORED = auto()
+
 
 Arguments = Mapping[str, Any]
 Convert = Callable[[dict[str, Any]], dict[str, Any]]
@@ -116,7 +127,17 @@ class Dialect:
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
     """Events of its own that have no counterpart here."""
+    keys: frozenset[str] = frozenset()
+    """Keys of a hook that count for this agent and not for hooks of ours."""
+    plugin_variables: tuple[str, ...] = ()
+    """Variables that only the hooks of a plugin get."""
+    rules: Mapping[HookEventName, Rule] = field(default_factory=dict)
+    """How matchers are compared on events where it is not by names."""
+    bad_matcher_is_text: bool = False
+    """Whether a matcher that is no regular expression is compared as plain text; else its hooks run for everything."""
     tools: tuple[Tool, ...] = ()
+    name_of_other: Callable[[str], str] = str
+    """Its name of a tool that has no row, such as one of an MCP server."""
     triggers: Mapping[str, str] = field(default_factory=dict)
     """Our word for how a session began or ended → theirs, where they differ."""
     timeout_unit_ms: float = 1000.0
@@ -134,9 +155,21 @@ class Dialect:
     wants: Callable[[Event], bool] = lambda _event: True
     """Whether the agent would run the hook for this event: some have an event for success and one for failure."""
 
+    meets: Callable[[Event, str], bool] = lambda _event, _condition: True
+    """Whether a call meets a hook's `if`; on doubt it does."""
+
+    def event(self, ours: HookEventName, theirs: str | None, fields: Mapping[str, Any]) -> Event:
+        """An event in both words; without a name of theirs, the first one that the agent would have for it."""
+        if theirs is not None:
+            return Event(ours=ours, theirs=theirs, fields=fields)
+        names = [name for name, event in self.events.items() if event is ours]
+        events = [Event(ours=ours, theirs=name, fields=fields) for name in names]
+        return next((event for event in events if self.wants(event)), events[0])
+
     def tool(self, name: str) -> Tool:
         """The row of a tool by our name; a tool that has none keeps its name and its arguments."""
-        return next((tool for tool in self.tools if tool.ours == name), Tool(ours=name, theirs=name))
+        rows = (tool for tool in self.tools if tool.ours == name)
+        return next(rows, None) or Tool(ours=name, theirs=self.name_of_other(name))
 
     def tool_of_theirs(self, name: str) -> Tool:
         """The row of a tool by their name or one of its aliases."""

@@ -4,27 +4,33 @@ from collections.abc import Iterator
 
 from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import LIFECYCLE_REMEDY, HookEntry
+from hookline.contract.verdict import wishes
 from hookline.engine.event_table import EVENT_TABLE
 
 ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
 
-def advise(event: HookEventName, answer: Answer) -> tuple[str, ...]:
+def advise(hook: HookEntry, answer: Answer) -> tuple[str, ...]:
     """Everything that the author of this answer should know, one sentence each."""
     if not answer.is_explicit:
         return answer.complaints
-    return (*answer.complaints, *_on_use(event, answer))
+    return (*answer.complaints, *_on_use(hook, answer))
 
 
-def _on_use(event: HookEventName, answer: Answer) -> Iterator[str]:
-    row = EVENT_TABLE[event]
+def _on_use(hook: HookEntry, answer: Answer) -> Iterator[str]:
+    event, row = hook.event, EVENT_TABLE[hook.event]
     if row.only_watches:
         if answer.blocks:
             yield f"a block has no effect on {event}: {ONLY_WATCHES}"
         elif answer.is_specific or answer.stops:
             yield ONLY_WATCHES
         return
-    if answer.blocks and not row.can_block:
+    if not hook.counts:
+        if asked := wishes(answer):
+            yield f"it answers with {' and '.join(asked)}, which has no effect; {LIFECYCLE_REMEDY}"
+        return
+    if answer.blocks and not row.can_block and not row.can_go_on:
         heard = "only passes its reason on to the model" if event is HookEventName.AFTER_TOOL else "has no effect"
         yield f'a block {heard} on {event}; to end the session answer {{"continue": false}}'
     if answer.asks and not row.can_ask:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from hookline.contract.answers import Answer, said
 from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
 
@@ -20,7 +22,30 @@ def change_arguments(told: Told, merged: Answer, _answers: Sequence[Answer]) -> 
     """The arguments with the hooks' changes laid over them."""
     changes = said(merged.tool_input)
     before = _object(told.get("tool_input"))
+    if merged.removed:
+        before = {name: value for name, value in before.items() if name not in merged.removed}
     return _changed("tool_input", told, None if changes is None else {**before, **changes})
+
+
+def as_changes(answer: Answer, told: Told) -> Answer:
+    """An answer that gives all arguments, as what it changes of those that its hook was told.
+
+    So it is merged key by key like any other, and what the hook left alone does not undo another hook's change.
+    """
+    given = said(answer.tool_input)
+    if given is None or answer.replaces_input is not True:
+        return answer
+    before = _object(told.get("tool_input"))
+    changes = {name: value for name, value in given.items() if name not in before or not _is_same(before[name], value)}
+    removed = tuple(name for name in before if name not in given)
+    return msgspec.structs.replace(answer, tool_input=changes, removed=removed)
+
+
+def change_output(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The tool's result with another text for the model."""
+    output = said(merged.tool_output)
+    response = {**_object(told.get("tool_response")), "llmContent": output}
+    return _changed("tool_response", told, None if output is None else response)
 
 
 def change_request(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
@@ -35,20 +60,28 @@ def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> d
     return _changed("llm_response", told, settle_llm_response(merged.llm_response, _object(told.get("llm_response"))))
 
 
-def change_prompt(told: Told, _merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
-    """The prompt with each hook's context at its end."""
+def change_prompt(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+    """The prompt that a hook gives in place of the user's."""
+    return _changed("prompt", told, said(merged.prompt))
+
+
+def add_context(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The prompt as the next hook of a sequence gets it: with each hook's context at its end."""
+    given = said(merged.prompt)
     contexts = [context for answer in answers if (context := said(answer.context))]
-    return {"prompt": "\n\n".join((str(told.get("prompt", "")), *contexts))} if contexts else {}
+    prompt = "\n\n".join((given or str(told.get("prompt", "")), *contexts))
+    return {"prompt": prompt} if contexts or given else {}
 
 
-def _changed(name: str, told: Told, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    if after is None:
-        return {}
+def _changed(name: str, told: Told, after: Any) -> dict[str, Any]:
+    return {} if after is None or _is_same(after, told.get(name)) else {name: after}
+
+
+def _is_same(after: Any, before: Any) -> bool:
     try:
-        is_same = bool(after == told.get(name))
+        return bool(after == before)
     except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared counts as changed
-        is_same = False
-    return {} if is_same else {name: after}
+        return False
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from hookline.contract.answers import DEFAULT_REASON, PATHS, Answer, said
-from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
+from hookline.contract.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
 from hookline.engine.event_table import EVENT_TABLE, EventRow
-from hookline.engine.merge import Merged
+from hookline.engine.merge import Merged, merge_or_decision
 
 Runs = Sequence[HookExecutionResult]
 
@@ -45,14 +45,31 @@ def decide(
         return Verdict(**ran)
     row = EVENT_TABLE[event]
     merged = row.merge(answers)
-    return Verdict(**ran, **_decision(row, told, merged, answers), overridden=_overridden(merged, runs))
+    ran["overridden"] = _overridden(merged, runs)
+    if event not in LIFECYCLE_EVENTS:
+        return Verdict(**ran, **_decision(row, told, merged, answers))
+    counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
+    return Verdict(**ran, **_lifecycle_decision(row, told, merged, answers, counting))
+
+
+def _lifecycle_decision(
+    row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer], counting: Sequence[Answer]
+) -> dict[str, Any]:
+    """The decision of the answers that count; beside it what all hooks together answered, and whether that denies."""
+    # By this rule whatever the event's own is: a block is never lost.
+    decision = _decision(row, told, merge_or_decision(counting), counting) if counting else {}
+    if not decision.get("denied"):
+        denied = merged.answer.decision in BLOCKING_DECISIONS
+        reason = _reasons(merged.answer.why, [one.why for one in answers if one.blocks]) if denied else None
+        decision |= {"denied": denied, "reason": decision.get("reason") or reason or merged.answer.reason or None}
+    return {**decision, "answer": merged.answer, "holders": merged.holders}
 
 
 def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer]) -> dict[str, Any]:
     answer = merged.answer
     # Merging puts a deny of the compatibility field into the decision, so that this is the only place to look.
     denied = answer.decision in BLOCKING_DECISIONS
-    stop = answer.proceed is False and not row.only_watches
+    stop = answer.proceed is False
     blocked = (row.can_block and denied) or (row.comes_before and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
     may_ask = row.can_ask and not denied and not stop
@@ -66,6 +83,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
         "denied": denied,
         "stop": stop,
         "ask": bool(asking),
+        "go_on": row.can_go_on and denied and not stop,
         "reason": (
             _reasons(answer.why, [one.why for one in asking or standing if one.blocks or one.asks])
             if denied or stop or asking
@@ -77,6 +95,8 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
             else None
         ),
         "note": answer.note or None,
+        "user_message": answer.user_note or None,
+        "tool_output": None if answer.tool_output is UNSET else answer.tool_output,
         "context": answer.context or None,
         "suppress": answer.suppress is True,
         "answer": answer,
@@ -109,7 +129,7 @@ def _effect(
     row: EventRow, told: Mapping[str, Any], answer: Answer, answers: Sequence[Answer], *, blocked: bool
 ) -> dict[str, Any]:
     """What the caller goes on with in another form."""
-    if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.context is UNSET:
+    if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.prompt is UNSET:
         return {}
     if (tools := said(answer.tools)) is not None:
         return {"tools": tools}
@@ -117,7 +137,7 @@ def _effect(
         # Only a response in place of the model's can have an effect now.
         response = said(answer.llm_response)
         return {} if response is None else {"response": dict(response)}
-    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items()}
+    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items() if name in _FIELDS}
 
 
 def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.answers import said
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
@@ -23,17 +24,19 @@ from hookline.contract.records import (
     OverrideRecord,
     SettingsRecord,
     SkipRecord,
-    StartRecord,
+    Start,
+    UnmatchedRecord,
+    about,
     agent_event,
     hook_place,
 )
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import can_block
 from hookline.errors import FormatError
 from hookline.log.logger import Beginning, HookLogger
-from hookline.log.quiet import QuietEvents, about
+from hookline.log.quiet import QuietEvents
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
@@ -48,7 +51,8 @@ class EventLog:
         self._log = log
         self._agent = agent
         self._session = session
-        self._quiet = QuietEvents()
+        self.quiet = QuietEvents()
+        """Counts the events for which no hook had to run."""
         self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
@@ -98,29 +102,21 @@ class EventLog:
             tell(f"{plan.event}: {more} more hooks are not run, because they are not trusted; hookline list shows them")
         self._reported.update(skip.detail + skip.hook.location for skip in fresh)
 
-    def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
-        """Counts an event for which no hook had to run; the first of its kind is logged."""
-        record = self._quiet.note(event.value, subject, reason)
-        if record is not None:
-            session = self._session_if_known()
-            self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
+    def nothing_ran(self, record: UnmatchedRecord) -> None:
+        """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
+        session = self._session_if_known()
+        self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
     def started(self, plan: HookExecutionPlan, told: Mapping[str, Any], fire_id: str) -> None:
-        """Logs which hooks are about to start with this input; the file has it before this returns."""
-        labels = [hook.label for hook in plan.hooks]
-        self._log.write_now(
-            StartRecord(
-                time=told["timestamp"],
-                level=LogLevel.DEBUG,
-                message=f"{about(plan.event, plan.subject)}: {', '.join(labels)} started",
-                fire=fire_id,
-                session=told["session_id"],
-                **self._asked_by(),
-                event=plan.event.value,
-                subject=plan.subject,
-                hooks=labels,
-            )
-        )
+        """Logs which hooks are about to start with this input; that outlives this program when this returns."""
+        asked_by = self._asked_by()
+        event, subject, session = plan.event.value, plan.subject, told["session_id"]
+        start = Start(told["timestamp"], fire_id, session, event, subject, plan.labels, **asked_by)
+        for sink in self._log.durable:
+            try:  # noqa: SIM105 - hooks wait for this, and a context manager takes measurable time
+                sink.write_start(start)
+            except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
+                pass
 
     def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
@@ -132,7 +128,7 @@ class EventLog:
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
         place = f"unheard {run.hook.origin} {run.hook.location}"
-        is_unheard = EVENT_TABLE[run.event].can_block and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
+        is_unheard = can_block(run.hook) and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout)
         if is_unheard and place not in self._reported:
             self._reported.add(place)
             label = shortened(run.hook.label)
@@ -149,7 +145,7 @@ class EventLog:
                 **self._asked_by(),
                 event=plan.event.value,
                 subject=plan.subject,
-                hooks=[hook.label for hook in plan.hooks],
+                hooks=plan.labels,
             )
         )
 
@@ -174,7 +170,7 @@ class EventLog:
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
-        for record in self._quiet.flush():
+        for record in self.quiet.flush():
             self._log.write(msgspec.structs.replace(record, agent=self._agent))
 
     def _asked_by(self) -> dict[str, Any]:
@@ -234,7 +230,7 @@ class _Fired(msgspec.Struct, frozen=True):
             yield OverrideRecord(level=LogLevel.WARN, message=f"{message}: on this event the later hook wins", **common)
 
     def _event(self, common: dict[str, Any]) -> EventRecord:
-        verdict = self.verdict
+        verdict, answer = self.verdict, self.verdict.answer
         succeeded = sum(run.success for run in verdict.runs)
         failed = sum(run.failed for run in verdict.runs)
         counts = {"succeeded": succeeded, "denied": len(verdict.runs) - succeeded - failed, "failed": failed}
@@ -251,17 +247,17 @@ class _Fired(msgspec.Struct, frozen=True):
             success=verdict.success,
             blocked=verdict.blocked,
             stop=verdict.stop,
-            # Also where hooks only watch and nothing stops: this is what they answered.
-            stop_reason=None if verdict.answer is None else verdict.answer.why_stopped,
-            system_message=verdict.note,
-            suppress_output=verdict.suppress,
+            # Also where nothing is applied: this is what the hooks answered.
+            stop_reason=None if answer is None else answer.why_stopped,
+            system_message=None if answer is None else said(answer.note),
+            suppress_output=answer is not None and answer.suppress is True,
         )
 
     def _outcome(self) -> str:
         """What the event came to, in a few words."""
         verdict = self.verdict
-        if EVENT_TABLE[verdict.event].only_watches:
-            return "goes on"
+        if verdict.go_on:
+            return f"makes the agent go on: {verdict.reason}"
         if verdict.stop:
             return f"stops the agent: {verdict.stop_reason}"
         if verdict.blocked:

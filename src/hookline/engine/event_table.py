@@ -1,6 +1,6 @@
 """One row per event: everything that differs between events is a column here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -14,8 +14,18 @@ from hookline.contract.events import (
     SessionEndReason,
     SessionStartSource,
 )
+from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine.changes import Change, change_arguments, change_prompt, change_request, change_response, no_change
+from hookline.engine.changes import (
+    Change,
+    add_context,
+    change_arguments,
+    change_output,
+    change_prompt,
+    change_request,
+    change_response,
+    no_change,
+)
 from hookline.engine.merge import (
     Rule,
     merge_field_replacement,
@@ -51,8 +61,8 @@ class EventRow:
     """The fields of `hookSpecificOutput` that count."""
     change: Change = no_change
     """What answers change of the thing that the event is about."""
-    chains: bool = True
-    """Whether the next hook of a sequence gets these changes in its input."""
+    chain: Change | None = None
+    """What changes in the input of the next hook of a sequence, where that is not the same as `change`."""
     triggers: tuple[str, ...] = ()
     """Everything that the subject can be, where that is known."""
     can_block: bool = False
@@ -60,8 +70,10 @@ class EventRow:
     """Whether a person can be asked before the operation."""
     comes_before: bool = False
     """True where a stop keeps the operation from taking place."""
+    can_go_on: bool = False
+    """Whether a block makes the agent go on, with its reason as the next message."""
     only_watches: bool = False
-    """True where nothing that hooks answer is applied, and the agent does not wait for them."""
+    """True where nothing that hooks answer is ever applied, and the agent does not wait for them."""
 
     @property
     def replaces_fields(self) -> bool:
@@ -78,7 +90,10 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.REGEX,
         subject="tool_name",
         reads=frozenset(
-            {"tool_input", "updatedInput", "additionalContext", "permissionDecision", "permissionDecisionReason"}
+            {
+                *("tool_input", "updatedInput", "replacesInput", "additionalContext"),
+                *("permissionDecision", "permissionDecisionReason"),
+            }
         ),
         change=change_arguments,
         can_block=True,
@@ -91,7 +106,9 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         merge=merge_or_decision,
         matching=Matching.REGEX,
         subject="tool_name",
-        reads=frozenset({"additionalContext"}),
+        reads=frozenset({"additionalContext", "tool_output", "updatedToolOutput"}),
+        change=change_output,
+        chain=no_change,
     ),
     HookEventName.BEFORE_MODEL: EventRow(
         input=inputs.BeforeModelInput,
@@ -110,7 +127,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         merge=merge_field_replacement,
         reads=frozenset({"llm_response"}),
         change=change_response,
-        chains=False,
+        chain=no_change,
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventRow(
         input=inputs.BeforeToolSelectionInput,
@@ -124,14 +141,18 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         input=inputs.BeforeAgentInput,
         accepts=inputs.is_before_agent_input,
         merge=merge_or_decision,
+        reads=frozenset({"prompt", "additionalContext"}),
         change=change_prompt,
-        only_watches=True,
+        chain=add_context,
+        can_block=True,
+        comes_before=True,
     ),
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
         accepts=inputs.is_after_agent_input,
         merge=merge_or_decision,
-        only_watches=True,
+        reads=frozenset({"additionalContext", "clearContext"}),
+        can_go_on=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
@@ -140,7 +161,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.EQUALITY,
         subject="source",
         triggers=tuple(SessionStartSource),
-        only_watches=True,
+        reads=frozenset({"additionalContext"}),
     ),
     HookEventName.SESSION_END: EventRow(
         input=inputs.SessionEndInput,
@@ -158,7 +179,9 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.EQUALITY,
         subject="trigger",
         triggers=tuple(PreCompressTrigger),
-        only_watches=True,
+        reads=frozenset({"additionalContext"}),
+        can_block=True,
+        comes_before=True,
     ),
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
@@ -170,6 +193,16 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         only_watches=True,
     ),
 }
+
+
+def can_block(hook: HookEntry) -> bool:
+    """Whether a block of this hook keeps its event's operation from taking place."""
+    return EVENT_TABLE[hook.event].can_block and hook.counts
+
+
+def is_awaited(event: HookEventName, hooks: Iterable[HookEntry]) -> bool:
+    """Whether something that these hooks of an event answer can be applied, so that the agent has to wait for them."""
+    return not EVENT_TABLE[event].only_watches and any(hook.counts for hook in hooks)
 
 
 def create_hook_output(event: str, data: Mapping[str, Any] | None = None) -> DefaultHookOutput:

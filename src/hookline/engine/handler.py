@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.child.bounded_search import search_async
-from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.contract.events import (
+    LIFECYCLE_EVENTS,
+    HookEventName,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionStartSource,
+)
 from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import GenerateContentParameters, Translator
@@ -27,7 +33,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
-from hookline.engine.run import HookRunner, chain_skips
+from hookline.engine.run import HookRunner, skips
 
 
 class HookEventHandler:
@@ -56,6 +62,8 @@ class HookEventHandler:
         self.on_fault = on_fault
         self.unreadable: str | None = None
         """What is wrong with a settings file that was never read, if that blocks."""
+        self.applies_lifecycle = False
+        """Whether answers to lifecycle events are applied, as far as the settings could be read."""
         self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
@@ -183,7 +191,7 @@ class HookEventHandler:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
-        if self.unreadable is not None and EVENT_TABLE[event].can_block:
+        if self.unreadable is not None and self._can_block(event):
             self._event_log.refused(event, self.unreadable)
             return as_block(Verdict(event=event, success=False), self.unreadable)
         field = EVENT_TABLE[event].subject
@@ -196,7 +204,9 @@ class HookEventHandler:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
-            self._event_log.nothing_ran(event, subject, self._planner.why_nothing_runs(event, subject))
+            reason = self._planner.why_nothing_runs(event, subject)
+            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
+                self._event_log.nothing_ran(first)
             return Verdict(event=event, subject=subject)
         progress.stage, progress.plan = "translation", plan
         told = self._build_input(event, fields, facts)
@@ -207,9 +217,9 @@ class HookEventHandler:
             self._observe(event, lambda observer: observer.hooks_started(plan))
         runs = await self.runner.run(plan, told)
         progress.stage = "aggregation"
-        skipped = () if len(runs) == len(plan.hooks) else chain_skips(plan.hooks, runs)
+        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
-        if self.on_fault is OnError.BLOCK and not verdict.blocked and EVENT_TABLE[event].can_block:
+        if self.on_fault is OnError.BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
@@ -217,9 +227,15 @@ class HookEventHandler:
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
         verdict = failure_verdict(event, subject, error, progress.stage)
-        if self.on_fault is OnError.ALLOW or not EVENT_TABLE[event].can_block:
+        if self.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
+
+    def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
+        if event not in LIFECYCLE_EVENTS:
+            return EVENT_TABLE[event].can_block
+        applies = self.applies_lifecycle if plan is None else any(hook.counts for hook in plan.hooks)
+        return EVENT_TABLE[event].can_block and applies
 
     async def serve(self, message: Message) -> None:
         """Answers a request on the bus."""

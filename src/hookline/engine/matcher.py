@@ -6,9 +6,11 @@ from functools import lru_cache
 import regress
 
 from hookline.child.bounded_search import is_known, quick_length, search
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.matchers import pattern_fault
 from hookline.contract.wire import trim
+from hookline.dialects.known import dialect_of
+from hookline.dialects.table import Rule
 from hookline.engine.event_table import EVENT_TABLE, Matching
 
 
@@ -28,10 +30,32 @@ def match(hook: HookEntry, subject: str | None, *, may_wait: bool = False) -> Ma
     matching = EVENT_TABLE[hook.event].matching
     if hook.matcher is None or subject is None or matching is Matching.NEVER_ASKED:
         return Match.YES
+    if hook.dialect != OWN_DIALECT:
+        return _match_theirs(hook, hook.matcher, subject, may_wait=may_wait)
     if matching is Matching.EQUALITY:
         is_match = matches_everything(hook.matcher) or trim(hook.matcher) == subject
         return Match.YES if is_match else Match.NO
-    compiled = _compile(hook.matcher)
+    return _search(hook.matcher, subject, may_wait=may_wait)
+
+
+def _match_theirs(hook: HookEntry, matcher: str, subject: str, *, may_wait: bool) -> Match:
+    """The same by the rules of another agent, for any of the names that it may know the subject by."""
+    dialect = dialect_of(hook.dialect)
+    names = dialect.names_of(hook.event, subject)
+    rule = dialect.rules.get(hook.event, Rule.NAMES)
+    if matches_everything(matcher) or rule is Rule.IGNORED:
+        return Match.YES
+    listed = frozenset({trim(matcher)}) if rule is Rule.EQUALITY else dialect.exact_names(trim(matcher))
+    if listed is not None:
+        return Match.NO if listed.isdisjoint(names) else Match.YES
+    if is_literal(matcher) and not dialect.bad_matcher_is_text:
+        return Match.YES  # that agent would never run it, and a guard too many is safer
+    found = {_search(matcher, name, may_wait=may_wait) for name in names}
+    return next(answer for answer in (Match.YES, Match.SLOW, Match.UNDECIDED, Match.NO) if answer in found)
+
+
+def _search(matcher: str, subject: str, *, may_wait: bool) -> Match:
+    compiled = _compile(matcher)
     if compiled is None:
         return Match.YES
     pattern, regex, quick_length = compiled
@@ -45,6 +69,11 @@ def match(hook: HookEntry, subject: str | None, *, may_wait: bool = False) -> Ma
     if not may_wait and not is_known(pattern, subject):
         return Match.SLOW
     return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, subject)]
+
+
+def compared_names(hook: HookEntry, subject: str) -> tuple[str, ...]:
+    """Everything that the hook's matcher is compared with for this subject."""
+    return (subject,) if hook.dialect == OWN_DIALECT else dialect_of(hook.dialect).names_of(hook.event, subject)
 
 
 def matches_everything(matcher: str | None) -> bool:

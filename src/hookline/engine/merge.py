@@ -43,6 +43,7 @@ def merge_or_decision(answers: Answers) -> Merged:
         draft.set("decision", "allow", [index for index, answer in enumerate(answers) if said(answer.decision)])
     draft.join("reason", enumerate(map(_reason, answers)))
     draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+    _join_user_notes(draft, answers)
     _merge_specific(draft, answers)
     return draft.merged()
 
@@ -59,6 +60,7 @@ def _alone(answer: Answer) -> Merged:
         stop_reason=(answer.stop_reason or UNSET) if stops else UNSET,
         suppress=answer.suppress is True,
         note=answer.note or UNSET,
+        user_note=answer.user_note or UNSET,
     )
     given = {
         "decision": answer.decision and not (stops and not denies),
@@ -67,6 +69,7 @@ def _alone(answer: Answer) -> Merged:
         "stopReason": merged.stop_reason,
         "suppressOutput": answer.suppress is True,
         "systemMessage": merged.note,
+        "userMessage": merged.user_note,
     }
     return Merged(merged, {path: (0,) for path in given if given[path]})
 
@@ -91,6 +94,7 @@ def merge_field_replacement(answers: Answers) -> Merged:
         draft.others |= answer.others
         draft.other_specific |= answer.other_specific
     _merge_changes(draft, "llm_request", answers)
+    _join_user_notes(draft, answers)
     made = [(index, said(answer.note)) for index, answer in enumerate(answers) if not answer.is_explicit]
     if made:
         kept = [(holder, said(draft.fields.get("note"))) for holder in draft.holders.get("note", ())]
@@ -105,6 +109,7 @@ def merge_tool_selection(answers: Answers) -> Merged:
     if not draft.fields["proceed"]:
         draft.join("reason", ((index, said(answer.reason)) for index, answer in enumerate(answers) if answer.stops))
     draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+    _join_user_notes(draft, answers)
     given = [(answer.rank, tools) for answer in answers if (tools := said(answer.tools)) is not None]
     if given:
         draft.set("tools", _unite(given), [index for index, answer in enumerate(answers) if said(answer.tools)])
@@ -122,6 +127,8 @@ def merge_last_wins(answers: Answers) -> Merged:
             fields = {name: value for name, value in fields.items() if name not in given}
         given |= fields
         holders |= dict.fromkeys(fields, (index,))
+    if notes := [note for answer in answers if (note := said(answer.user_note))]:
+        given["userMessage"] = "\n".join(notes)
     return Merged(read_object(given, ANY_FIELD), holders)
 
 
@@ -167,6 +174,10 @@ def _merge_stops(draft: _Draft, answers: Answers) -> None:
     stopping = [index for index, answer in enumerate(answers) if answer.stops]
     draft.set("proceed", not stopping, stopping or _saying_true(answers, "proceed"))
     draft.join("stop_reason", ((index, said(answers[index].stop_reason)) for index in stopping))
+
+
+def _join_user_notes(draft: _Draft, answers: Answers) -> None:
+    draft.join("user_note", ((index, said(answer.user_note)) for index, answer in enumerate(answers)))
 
 
 def _reason(answer: Answer) -> str | None:
@@ -219,12 +230,10 @@ def _merge_changes(draft: _Draft, name: str, answers: Answers) -> None:
         own: Mapping[str, Any] | None = None
         holders: dict[str, list[int]] = {name: []}
         for index in by_rank[rank]:
-            changes: Mapping[str, Any] | None = getattr(answers[index], name)
+            changes = _changes_of(answers[index], name)
             if changes is None:
                 own, holders = None, {name: [index]}
                 continue
-            if name == "llm_request":
-                changes = normalize_llm_request(changes)
             own = _lay_over(name, own or {}, changes, is_told=answers[index].is_chained)
             holders[name].append(index)
             holders |= {f"{PATHS[name]}.{key}": [index] for key in changes}
@@ -237,6 +246,18 @@ def _merge_changes(draft: _Draft, name: str, answers: Answers) -> None:
             merged = own or merged
         draft.holders |= holders
         draft.fields[name] = merged
+    if merged is not None and any(answer.removed for answer in answers):
+        draft.fields[name] = {key: value for key, value in merged.items() if value is not _REMOVED}
+        draft.fields["removed"] = tuple(key for key, value in merged.items() if value is _REMOVED)
+
+
+def _changes_of(answer: Answer, name: str) -> Mapping[str, Any] | None:
+    changes: Mapping[str, Any] | None = getattr(answer, name)
+    if changes is None:
+        return None
+    if name == "llm_request":
+        return normalize_llm_request(changes)
+    return {**dict.fromkeys(answer.removed, _REMOVED), **changes}
 
 
 def _lay_over(name: str, before: Mapping[str, Any], changes: Mapping[str, Any], *, is_told: bool) -> dict[str, Any]:
@@ -267,8 +288,13 @@ def _saying_true(answers: Answers, name: str) -> list[int]:
     return [index for index, answer in enumerate(answers) if getattr(answer, name) is True]
 
 
+# In the place of an argument that a hook removed, while answers are merged.
+_REMOVED = object()
 _REPLACED = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "context", "llm_response")
-_SPECIFIC = ("permission", "permission_reason", "context", "clear_context", "llm_request", "llm_response", "tools")
+_SPECIFIC = (
+    *("permission", "permission_reason", "context", "clear_context"),
+    *("tool_output", "llm_request", "llm_response", "tools", "prompt"),
+)
 _GUARDS: Mapping[str, tuple[object, ...]] = {
     "decision": tuple(BLOCKING_DECISIONS),
     "proceed": (False,),

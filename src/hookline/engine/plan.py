@@ -8,7 +8,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry, OnError
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.contract.wire import trim
-from hookline.engine.matcher import Match, match
+from hookline.engine.matcher import Match, compared_names, match
 
 # Why a hook of this project may not run, or None when it may.
 TrustCheck = Callable[[HookEntry], str | None]
@@ -139,11 +139,13 @@ class _Draft:
 
     def add(self, hook: HookEntry, matched: Match) -> None:
         if matched is Match.SLOW and self._subject is not None:
-            self.slow.append((trim(hook.matcher or ""), self._subject))
+            self.slow += [(trim(hook.matcher or ""), name) for name in compared_names(hook, self._subject)]
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
         # rewrite. A plugin has no command to compare.
         key = (
+            # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             hook.command or (hook.origin, hook.location),
+            (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,

@@ -1,5 +1,6 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,17 +11,16 @@ from typing import Any
 
 import msgspec
 
-from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.contract.answers import Answer, deny, read_stdout, warning_from_stderr
-from hookline.contract.endings import show_ending, show_ms
-from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType, OnError
+from hookline.child.batch import ChildJob, ChildLimits, run_children
+from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
-from hookline.engine.advice import advise
-from hookline.engine.event_table import EVENT_TABLE
-
-EXIT_CODE_SUCCESS = 0
-EXIT_CODE_BLOCKING_ERROR = 2
+from hookline.engine.beside import BESIDE
+from hookline.engine.changes import no_change
+from hookline.engine.event_table import EVENT_TABLE, can_block
+from hookline.engine.reading import left_running, not_runnable, read_run
+from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
+from hookline.engine.ways import WAYS, Means, Way
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
@@ -37,6 +37,7 @@ class HookRunner:
         passes: Passes | None = None,
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
+        on_late: Callable[[HookExecutionResult], None] | None = None,
         directory: str | None = None,
     ) -> None:
         """Takes its options.
@@ -47,11 +48,13 @@ class HookRunner:
             passes: which variables of it, by their names; all if not given.
             on_environment: called with all of it when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
+            on_late: called with the result of each hook that ran beside the agent, in another thread.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
         self._on_end = on_end
+        self._on_late = on_late
         self._directory = directory
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -61,13 +64,13 @@ class HookRunner:
         and their input has the changes of those. Final guards come last.
         """
         first, last = plan.hooks[0], plan.hooks[-1]
-        if (first.rank == last.rank and not last.final) or not EVENT_TABLE[plan.event].can_block:
+        if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
         runs: list[HookExecutionResult] = []
         for hooks, is_chain in _steps(plan.hooks):
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += await execute(hooks, _told_next(event_input, runs))
+            runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -75,22 +78,49 @@ class HookRunner:
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
         stdin = stringify_json(event_input)
-        runnable = [hook for hook in hooks if hook.type is HookType.COMMAND and hook.command is not None]
+        unusual = [
+            hook
+            for hook in hooks
+            if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
+        ]
+        if unusual:
+            means = Means(limits=self._limits, cwd=cwd)
+            return await self._run_mixed(ask_each(hooks, event_input, stdin, inherited), means)
         jobs = [
             ChildJob(
                 command=hook.command or "",
                 stdin=stdin,
                 cwd=cwd,
-                env=_with_own(hook, cwd, inherited) if hook.env else inherited,
+                env=own_environment(hook, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
                 limits=hook.limits,
             )
-            for hook in runnable
+            for hook in hooks
         ]
-        on_end = None if self._on_end is None else partial(_notify, self._on_end, runnable)
+        on_end = None if self._on_end is None else partial(_notify, self._on_end, hooks)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
-        ended = {id(hook): _read(hook, outcome, stdin) for hook, outcome in zip(runnable, outcomes, strict=True)}
-        return [ended.get(id(hook)) or _not_runnable(hook, stdin) for hook in hooks]
+        return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
+
+    async def _run_mixed(self, asked: Sequence[Asked], means: Means) -> list[HookExecutionResult]:
+        """The same for hooks of which some are no commands of ours, all at once, each in its own way."""
+        return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
+
+    async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
+        way = WAYS.get(asked.hook.type)
+        if asked.fault is not None or way is None:
+            return not_runnable(asked)
+        if asked.hook.is_async:
+            BESIDE.spawn(self._run_beside(way, asked, means))
+            return left_running(asked)
+        outcome = await way(asked, means)
+        if self._on_end is not None:
+            _notify(self._on_end, (asked.hook,), 0)
+        return read_run(asked.hook, outcome, asked.stdin, asked.told, asked.telling)
+
+    async def _run_beside(self, way: Way, asked: Asked, means: Means) -> None:
+        result = read_run(asked.hook, await way(asked, means), asked.stdin, asked.told, asked.telling)
+        if self._on_late is not None:
+            self._on_late(result)
 
     async def execute_hooks_sequential(
         self, hooks: _Hooks, event_input: Mapping[str, Any]
@@ -104,11 +134,13 @@ class HookRunner:
         for hook in hooks:
             if blocked_by(hook, runs) is not None:
                 continue
-            (run,) = await self.execute_hooks_parallel((hook,), told)
-            if runs and run.answer is not None:
-                run = msgspec.structs.replace(run, answer=msgspec.structs.replace(run.answer, is_chained=True))
-            runs.append(run)
-            told = _told_next(event_input, runs)
+            for run in await self.execute_hooks_parallel((hook,), told):
+                if runs and run.answer is not None:
+                    chained = msgspec.structs.replace(run.answer, is_chained=True)
+                    runs.append(msgspec.structs.replace(run, answer=chained))
+                else:
+                    runs.append(run)
+            told = _told_next(event_input, runs, hooks)
         return runs
 
 
@@ -124,123 +156,45 @@ def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:
         yield guards, False
 
 
-def chain_skips(hooks: _Hooks, runs: Sequence[HookExecutionResult]) -> tuple[Skip, ...]:
-    """The hooks of a chain that did not run, because a hook before them blocked."""
+def skips(hooks: _Hooks, runs: Sequence[HookExecutionResult], told: Mapping[str, Any]) -> tuple[Skip, ...]:
+    """The hooks of a plan that did not run: a hook before them blocked, or their own agent would not run them."""
     ran = {id(run.hook) for run in runs}
-    return tuple(
-        Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
-        for hook in hooks
-        if id(hook) not in ran and (blocker := blocked_by(hook, runs)) is not None
-    )
+    return tuple(_skip(hook, runs, told) for hook in hooks if id(hook) not in ran)
+
+
+def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], told: Mapping[str, Any]) -> Skip:
+    blocker = blocked_by(hook, runs)
+    if blocker is not None:
+        return Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
+    return Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_asked(hook, told))
 
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
     """The run that keeps a later hook of the chain from running, or None."""
-    if not EVENT_TABLE[hook.event].can_block:
-        return None
-    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank), None)
+    return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult]) -> Mapping[str, Any]:
-    """The input of the next hook: the event as it would go on if the chain ended now."""
-    answers = [run.answer for run in runs if run.success and run.answer is not None]
-    if not answers or not EVENT_TABLE[runs[0].event].chains:
+def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], hooks: _Hooks) -> Mapping[str, Any]:
+    """The input of the next of these hooks: the event as it would go on if the chain ended now."""
+    # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
+    guards = any(hook.counts for hook in hooks)
+    answers = [
+        run.answer
+        for run in runs
+        if run.answer is not None
+        and (run.success or run.hook.dialect != OWN_DIALECT)
+        and (run.hook.counts or not guards)
+    ]
+    if not answers:
         return first
     row = EVENT_TABLE[runs[0].event]
-    return {**first, **row.change(first, row.merge(answers).answer, answers)}
+    change = row.chain or row.change
+    return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
 
 
 def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:
     with suppress(Exception):  # an observer must not keep the guards from their work
         on_end(hooks[index])
-
-
-def _with_own(hook: HookEntry, cwd: str, inherited: Mapping[str, str]) -> Mapping[str, str]:
-    # The project's directory is a fact that no hook's own settings can change.
-    return {**inherited, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-
-
-def _read(hook: HookEntry, outcome: ChildOutcome, stdin: bytes) -> HookExecutionResult:
-    """The result of one run: exit code 0 means read stdout, 2 means deny, anything else that the hook failed."""
-    stdout = outcome.stdout.decode("utf-8", "replace")
-    stderr = outcome.stderr.decode("utf-8", "replace")
-    error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
-    answer: Answer | None = None
-    advice: tuple[str, ...] = ()
-    if error is not None:
-        pass
-    elif outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
-        answer = deny(stderr, rank=hook.rank)
-    elif outcome.exit_code != EXIT_CODE_SUCCESS:
-        answer = warning_from_stderr(stderr, rank=hook.rank)
-    elif outcome.stdout_truncated:
-        cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
-        advice = (f"{cut}; print less, or raise hooksConfig.outputLimit",)
-    elif stdout:
-        reads = EVENT_TABLE[hook.event].reads
-        answer = read_stdout(stdout, reads - _REWRITES if hook.final else reads, rank=hook.rank)
-    if answer is not None and answer.given not in _PLAIN_ANSWERS:
-        advice = advise(hook.event, answer)
-    result = HookExecutionResult(
-        hook=hook,
-        event=hook.event,
-        success=error is None and outcome.exit_code == EXIT_CODE_SUCCESS,
-        # The specification reports 0 for a hook that a signal ended; `signal` beside it has the truth.
-        exit_code=0 if outcome.signal is not None else outcome.exit_code,
-        signal=outcome.signal,
-        timed_out=outcome.timed_out,
-        truncated=outcome.stdout_truncated or outcome.stderr_truncated,
-        duration_ms=outcome.duration_ms,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        answer=answer,
-        error=error,
-        is_shortage=outcome.is_shortage,
-        advice=advice,
-    )
-    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
-
-
-# A final guard can't change the arguments that it judged.
-_REWRITES = frozenset({"tool_input", "updatedInput"})
-# Answers that need no advice on any event.
-_PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
-
-
-def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
-    """The result as a deny, if the hook does not clearly say yes: its onError is block."""
-    if not EVENT_TABLE[result.event].can_block or result.blocks:
-        return result
-    doubt = None if result.answer is None else result.answer.doubt
-    if not result.success:
-        why = show_ending(result)
-    elif is_cut:
-        why = "printed more than is read"
-    elif doubt is not None:
-        why = f"can't be understood ({doubt})"
-    else:
-        return result
-    refusal = deny(f"{result.hook.label} {why}, and its onError is block", rank=result.hook.rank)
-    if result.answer is not None:
-        # Whatever else was understood stays: a stop, a note.
-        given = {**result.answer.to_dict(), **refusal.to_dict()}
-        refusal = msgspec.structs.replace(
-            result.answer, decision=refusal.decision, reason=refusal.reason, is_explicit=True, given=given
-        )
-    return msgspec.structs.replace(result, answer=refusal)
-
-
-def _not_runnable(hook: HookEntry, stdin: bytes) -> HookExecutionResult:
-    result = HookExecutionResult(
-        hook=hook,
-        event=hook.event,
-        success=False,
-        exit_code=None,
-        stdin=stdin,
-        error='could not be started: hooks of type "plugin" cannot be run; use "type": "command"',
-    )
-    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=False)
 
 
 class Inherited:

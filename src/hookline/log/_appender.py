@@ -41,31 +41,34 @@ class Appender:
         self._waits = True
         self._complaints = set[str]()
 
-    def append(self, lines: Iterable[bytes]) -> None:
-        """Write the lines, or say once on stderr why that is impossible."""
+    def append(self, lines: Iterable[bytes]) -> bool:
+        """Write the lines, or say once on stderr why that is impossible; returns whether the file has them all."""
         chunk: list[bytes] = []
         size = 0
+        is_written = True
         for line in lines:
             if chunk and size + len(line) > min(_CHUNK, self._max_bytes) - LINK_BYTES:
-                self._append_chunk(chunk, size)
+                is_written &= self._append_chunk(chunk, size)
                 chunk, size = [], 0
             chunk.append(line)
             size += len(line) + LINK_BYTES
-        if chunk:
-            self._append_chunk(chunk, size)
+        return (not chunk or self._append_chunk(chunk, size)) and is_written
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._close()
 
-    def _append_chunk(self, chunk: list[bytes], size: int) -> None:
+    def _append_chunk(self, chunk: list[bytes], size: int) -> bool:
         with self._lock:
             try:
                 self._write(*self._open_for(size), chunk)
             except (OSError, ValueError) as error:  # ValueError: a path with a null character in it
                 reason = why_unwritable(error)
                 self._complain(f"cannot write the log {self._path} ({reason}); hooks run, but unrecorded")
+                return False
+            else:
+                return True
             finally:
                 if self._descriptor is not None:
                     _unlock(self._descriptor)

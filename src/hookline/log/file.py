@@ -3,14 +3,17 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from hookline.contract.records import LogRecord, Start
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.log._appender import Appender
 from hookline.log.encode import Encoder, fault_line
 from hookline.log.logger import Loggable
 from hookline.log.redact import Redactor
+from hookline.log.started import StartFile, StoredStart, recover
 
 MAX_BYTES = 10 * 1024 * 1024
 BACKUPS = 5
@@ -41,9 +44,13 @@ class FileSink:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
         self._writer().put(entry)
 
-    def write_now(self, entry: Loggable) -> None:
-        """Write the entry to the file before this returns, ahead of those that wait; after `close()` it is dropped."""
-        self._writer().write(entry)
+    def write_start(self, start: Start) -> None:
+        """Make sure that a start outlives this program before this returns; after `close()` it is dropped."""
+        self._writer().put_start(start)
+
+    def write_now(self, records: Iterable[LogRecord]) -> bool:
+        """Write records to the file before this returns, ahead of those that wait; False if that is impossible."""
+        return self._writer().append(records)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""
@@ -54,7 +61,8 @@ class FileSink:
     def _writer(self) -> "_Writer":
         pid = os.getpid()
         if pid not in self._writers:
-            self._writers.setdefault(pid, _Writer(Appender(*self._appender_options), self._encoder))
+            path, *limits = self._appender_options
+            self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
         return self._writers[pid]
 
     def __del__(self) -> None:
@@ -66,13 +74,16 @@ class FileSink:
 class _Writer:
     """The queue and the thread of one sink in one process."""
 
-    def __init__(self, appender: Appender, encoder: Encoder) -> None:
+    def __init__(self, path: Path, appender: Appender, encoder: Encoder) -> None:
         self._pid = os.getpid()
+        self._path = path
         self._appender = appender
         self._encoder = encoder
         self._queue: SimpleQueue[Loggable | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        # Made by the thread when it has written something, so that a program that fires one event does without.
+        self._starts: StartFile | None = None
         self._stopped = False
         self._hurry = threading.Event()
         self._lost = 0
@@ -91,9 +102,17 @@ class _Writer:
         if self._thread is None:
             self._start()
 
-    def write(self, entry: Loggable) -> None:
-        if not self._stopped:
-            self._appender.append(self._encoder.lines(entry))
+    def put_start(self, start: Start) -> None:
+        starts = self._starts
+        if self._stopped:
+            return
+        if starts is None or self._queue.qsize() >= _MAX_WAITING or (stored := starts.store(start)) is None:
+            self.append((start,))
+        else:
+            self._queue.put(stored)
+
+    def append(self, records: Iterable[Loggable]) -> bool:
+        return self._appender.append(line for record in records for line in self._encoder.lines(record))
 
     def stop(self) -> None:
         self._stopped = True
@@ -126,15 +145,25 @@ class _Writer:
             self._append_batch(self._queue.get())
 
     def _run(self) -> None:
-        while True:
-            first = self._queue.get()
-            # Waking up for every entry would take time from the hooks; a moment later there are several.
-            if not self._stopped and self._hurry.wait(_GATHER_S):
-                self._hurry.clear()
-            if not self._append_batch(first):
-                break
+        recover(self._path, self.append)
+        goes_on = self._write_next()
+        if goes_on:
+            with suppress(OSError, ValueError):  # then starts are written at once, as before the file is there
+                self._starts = StartFile(self._path)
+        while goes_on:
+            goes_on = self._write_next()
         self._appender.close()
+        if self._starts is not None:
+            self._starts.close()
         _running.discard(self)
+
+    def _write_next(self) -> bool:
+        """Wait for entries and write them; False when the last one was reached."""
+        first = self._queue.get()
+        # Waking up for every entry would take time from the hooks; a moment later there are several.
+        if not self._stopped and self._hurry.wait(_GATHER_S):
+            self._hurry.clear()
+        return self._append_batch(first)
 
     def _append_batch(self, first: Loggable | None) -> bool:
         """Write the entry and those that wait behind it; False when the last one was reached."""
@@ -149,6 +178,8 @@ class _Writer:
             except Empty:
                 break
         self._appender.append(self._lines(batch))
+        if self._starts is not None:
+            self._starts.clear(entry for entry in batch if type(entry) is StoredStart)
         return entry is not None
 
     def _lines(self, batch: Iterable[Loggable]) -> Iterable[bytes]:

@@ -2,7 +2,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
-from hookline.contract.records import LogRecord
+from hookline.contract.records import LogRecord, Start
 
 
 class Loggable(Protocol):
@@ -52,8 +52,8 @@ class LogSink(Protocol):
 class DurableSink(LogSink, Protocol):
     """A sink whose records outlive this program."""
 
-    def write_now(self, entry: Loggable) -> None:
-        """Write one entry before this returns; the caller waits, so it must be quick."""
+    def write_start(self, start: Start) -> None:
+        """Make sure that a start outlives this program before this returns; the caller waits, so it must be quick."""
 
 
 class MemorySink:
@@ -79,15 +79,7 @@ class HookLogger:
     def use(self, sinks: Sequence[LogSink]) -> None:
         """Write to these sinks from now on; a sink that is not among them finishes by itself."""
         self._sinks = tuple(sinks)
-        self._durable = tuple(cast("DurableSink", sink) for sink in sinks if hasattr(sink, "write_now"))
-
-    def write_now(self, entry: Loggable) -> None:
-        """Write the entry to every sink that outlives this program, before this returns; the others do not get it."""
-        for sink in self._durable:
-            try:  # noqa: SIM105 - the same as below
-                sink.write_now(entry)
-            except Exception:  # noqa: BLE001, S110 - the same as below
-                pass
+        self.durable = tuple(cast("DurableSink", sink) for sink in sinks if hasattr(sink, "write_start"))
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to every sink; a sink that fails affects neither the caller nor the other sinks."""

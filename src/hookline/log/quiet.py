@@ -1,6 +1,6 @@
 import threading
 
-from hookline.contract.records import LogLevel, UnmatchedRecord
+from hookline.contract.records import LogLevel, UnmatchedRecord, about
 
 _MOST_KEYS = 1_000
 
@@ -36,11 +36,6 @@ class QuietEvents:
             counted = [(key, count) for key, count in self._counts.items() if count]
             self._counts |= dict.fromkeys((key for key, _ in counted), 0)
         return [_record(key, count, f", {count} more time{'s' * (count > 1)}") for key, count in counted]
-
-
-def about(event: str, subject: str | None) -> str:
-    """What the message of an event begins with: `BeforeTool write_file`."""
-    return f"{event} {subject}" if subject else event
 
 
 def _record(key: _Key, count: int, more: str = "") -> UnmatchedRecord:

@@ -20,6 +20,7 @@ _STRICTER: Mapping[str, Any] = {
     "final": True,
     "network": False,
     "on_error": OnError.BLOCK,
+    "on_failure": "block",
     "on_fault": OnError.BLOCK,
     "trust": TrustLevel.STRICT,
 }
@@ -28,6 +29,7 @@ _MOST_GUESSES = 200
 _PLAIN_WORDS: Mapping[type[inspect.Type], str] = {
     inspect.BoolType: "true or false",
     inspect.DictType: "an object whose values are strings",
+    inspect.ListType: "an array of strings",
     inspect.StrType: "a string",
     inspect.StructType: "an object",
     inspect.VarTupleType: "an array of strings",
@@ -113,6 +115,8 @@ def _expected(kind: inspect.Type) -> str:
             return " or ".join(_expected(each) for each in types if not isinstance(each, inspect.NoneType))
         case inspect.EnumType(cls=words):
             return " or ".join(json.dumps(word.value) for word in words)
+        case inspect.LiteralType(values=values):
+            return " or ".join(map(json.dumps, values))
         case inspect.IntType(ge=least):
             return f"a whole number of at least {least}"
         case inspect.FloatType(ge=least):

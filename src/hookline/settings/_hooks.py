@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.events import EVENT_DESCRIPTIONS, HookEventName, suggest_event
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
+from hookline.dialects.known import DIALECTS
+from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
 
-_EVENTS = {event.value: event for event in EVENT_DESCRIPTIONS}
 # What other systems keep beside the events.
 _MISPLACED_OPTIONS = {
     "disabled": "is not an event; write it inside hooksConfig",
@@ -22,32 +24,72 @@ _MISPLACED_OPTIONS = {
     "notifications": "is neither an event nor an option here; remove it",
 }
 _MOST_GUEST_HOOKS = 1000
+# With a wrong value in these a hook fails, and goes on with no default.
+_READ_APART = ("limits", "dialect")
+_READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 
 
 class _TooManyHooksError(Exception):
     pass
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedHook:
+    """A hook of another agent for an event that never happens here."""
+
+    event: str
+    label: str
+    origin: str
+    location: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """What a hook has from the places that it stands in."""
+
+    source: ConfigSource
+    origin: str
+    dialect: str
+    event: str = ""
+    """The event's name as the settings have it."""
+
+
 class HookReader:
     """Reads the hooks of one layer, and reports those that can't be used."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str]) -> None:
+    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> None:
         self._layer = problems.layer
+        self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self._disabled = disabled
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
+        self.unused: list[UnusedHook] = []
+        """Hooks that never run, because their event has no counterpart; complete when `entries` is."""
 
     def entries(self) -> Iterator[HookEntry]:
         """The hooks of the layer itself, and then those of its extensions."""
         values = self._layer.values
+        dialect = self._dialect(values, (), self._layer.dialect)
+        context = _Context(source=self._layer.source, origin=self._layer.origin, dialect=dialect)
         try:
-            yield from self._event_map(values.get("hooks"), ("hooks",), self._layer.source, self._layer.origin)
-            yield from self._extensions(values.get("extensions"))
+            yield from self._event_map(values.get("hooks"), ("hooks",), context)
+            yield from self._extensions(values.get("extensions"), context)
         except _TooManyHooksError:
             limit = f"{_MOST_GUEST_HOOKS:,}"
             message = f"has more than {limit} entries; only the first {limit} of a project's file are used; remove some"
             # First, because not all problems of a file are shown.
             self._problems.found.insert(0, self._layer.problem(("hooks",), message, is_error=True))
+
+    def _dialect(self, values: Mapping[str, Any], path: Path, inherited: str) -> str:
+        """The dialect that is given here, or else the one of the place around it; one that is unknown is reported."""
+        given = values.get("dialect")
+        if given is None:
+            return inherited
+        if given not in DIALECTS:
+            message = f"{why_unknown(given)}; its hooks fail, and block where they can, until you fix it"
+            self._problems.error((*path, "dialect"), message)
+        return str(given)
 
     def _look(self) -> None:
         """Counts the entries of a project's file, which may have endless ones."""
@@ -55,7 +97,7 @@ class HookReader:
         if self._left < 0:
             raise _TooManyHooksError
 
-    def _extensions(self, raw: Any) -> Iterator[HookEntry]:
+    def _extensions(self, raw: Any, context: _Context) -> Iterator[HookEntry]:
         for index, extension in self._items(raw, ("extensions",)):
             path: Path = ("extensions", index)
             if not isinstance(extension, Mapping):
@@ -71,34 +113,33 @@ class HookReader:
             if active is not True:
                 message = f"is {kind_of(active)}, expected true or false; its hooks run"
                 self._problems.warn((*path, "isActive"), message)
-            yield from self._event_map(extension.get("hooks"), (*path, "hooks"), ConfigSource.EXTENSIONS, origin)
+            dialect = self._dialect(extension, path, context.dialect)
+            inner = _Context(source=ConfigSource.EXTENSIONS, origin=origin, dialect=dialect)
+            yield from self._event_map(extension.get("hooks"), (*path, "hooks"), inner)
 
-    def _event_map(self, raw: Any, path: Path, source: ConfigSource, origin: str) -> Iterator[HookEntry]:
+    def _event_map(self, raw: Any, path: Path, context: _Context) -> Iterator[HookEntry]:
         if raw is None:
             return
         if not isinstance(raw, Mapping):
             self._drop(path, f"is {kind_of(raw)}, expected an object that maps event names to groups of hooks")
             return
         for name, groups in raw.items():
-            event = _EVENTS.get(name)
-            if event is None:
+            if not isinstance(name, str) or not _is_event_of_somebody(name, groups, context.dialect):
                 self._unknown_event((*path, str(name)), str(name), groups)
                 continue
+            own = replace(context, event=name)
             for index, group in self._items(groups, (*path, name)):
-                yield from self._group(group, event, (*path, name, index), source, origin)
+                yield from self._group(group, (*path, name, index), own)
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
         self._look()
         if name in _MISPLACED_OPTIONS:
             self._problems.warn(path, _MISPLACED_OPTIONS[name])
             return
-        advice = suggest_event(name) if self._problems.may_guess() else "write the name of an event"
         report = self._problems.error if groups else self._problems.warn
-        report(path, f"is not an event, so its hooks do not run; {advice}")
+        report(path, why_no_event(name, OWN_DIALECT, may_guess=self._problems.may_guess()))
 
-    def _group(
-        self, raw: Any, event: HookEventName, path: Path, source: ConfigSource, origin: str
-    ) -> Iterator[HookEntry]:
+    def _group(self, raw: Any, path: Path, context: _Context) -> Iterator[HookEntry]:
         if not isinstance(raw, Mapping):
             self._drop(path, f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}')
             return
@@ -109,10 +150,11 @@ class HookReader:
             return
         if not hooks:
             self._look()
+        context = replace(context, dialect=self._dialect(raw, path, context.dialect))
         matcher = self._matcher(raw.get("matcher"), (*path, "matcher"))
-        group = decode_fields({**raw, "hooks": [], "matcher": matcher}, HookGroupSettings, path, self._problems)
+        group = decode_fields({**raw, **_READ_BEFORE, "matcher": matcher}, HookGroupSettings, path, self._problems)
         for index, hook in enumerate(hooks):
-            entry = self._hook(hook, event, group, (*path, "hooks", index), source, origin)
+            entry = self._hook(hook, group, (*path, "hooks", index), context)
             if entry is not None:
                 yield entry
 
@@ -127,43 +169,78 @@ class HookReader:
             self._problems.error(path, f"{fault}, so these hooks run for every tool; simplify it")
         return None
 
-    def _hook(
-        self, raw: Any, event: HookEventName, group: HookGroupSettings, path: Path, source: ConfigSource, origin: str
-    ) -> HookEntry | None:
-        fault = _hook_fault(raw)
+    def _hook(self, raw: Any, group: HookGroupSettings, path: Path, context: _Context) -> HookEntry | None:
+        dialect = self._dialect(raw, path, context.dialect) if isinstance(raw, Mapping) else context.dialect
+        fault = _hook_fault(raw, dialect)
         if fault:
             self._drop(path, fault)
             return None
         self._look()
-        options = {key: value for key, value in raw.items() if key != "limits"} if "limits" in raw else raw
+        options = {key: value for key, value in raw.items() if key not in _READ_APART}
         hook = decode_fields(options, HookSettings, path, self._problems)
+        event = event_of(context.event, dialect)
+        if event is None:
+            self._never_runs(hook, path, context, dialect)
+            return None
+        entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
+        return entry if dialect in DIALECTS else _unreadable(entry, dialect)
+
+    def _entry(
+        self,
+        raw: Mapping[str, Any],
+        hook: HookSettings,
+        group: HookGroupSettings,
+        path: Path,
+        context: _Context,
+        event: HookEventName,
+    ) -> HookEntry:
         if hook.final and event is not HookEventName.BEFORE_TOOL:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
-        label = hook.name or hook.command or hook.type
+        label = hook.name or hook.command or hook.url or hook.type
         location = show_path(path)
         limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
+        env = {**self._layer.env, **(hook.env or {})}
+        is_strict = hook.on_failure == "block" or (limits is not None and limits.fault is not None)
+        table = table_of(context.dialect)
         return HookEntry(
             event=event,
-            source=source,
-            origin=origin,
+            source=context.source,
+            origin=context.origin,
             location=location,
             type=HookType(hook.type),
-            # A plugin's command is never run, so it must not be taken for a duplicate of a hook that runs.
+            # What is never run must not be taken for a duplicate of a hook that runs.
             command=hook.command if hook.type == "command" else None,
-            timeout_ms=DEFAULT_TIMEOUT_MS if hook.timeout is None else hook.timeout,
+            timeout_ms=timeout_ms(raw, hook, context.dialect),
             name=hook.name,
             description=hook.description,
             matcher=group.matcher,
             sequential=bool(group.sequential),
-            disabled_by=self._disabled.get(label) or (None if hook.enabled else f"{origin}: {location}.enabled"),
-            env=hook.env or {},
+            disabled_by=self._disabled.get(label)
+            or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
+            env=env,
             # A typo in a limit must not let through what the guard would have judged.
-            on_error=OnError.BLOCK if limits is not None and limits.fault else OnError(hook.on_error),
+            on_error=OnError.BLOCK if is_strict else OnError(hook.on_error),
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
             needs_trust=self._layer.is_guest,
+            # Other agents apply what their hooks answer there.
+            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
+            dialect=context.dialect,
+            their_event=context.event if table is not None and context.event in table.events else None,
+            **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
+        )
+
+    def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:
+        reason = why_no_event(context.event, dialect, may_guess=self._problems.may_guess())
+        table = table_of(dialect)
+        is_known = table is not None and context.event in table.without_counterpart
+        report = self._problems.warn if is_known else self._problems.error
+        report(path, reason)
+        label = hook.name or hook.command or hook.url or f"{hook.type} hook"
+        self.unused.append(
+            UnusedHook(event=context.event, label=label, origin=context.origin, location=show_path(path), reason=reason)
         )
 
     def _items(self, raw: Any, path: Path) -> Iterator[tuple[int, Any]]:
@@ -177,23 +254,55 @@ class HookReader:
         self._problems.error(path, f"{fault}; it does not run")
 
 
-def _hook_fault(raw: Any) -> str | None:
+def _is_event_of_somebody(name: str, groups: Any, dialect: str) -> bool:
+    """Whether hooks under this name may run: it is ours, or a dialect is given that may know it."""
+    if name in OUR_EVENTS or (dialect != OWN_DIALECT and name not in _MISPLACED_OPTIONS):
+        return True
+    for group in groups if isinstance(groups, list | tuple) else ():
+        if isinstance(group, Mapping):
+            hooks = group.get("hooks")
+            places = (group, *(hooks if isinstance(hooks, list | tuple) else ()))
+            if any(isinstance(place, Mapping) and place.get("dialect") is not None for place in places):
+                return True
+    return False
+
+
+def _unreadable(entry: HookEntry, dialect: str) -> HookEntry:
+    """A hook of an unknown dialect: what it decides could be misread, so it fails for everything, and blocks."""
+    refusal = f"its dialect {why_unknown(dialect)}"
+    return replace(entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK)
+
+
+def _hook_fault(raw: Any, dialect: str) -> str | None:
     """Why a hook can't be used at all, or None."""
     if not isinstance(raw, Mapping):
         return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
-    command, is_command = raw.get("command"), raw.get("type") == "command"
+    command, kind = raw.get("command"), raw.get("type")
     fault = None
     if "type" not in raw:
         fault = 'has no type; add "type": "command"'
-    elif raw["type"] not in ("command", "plugin"):
-        fault = 'has a type that is neither "command" nor "plugin" (they are case-sensitive); write "type": "command"'
-    elif is_command and command is None:
+    elif not isinstance(kind, str) or kind not in set(HookType):
+        fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
+    elif kind == "http":
+        fault = _url_fault(raw.get("url"))
+    elif kind == "command" and command is None:
         fault = "has no command; give a command or remove the entry"
     elif not isinstance(command, str | None):
         fault = "has a command that is not a string; write the whole command line as one string"
-    elif is_command and not (command or "").strip():
+    elif kind == "command" and not (command or "").strip():
         fault = "has an empty command; give a command or remove the entry"
-    elif is_command and raw.get("args"):
+    elif kind == "command" and raw.get("args") and not _takes_args(dialect):
         # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
         fault = "has args, which are not passed to commands here; write the whole command line as one string"
     return fault
+
+
+def _takes_args(dialect: str) -> bool:
+    table = table_of(dialect)
+    return table is not None and "args" in table.keys
+
+
+def _url_fault(url: Any) -> str | None:
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        return "has no url that begins with http:// or https://; give one or remove the entry"
+    return None

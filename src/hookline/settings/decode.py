@@ -7,7 +7,7 @@ from typing import Any
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
-from hookline.settings._hooks import HookReader
+from hookline.settings._hooks import HookReader, UnusedHook
 from hookline.settings.merge import authority, hooks_enabled
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
@@ -28,22 +28,32 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    unused: tuple[UnusedHook, ...] = ()
+    """Hooks of other agents that never run, because their event has no counterpart here."""
 
 
-def decode_settings(layers: Sequence[Layer]) -> Settings:
-    """The settings of all layers together."""
+def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
+    """The settings of all layers together; `applies_lifecycle` counts whatever `hooksConfig.lifecycle` says."""
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    hooks = [hook for problems, _ in given for hook in _hooks(problems, _disabled_in(problems.layer, ranked))]
+    options = _options_in_force(ranked)
+    applies_lifecycle = applies_lifecycle or options.lifecycle is Lifecycle.APPLY
+    unused: list[UnusedHook] = []
+    hooks = [
+        hook
+        for problems, _ in given
+        for hook in _hooks(problems, _disabled_in(problems.layer, ranked), unused, applies_lifecycle=applies_lifecycle)
+    ]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(ranked),
+        options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
+        unused=tuple(unused),
     )
 
 
@@ -89,17 +99,18 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
-    if decoded.lifecycle is Lifecycle.APPLY:
-        message = 'is "apply", which this version does not do yet: hooks of the six other events only watch'
-        problems.warn(("hooksConfig", "lifecycle"), message)
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(problems: LayerProblems, disabled: Mapping[str, str]) -> Iterator[HookEntry]:
+def _hooks(
+    problems: LayerProblems, disabled: Mapping[str, str], unused: list[UnusedHook], *, applies_lifecycle: bool
+) -> Iterator[HookEntry]:
+    reader = HookReader(problems, disabled, applies_lifecycle=applies_lifecycle)
     try:
-        yield from HookReader(problems, disabled).entries()
+        yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")
+    unused += reader.unused
 
 
 def _add_fault(problems: LayerProblems, path: str, error: Exception, consequence: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
@@ -48,6 +48,10 @@ class Layer:
     is_guest: bool = False
     """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
+    dialect: str = OWN_DIALECT
+    """Whose words its hooks are written in, where it does not say so itself: `claude` for .claude/settings.json."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
 
     @property
     def is_unreadable(self) -> bool:
@@ -85,8 +89,18 @@ def _shortened(problems: list[Problem], most: int) -> list[Problem]:
     return [*shown, Problem(origin=rest[0].origin, path="", message=message, is_error=rest[0].is_error)]
 
 
-def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> Layer:
-    """The layer of one file: empty if there is no file, with a problem if it can't be used."""
+def read_layer(
+    path: Path,
+    source: ConfigSource,
+    *,
+    is_guest: bool = False,
+    dialect: str = OWN_DIALECT,
+    env: Mapping[str, str] | None = None,
+) -> Layer:
+    """The layer of one file: empty if there is no file, with a problem if it can't be used.
+
+    `dialect` and `env` are for the files of other agents; the layer gives them to all of its hooks.
+    """
     origin = str(path)
     try:
         # A project's hooks need trust anyway, and a person names the other files.
@@ -101,13 +115,24 @@ def read_layer(path: Path, source: ConfigSource, *, is_guest: bool = False) -> L
             line=error.line,
             column=error.column,
         )
-        return Layer(source=source, origin=origin, is_guest=is_guest, problems=(problem,))
+        return Layer(
+            source=source, origin=origin, is_guest=is_guest, problems=(problem,), dialect=dialect, env=env or {}
+        )
     twice = "appears twice in one object, and only the last one is used; merge the two"
     problems = tuple(
         Problem(origin=origin, path="", message=f"the key {json.dumps(key)} {twice}", line=line, column=column)
         for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
     )
-    return Layer(source=source, origin=origin, values=values, text=text, is_guest=is_guest, problems=problems)
+    return Layer(
+        source=source,
+        origin=origin,
+        values=values,
+        text=text,
+        is_guest=is_guest,
+        problems=problems,
+        dialect=dialect,
+        env=env or {},
+    )
 
 
 def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:

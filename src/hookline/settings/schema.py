@@ -8,6 +8,7 @@ from msgspec import Meta
 from hookline.contract.events import EVENT_DESCRIPTIONS
 from hookline.contract.hooks import (
     DEFAULT_MAX_CONCURRENT,
+    DEFAULT_MAX_STOP_BLOCKS,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
     Lifecycle,
@@ -15,6 +16,7 @@ from hookline.contract.hooks import (
     TrustLevel,
 )
 from hookline.contract.secrets import SECRET_NAMES
+from hookline.dialects.known import DIALECTS
 
 
 def about(description: str) -> Meta:
@@ -41,19 +43,26 @@ class LimitSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     files: Annotated[Count | None, about("How many files each process may have open.")] = None
 
 
+DialectName = Annotated[
+    str | None,
+    Meta(examples=list(DIALECTS), description="Whose words hooks read and answer in; the nearest one counts."),
+]
+
+
 class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
-    """One hook: a command to run."""
+    """One hook: a command to run, or a server to ask."""
 
     type: Annotated[
-        Literal["command", "plugin"],
-        about("How the hook is run. Only `command` can be run; `plugin` is accepted and always fails."),
+        Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
+        about("How the hook is run: `command` or `http`. The others are accepted, and such a hook always fails."),
     ]
     command: Annotated[
         str | None, about("The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory.")
     ] = None
-    timeout: Annotated[Milliseconds | None, about("How long it may take, in milliseconds; 60000 when not given.")] = (
-        DEFAULT_TIMEOUT_MS
-    )
+    timeout: Annotated[
+        Milliseconds | None,
+        about("How long it may take, in milliseconds; 60000 when not given. With another dialect in its agent's unit."),
+    ] = DEFAULT_TIMEOUT_MS
     name: Annotated[str | None, about("What people call it, in the log and in hooksConfig.disabled.")] = None
     description: Annotated[str | None, about("What it is for, in a sentence.")] = None
     enabled: Annotated[bool, about("false keeps the hook configured without running it.")] = True
@@ -71,6 +80,30 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True
+    dialect: DialectName = None
+    url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
+        None
+    )
+    headers: Annotated[
+        dict[str, str] | None, about("type http: further headers; $NAME stands for a variable of allowedEnvVars.")
+    ] = None
+    allowed_env_vars: Annotated[list[str] | None, about("type http: the variables that headers may use.")] = None
+    on_failure: Annotated[
+        Literal["continue", "block"] | None, about("Claude Code's name for onError; block means the same.")
+    ] = None
+    condition: Annotated[
+        str | None, about("With the dialect claude: a rule such as Bash(git *) for the calls that it runs for.")
+    ] = msgspec.field(default=None, name="if")
+    is_async: Annotated[
+        bool, about("With another dialect: true runs it beside the agent, and its decisions do not count.")
+    ] = msgspec.field(default=False, name="async")
+    async_rewake: Annotated[bool, about("With the dialect claude: the same as async here.")] = False
+    once: Annotated[bool, about("With the dialect claude: has no effect in settings, there and here.")] = False
+    status_message: Annotated[str | None, about("What the agent shows while it runs.")] = None
+    args: Annotated[
+        list[str] | None, about("With the dialect claude: the command is a program, and these are its arguments.")
+    ] = None
+    shell: Annotated[str | None, about("With the dialect claude: the shell that reads the command.")] = None
 
 
 class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -83,14 +116,25 @@ class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
     sequential: Annotated[
         bool | None, about("true runs all hooks of the event one after another, each seeing earlier changes.")
     ] = False
+    dialect: DialectName = None
 
 
 Groups = list[HookGroupSettings] | None
 
 
+# Other agents' names, as their tables in dialects/ have them: the tables are loaded when a hook needs them.
+THEIR_EVENTS = (
+    *("PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop"),
+    "PreCompact",
+)
+_THEIR_EVENT = about("An event of Claude Code or Codex; its hooks need that dialect.")
+
 _groups_by_event: Any = msgspec.defstruct(
     "_GroupsByEvent",
-    [(event.value, Annotated[Groups, about(description)], None) for event, description in EVENT_DESCRIPTIONS.items()],
+    [
+        *[(event.value, Annotated[Groups, about(text)], None) for event, text in EVENT_DESCRIPTIONS.items()],
+        *[(name, Annotated[Groups, _THEIR_EVENT], None) for name in THEIR_EVENTS],
+    ],
     kw_only=True,
     forbid_unknown_fields=True,
 )
@@ -106,6 +150,7 @@ class ExtensionSettings(msgspec.Struct, kw_only=True, rename="camel"):
     name: Annotated[str, about("The extension's name.")]
     is_active: Annotated[bool, about("false leaves its hooks out.")] = True
     hooks: Annotated[HooksByEvent | None, about("As in the file's own `hooks`.")] = None
+    dialect: DialectName = None
 
 
 class LogSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
@@ -144,6 +189,10 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     lifecycle: Annotated[
         Lifecycle, about("apply lets hooks around a prompt or session block and add context; watch only logs it.")
     ] = Lifecycle.WATCH
+    max_stop_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        about("How many times in a row AfterAgent hooks can make the agent go on before its turn ends anyway."),
+    ] = DEFAULT_MAX_STOP_BLOCKS
     on_fault: Annotated[
         OnError, about("What a fault of hookline itself means where a hook can block: allow or block.")
     ] = OnError.ALLOW
@@ -175,6 +224,7 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
     hooks_config: Annotated[HooksConfigSettings | None, about("Options of the hook system.")] = None
     extensions: Annotated[list[ExtensionSettings] | None, about("Extensions that bring hooks.")] = None
     tools: Annotated[ToolsSettings | None, about("The older home of enableHooks.")] = None
+    dialect: DialectName = None
 
 
 def settings_schema() -> dict[str, Any]:

@@ -55,6 +55,8 @@ def invalid_rewrite(before: "Verdict", fault: str, write: Write) -> ToolResult:
 def applied(result: ToolResult, before: "Verdict | None", after: "Verdict | None") -> ToolResult:
     """The tool's result with both events' notes, context, suppression and stop applied."""
     content = result.llm_content
+    if after is not None and after.tool_output is not None:
+        content = after.tool_output
     if before is not None:
         content = _append(content, _context(before.context) + _system_note(before.note))
     if after is None or after.answer is None:

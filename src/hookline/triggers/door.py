@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
 
@@ -41,10 +42,17 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        return await (system.handler or system.get_event_handler()).fire(event, fields, session)
+        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session)
+        return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
         return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
+
+
+def _reported(system: "HookSystem", verdict: "Verdict | None") -> "Verdict | None":
+    if verdict is not None:
+        system.report_unapplied(verdict)
+    return verdict
 
 
 class _NoSystem:
@@ -60,6 +68,12 @@ class _NoSystem:
         self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
     ) -> "Verdict | None":
         return _blocked(event, self._error)
+
+    def awaits(self, _event: "HookEventName", _subject: str | None) -> bool:
+        return True
+
+    def report_unapplied(self, _verdict: "Verdict") -> None:
+        """Does nothing: no hook has run."""
 
 
 def _blocked(event: "HookEventName", error: Exception) -> "Verdict | None":

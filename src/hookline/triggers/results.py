@@ -108,3 +108,50 @@ class BeforeToolSelectionHookResult(_ModelHookResult):
     """The tool configuration to use in place of the request's own, or None to keep that."""
     tools: Any = None
     """The tool definitions, which hooks never change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleHookResult:
+    """What hooks around a prompt or a session decided; empty where no hook is applied."""
+
+    reason: str | None = None
+    """Why it is blocked, or stopped, or what the agent goes on with."""
+    context: str | None = None
+    """A text for the model, beside the prompt."""
+    system_message: str | None = None
+    """A note for the model, to be sent with the next message as `[System] …`."""
+    should_stop: bool = False
+    stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked, stopped, or made the agent go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAgentHookResult(LifecycleHookResult):
+    """What to do about a prompt."""
+
+    blocked: bool = False
+    """True when the prompt must not be sent: a hook blocks it, or stops the agent."""
+    prompt: str | None = None
+    """The prompt to send in place of the user's, or None to send that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterAgentHookResult(LifecycleHookResult):
+    """What to do after the agent's answer."""
+
+    should_go_on: bool = False
+    """True when the agent has to go on, with `reason` as the next message; never together with a stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStartHookResult(LifecycleHookResult):
+    """What goes with the session's first prompt; with `should_stop` no prompt of the session is to be sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreCompressHookResult(LifecycleHookResult):
+    """Whether to compress the history; `context` tells the model what the summary has to keep."""
+
+    blocked: bool = False
+    """True when the history must stay as it is."""

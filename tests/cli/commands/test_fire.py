@@ -190,14 +190,15 @@ def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.Capt
 def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What only the log would say is said to whoever tries the hook by hand, each thing once."""
     path = tmp_path / "given.json"
-    answer = {"decision": "DENY", "hookSpecificOutput": {"tool_output": "***"}}
+    answer = {"decision": "DENY", "hookSpecificOutput": {"tool_input": {}}}
     hooks = [{"hooks": [{"type": "command", "command": says(answer), "name": "redact"}]}]
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     main(["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}'])
     notes = [line.strip() for line in capsys.readouterr().out.splitlines() if "note:" in line]
+    reads = "additionalContext, tool_output, updatedToolOutput"
     assert notes == [
         "note: decision 'DENY' is not one of block, deny, allow, approve, ask; nothing was decided",
-        "note: hookSpecificOutput.tool_output changes nothing; this event reads additionalContext",
+        f"note: hookSpecificOutput.tool_input changes nothing; this event reads {reads}",
     ]
 
 

@@ -247,13 +247,13 @@ def _canary(config: Config) -> Sign:
     with TemporaryDirectory(prefix="hookline-") as folder:
         settings = {
             "enableHooks": True,
-            "hooks": {HookEventName.SESSION_START.value: [{"hooks": [hook]}]},
+            "hooks": {HookEventName.BEFORE_TOOL.value: [{"hooks": [hook]}]},
             "hooksConfig": {"log": {"path": str(Path(folder, "hooks.jsonl"))}},
         }
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
         copy = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ())
-        verdict = run_loop(fire_once(copy, HookEventName.SESSION_START, {"source": "startup"}))
+        verdict = run_loop(fire_once(copy, HookEventName.BEFORE_TOOL, {"tool_name": "canary", "tool_input": {}}))
     if verdict.note == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")
     endings = [f"it {show_ending(run)} {run.stderr}".strip() for run in verdict.runs]

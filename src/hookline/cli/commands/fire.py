@@ -131,6 +131,7 @@ def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
             "blocked": verdict.blocked,
             "stopped": verdict.stop,
             "ask": verdict.ask,
+            "goesOn": verdict.go_on,
             "reason": verdict.reason,
         },
         "effect": verdict.effect,

@@ -14,8 +14,9 @@ Examples:
 """
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,10 +27,12 @@ from hookline.cli.report.log import show_entry, show_record
 from hookline.cli.report.printer import print_json, print_lines
 from hookline.cli.report.text import plural
 from hookline.config import Config
+from hookline.contract.records import LogRecord
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogEntry, LogReader
+from hookline.log.started import recover
 
 _SHOWN = 50
 _SHORTEST_ID = 4
@@ -98,7 +101,22 @@ def _recorded_in(config: Config) -> tuple[Path, int]:
     options = config.get_settings().options.log
     if not options.enabled:
         tell("the settings disable the log (hooksConfig.log.enabled), so nothing is recorded")
-    return log_path(options.path), options.backups
+    path = log_path(options.path)
+    recover(path, lambda records: _write(records, path, config))
+    return path, options.backups
+
+
+def _write(records: Sequence[LogRecord], path: Path, config: Config) -> bool:
+    # Loaded on use: programs are killed rarely.
+    from hookline.log.file import FileSink  # noqa: PLC0415
+    from hookline.log.redact import Redactor  # noqa: PLC0415
+
+    options = config.get_settings().options
+    redactor = Redactor(options.redact, os.environ)
+    sink = FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor)
+    is_written = sink.write_now(records)
+    sink.close()
+    return is_written
 
 
 def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:

@@ -8,6 +8,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, text_lines
 from hookline.contract.answers import ToolSelection
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.engine.event_table import EVENT_TABLE
 
@@ -39,6 +40,8 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
         yield style.good("Goes on: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
+    elif verdict.runs and not any(run.hook.counts for run in verdict.runs):
+        yield style.good("Goes on: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
     else:
         yield from _decision_lines(verdict)
         yield from _effect_lines(verdict)
@@ -69,9 +72,11 @@ def _decision_lines(verdict: Verdict) -> Iterator[str]:
         yield from _headed(style.bad("Stops the agent: "), str(verdict.stop_reason))
     if verdict.blocked and verdict.denied:
         yield from _headed(style.bad("Blocked: "), reason)
+    elif verdict.go_on:
+        yield from _headed(style.bad("Makes the agent go on: "), reason)
     elif verdict.denied and verdict.event is HookEventName.AFTER_TOOL:
         yield from _headed(style.warn("Cannot block a tool that has run; the model is told the reason: "), reason)
-    elif verdict.denied:
+    elif verdict.denied and not verdict.stop:
         yield from _headed(style.warn(f"Goes on, because a block has no effect on {verdict.event}: "), reason)
     if verdict.ask:
         yield from _headed(style.warn("Asks a person first: "), reason)

@@ -40,7 +40,7 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _summary(entry: LogEntry) -> str:
     if entry.is_start:
-        return f"{entry.message}, no end recorded"
+        return f"{entry.message}, no end recorded{f': {entry.reason}' if entry.reason else ''}"
     if not entry.is_run:
         return entry.message or ""
     about = f"{entry.event} {entry.subject}" if entry.subject else entry.event

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from hookline.agent.events import Event, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
 from hookline.agent.tool import CallStatus
-from hookline.contract.events import HookEventName
 
 PATIENCE_S = 0.3
 """What takes less than this is not worth a word."""
@@ -39,7 +38,7 @@ class Activity:
         """Takes in what the agent tells."""
         now = self._clock()
         match event:
-            case HooksStarted() if _is_awaited(event.event):
+            case HooksStarted() if event.is_awaited:
                 self._runs.append(_Run(event.event, list(event.hooks), now))
             case HookEnded():
                 running = (run.hooks for run in self._runs if run.event == event.event and event.hook in run.hooks)
@@ -69,12 +68,6 @@ class Activity:
             name, since = next(iter(self._tools.values()))
             return _after(now - since, name)
         return _after(now - self._since, self._default)
-
-
-def _is_awaited(event: str) -> bool:
-    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
-
-    return not EVENT_TABLE[HookEventName(event)].only_watches
 
 
 def _after(seconds: float, text: str) -> str | None:

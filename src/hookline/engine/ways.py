@@ -1,0 +1,58 @@
+"""How hooks of each type are run: one row per type."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.contract.hooks import HookEntry, HookType
+from hookline.engine.telling import Asked
+from hookline.shell.quoting import quote_project_variables
+
+_POWERSHELLS = ("pwsh", "powershell")
+# What Claude Code itself puts into the words of a command with `args`.
+_PLACE = re.compile(r"\$\{(CLAUDE_[A-Z_]+)\}|\$(CLAUDE_[A-Z_]+)")
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What hooks are run with."""
+
+    limits: ChildLimits = ChildLimits()
+    cwd: str
+
+
+async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
+    hook = asked.hook
+    job = ChildJob(
+        command=hook.command or "",
+        argv=_argv(hook, asked.env),
+        stdin=asked.stdin,
+        cwd=means.cwd,
+        env=asked.env,
+        timeout_ms=hook.timeout_ms,
+        limits=hook.limits,
+    )
+    (outcome,) = await run_children([job], limits=means.limits)
+    return outcome
+
+
+def _argv(hook: HookEntry, env: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The program and its arguments, where the hook has `args` or a shell of its own; None for the usual shell."""
+    if hook.args is not None:
+        return tuple(_filled(word, env) for word in (hook.command or "", *hook.args))
+    if hook.shell is None:
+        return None
+    if hook.shell in _POWERSHELLS:
+        return hook.shell, "-NoProfile", "-NonInteractive", "-Command", hook.command or ""
+    return hook.shell, "-c", quote_project_variables(hook.command or "")
+
+
+def _filled(word: str, env: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda place: env.get(place[1] or place[2], place[0]), word)
+
+
+# Gets a hook with what it is told, and never raises; whatever it returns is read as a process's exit code and output.
+Way = Callable[[Asked, Means], Awaitable[ChildOutcome]]
+# Hooks of a type that is not here fail.
+WAYS: Mapping[HookType, Way] = {HookType.COMMAND: _run_command}
