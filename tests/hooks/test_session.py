@@ -184,3 +184,43 @@ print(sorted(name for name in sys.modules if name.startswith(("google", "hooklin
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[gone] ()", "['google']"]
     assert done.stderr == ""
+
+
+def test_lifecycle_events_are_applied(make_hooks: MakeHooks) -> None:
+    """Where the settings say so, each of the events has its typed result; entering a session waits for its context."""
+    context = says({"hookSpecificOutput": {"additionalContext": "It is Monday."}})
+    deny = "echo no >&2; exit 2"
+    events = {
+        "SessionStart": [hook(context)],
+        "BeforeAgent": [hook(context)],
+        "AfterAgent": [hook(deny)],
+        "PreCompress": [hook("true")],
+        "SessionEnd": [hook("touch ended")],
+        "Notification": [hook("touch notified")],
+    }
+    hooks = make_hooks(events, config={"lifecycle": "apply"})
+
+    async def main() -> None:
+        async with hooks.session() as session:
+            assert session.started.context == "It is Monday."
+            assert (await session.before_agent("Hi.")).context == "It is Monday."
+            after = await session.after_agent("Hi.", "Ho.")
+            assert (after.should_go_on, after.reason) == (True, "no")
+            assert not (await session.pre_compress("auto")).blocked
+            await session.notify("ToolPermission", "May I?", {})
+            assert await session.session_end("exit") is None  # type: ignore[func-returns-value]
+            with pytest.raises(ValueError, match="whenever"):
+                await session.session_start("whenever")
+
+    asyncio.run(main())
+    sync = hooks.session().sync
+    assert sync.session_start("startup").context == sync.before_agent("Hi.").context == "It is Monday."
+    assert sync.after_agent("Hi.", "Ho.").should_go_on
+
+
+def test_lifecycle_events_only_watch_by_default(make_hooks: MakeHooks) -> None:
+    """Without the setting nothing that their hooks answer has an effect."""
+    hooks = make_hooks({"BeforeAgent": [hook("exit 2")], "AfterAgent": [hook("exit 2")]})
+    session = hooks.session()
+    assert not asyncio.run(session.before_agent("Hi.")).blocked
+    assert not asyncio.run(session.after_agent("Hi.", "Ho.")).should_go_on
