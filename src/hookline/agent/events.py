@@ -87,9 +87,11 @@ class TurnEnded(Event, frozen=True, tag="result"):
     turns: int
     calls: tuple[ToolCall, ...]
     blocked: bool = False
-    """True when a hook kept the model from being called; the turn ended there."""
+    """True when a hook kept the prompt from being sent or the model from being called; the turn ended there."""
+    is_sent: bool = True
+    """False when the model was not given the prompt."""
     reason: str | None = None
-    """Why the call was blocked."""
+    """Why the prompt or the call was blocked."""
     decided_by: tuple[str, ...] = ()
     """The hooks that ended the turn."""
 

@@ -22,8 +22,10 @@ class HookSpecificAnswer(TypedDict, total=False):
         dict[str, Any] | None, Meta(description="BeforeTool: the same, for scripts that were written for Claude Code.")
     ]
     additionalContext: Annotated[
-        str | None, Meta(description="BeforeTool, AfterTool: text added to the result for the model.")
+        str | None,
+        Meta(description="BeforeTool, AfterTool: text added to the result for the model. Around prompts: beside them."),
     ]
+    prompt: Annotated[str | None, Meta(description="BeforeAgent: the prompt to send in place of the user's.")]
     llm_request: Annotated[
         LLMRequest | None, Meta(description="BeforeModel: what to change of the request, key by key.")
     ]

@@ -16,8 +16,8 @@ class Clock:
         return self.now
 
 
-def started(*hooks: str, event: str = "BeforeTool") -> HooksStarted:
-    return HooksStarted(event=event, hooks=hooks)
+def started(*hooks: str, event: str = "BeforeTool", is_awaited: bool = True) -> HooksStarted:
+    return HooksStarted(event=event, hooks=hooks, is_awaited=is_awaited)
 
 
 def ended(hook: str, event: str = "BeforeTool") -> HookEnded:
@@ -50,7 +50,7 @@ def tool(status: CallStatus) -> ToolCallChanged:
             "waiting for hook a and 1 more (BeforeTool)…",
             id="same-event-twice",
         ),
-        pytest.param([started("a", event="AfterAgent")], 0.4, "thinking…", id="nobody-waits"),
+        pytest.param([started("a", event="AfterAgent", is_awaited=False)], 0.4, "thinking…", id="nobody-waits"),
         pytest.param([tool(CallStatus.EXECUTING)], 1.0, "glob, 1 s", id="a-tool"),
         pytest.param(
             [tool(CallStatus.EXECUTING), started("a")], 1.0, "waiting for hook a (BeforeTool), 1 s", id="hook-first"
