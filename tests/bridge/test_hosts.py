@@ -277,3 +277,13 @@ def test_another_prompt_is_lost_in_other_agents() -> None:
     heard = HOSTS["claude"].hear({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
     outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
     assert (outcome.lost, outcome.context) == ((NO_PROMPT,), "c")
+
+
+def test_what_no_agent_is_told_is_said_to_be_lost() -> None:
+    """A text in place of a result may be a redaction, and a message for the person may be a warning."""
+    heard = HOSTS["claude"].hear({**SHELL["claude"], "hook_event_name": "PostToolUse", "tool_response": {}}, None)
+    verdict = Verdict(event=HookEventName.AFTER_TOOL, tool_output="[redacted]", user_message="look here")
+    assert combine(heard, [verdict]).lost == (
+        "another text in place of the tool's result: the model reads the result itself",
+        "a message for the person: look here",
+    )

@@ -107,6 +107,10 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         # Otherwise the agent would go on with what a guard meant to take out.
         blocked, lost = True, (unsendable,)
         reasons.append(f"A hook of hookline wants {unsendable}")
+    if any(verdict.tool_output is not None for verdict in verdicts):
+        lost = (*lost, "another text in place of the tool's result: the model reads the result itself")
+    if messages := [verdict.user_message for verdict in verdicts if verdict.user_message]:
+        lost = (*lost, f"a message for the person: {' '.join(messages)}")
     return Outcome(
         blocked=blocked,
         stop=bool(stops),

@@ -14,6 +14,8 @@ from hookline.settings.merge import authority, by_authority, hooks_enabled, may_
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
+__all__ = ["Settings", "UnusedHook", "decode_settings"]
+
 _LONGEST_FAULT = 200
 # These count for the hooks of the same file.
 _OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
