@@ -52,7 +52,8 @@ def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> Heard:
     fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
     if ours is HookEventName.AFTER_TOOL:
         fields["tool_response"] = _response(payload)
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+    given = payload.get("tool_response")
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, result=given, **facts)
 
 
 def _fields(dialect: Dialect, ours: HookEventName, payload: Payload) -> dict[str, Any]:
@@ -106,13 +107,39 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer |= {"decision": "block", "reason": outcome.reason or outcome.stop_reason}
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
+    if outcome.result is not None:
+        replaced = _in_its_shape(heard, outcome.result)
+        if replaced is None:
+            # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
+            answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
+        else:
+            specific["updatedToolOutput"] = replaced
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    lost = losses("Claude Code", heard, outcome, has_context=has_context)
+    lost = losses("Claude Code", heard, outcome, has_context=has_context, has_message=True)
+    if outcome.result is not None and "updatedToolOutput" not in specific:
+        lost.append("another result: Claude Code takes none for this tool, so it is stopped")
     unsaid = unsaid_stop(heard, outcome, AT_START)
     if unsaid:
         lost.append(no_stop("Claude Code"))
     return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+def _in_its_shape(heard: Heard, text_: str) -> Any:
+    """A text in place of a result, in the shape that the tool has; None where it has one that is not known here."""
+    given = heard.result
+    if heard.theirs != "PostToolUse":
+        return None
+    if isinstance(given, str):
+        return text_
+    if isinstance(given, dict) and isinstance(given.get("stdout"), str):
+        return {**given, "stdout": text_, "stderr": ""}
+    if isinstance(given, dict) and isinstance(file := given.get("file"), dict) and isinstance(file.get("content"), str):
+        lines = len(text_.splitlines())
+        return {**given, "file": {**file, "content": text_, "numLines": lines, "totalLines": lines}}
+    return None
 
 
 CLAUDE_HOST = Host(

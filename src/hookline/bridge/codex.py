@@ -73,7 +73,8 @@ def _call(kind: str, path: str, old: list[str], new: list[str]) -> dict[str, Any
 def say(heard: Heard, outcome: Outcome) -> Said:
     """Answers Codex: a deny has no JSON that it could object to, and a rewrite exactly the fields that it takes."""
     has_context = heard.theirs in _HAS_CONTEXT
-    lost = losses("Codex", heard, outcome, has_context=has_context)
+    refused = outcome.blocked or outcome.stop or outcome.ask
+    lost = losses("Codex", heard, outcome, has_context=has_context, has_message=not refused and outcome.result is None)
     if heard.event in _ONLY_WATCHED:
         return Said(lost=tuple(lost))
     if outcome.ask:
@@ -84,7 +85,10 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     elif outcome.stop and heard.event is HookEventName.AFTER_AGENT:
         # Exit code 2 would make Codex go on.
         answer = {"continue": False, "stopReason": outcome.stop_reason}
-    elif outcome.blocked or outcome.stop or outcome.ask:
+    elif outcome.result is not None:
+        # What it reads on stderr replaces the result, and the turn goes on.
+        return Said(stderr=outcome.result or "(no output)", exit_code=2, lost=tuple(lost))
+    elif refused:
         unsaid = unsaid_stop(heard, outcome)
         if unsaid:
             lost.append(no_stop("Codex"))
@@ -98,6 +102,8 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         specific |= {"permissionDecision": "allow", "updatedInput": dict(outcome.arguments)}
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
     return Said(stdout=answer or None, lost=tuple(lost))

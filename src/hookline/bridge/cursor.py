@@ -120,6 +120,8 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             answer["additional_context"] = reason
         else:
             lost.append(f"a deny: {heard.theirs} of Cursor has no place for it")
+    if outcome.result is not None:
+        lost.append("another result: Cursor takes one for tools of MCP servers only")
     if outcome.ask:
         lost.append("ask: Cursor does not ask for it, so the call is denied")
     unsaid = unsaid_stop(heard, outcome)

@@ -59,14 +59,19 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
     has_context = heard.event in _HAS_CONTEXT
-    lost = losses("Gemini CLI", heard, outcome, has_context=has_context)
+    lost = losses("Gemini CLI", heard, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
     if outcome.blocked or outcome.ask:
         answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
+    if outcome.result is not None:
+        # The reason of a deny replaces the result.
+        answer |= {"decision": "deny", "reason": outcome.result or "(no output)"}
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
     if outcome.ask:
         lost.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
-    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and not answer:
+    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and "decision" not in answer:
         specific["tool_input"] = dict(outcome.arguments)
     specific |= _about_model(heard, outcome.model)
     if outcome.context and has_context:

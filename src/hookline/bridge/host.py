@@ -30,6 +30,8 @@ class Heard:
     tool: Tool | None = None
     arguments: Arguments = field(default_factory=dict)
     """The tool's arguments as the agent gave them."""
+    result: Any = None
+    """The tool's result as the agent gave it."""
     has_whole: bool = True
     """Whether the first question is about the call itself, and not about a part of it, such as one file of a patch."""
 
@@ -45,6 +47,10 @@ class Outcome:
     stop_reason: str = ""
     context: str = ""
     """Notes and context for the model."""
+    message: str = ""
+    """A text for the person."""
+    result: str | None = None
+    """What the model is to read in place of the tool's result."""
     suppress: bool = False
     arguments: Arguments | None = None
     """The rewritten arguments in the agent's words, whole; None where nothing changed."""
@@ -115,6 +121,8 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         stop_reason="\n".join(dict.fromkeys(stops)),
         context="\n\n".join(dict.fromkeys(notes)),
         suppress=any(verdict.suppress for verdict in verdicts),
+        message="\n".join(dict.fromkeys(verdict.user_message for verdict in verdicts if verdict.user_message)),
+        result=next((verdict.tool_output for verdict in verdicts if verdict.tool_output is not None), None),
         arguments=arguments,
         model=next((verdict.effect for verdict in verdicts if verdict.effect and heard.tool is None), {}),
         lost=lost,
@@ -145,9 +153,11 @@ def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:
     return theirs
 
 
-def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool) -> list[str]:
-    """What most agents can't do with an outcome; `has_context` says whether this event has a place for notes."""
+def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, has_message: bool = False) -> list[str]:
+    """What most agents can't do with an outcome, where this event has no place for notes or messages."""
     lost = list(outcome.lost)
+    if outcome.message and not has_message:
+        lost.append(f"a message for the person: {heard.theirs} of {agent} has no place for it")
     if outcome.context and not has_context:
         lost.append(f"a note for the model: {heard.theirs} of {agent} has no place for it")
     if outcome.suppress:
