@@ -64,6 +64,10 @@ def _lost(seen: Seen) -> str:
     return "lost" if seen["lost"] else "yes"
 
 
+def _message(seen: Seen) -> str:
+    return "lost" if seen["lost"] else "yes" if seen["person_told"] else "yes, but not shown headless"
+
+
 def _ends(seen: Seen) -> str:
     return "yes" if seen["requests"] == 2 else "lost"
 
@@ -96,7 +100,7 @@ EFFECTS: Sequence[Row] = (
     ("stop-start", "stop, at the start: no prompt is sent", _prompt, "yes"),
     ("go-on", "go on after the end of a turn", _goes_on, "yes"),
     ("stop-end", "stop, at the end of a turn", _ends, "yes"),
-    ("message", "`userMessage`, before a tool", _lost, "lost"),
+    ("message", "a message for the person, before a tool", _message, "lost"),
     ("suppress", "`suppressOutput`", _lost, "lost"),
     ("request", "change a model's request", _told, _NEVER),
     ("no-request", "answer in place of the model", _shown, _NEVER),

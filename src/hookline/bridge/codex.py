@@ -12,6 +12,7 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     Said,
+    in_place,
     losses,
     no_stop,
     text,
@@ -77,25 +78,14 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Codex", heard, outcome, has_context=has_context, has_message=not refused and outcome.result is None)
     if heard.event in _ONLY_WATCHED:
         return Said(lost=tuple(lost))
-    if outcome.ask:
-        lost.append("ask: Codex would let the call run, so it is denied")
-    if heard.event is HookEventName.SESSION_START:
-        # A deny is a mere failure there; a stop ends the turn before any request.
-        answer: dict[str, Any] = {"continue": False, "stopReason": outcome.stop_reason} if outcome.stop else {}
-    elif outcome.stop and heard.event is HookEventName.AFTER_AGENT:
-        # Exit code 2 would make Codex go on.
+    # A deny is a mere failure at the start, where a stop ends the turn before any request; exit code 2 at the end of a
+    # turn would make Codex go on.
+    can_stop = heard.event in (HookEventName.SESSION_START, HookEventName.AFTER_AGENT)
+    answer: dict[str, Any] = {}
+    if outcome.stop and can_stop:
         answer = {"continue": False, "stopReason": outcome.stop_reason}
-    elif outcome.result is not None:
-        # What it reads on stderr replaces the result, and the turn goes on.
-        return Said(stderr=outcome.result or "(no output)", exit_code=2, lost=tuple(lost))
-    elif refused:
-        unsaid = unsaid_stop(heard, outcome)
-        if unsaid:
-            lost.append(no_stop("Codex"))
-        reason = outcome.reason or outcome.stop_reason
-        return Said(stderr=reason, exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
-    else:
-        answer = {}
+    elif (refused and heard.event is not HookEventName.SESSION_START) or outcome.result is not None:
+        return _refusal(heard, outcome, lost)
     specific: dict[str, Any] = {}
     if outcome.arguments is not None:
         # Codex takes a rewrite only together with allow.
@@ -107,6 +97,16 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
     return Said(stdout=answer or None, lost=tuple(lost))
+
+
+def _refusal(heard: Heard, outcome: Outcome, lost: list[str]) -> Said:
+    if outcome.ask:
+        lost.append("ask: Codex would let the call run, so it is denied")
+    unsaid = unsaid_stop(heard, outcome)
+    if unsaid:
+        lost.append(no_stop("Codex"))
+    # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
+    return Said(stderr=in_place(outcome), exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
 
 
 CODEX_HOST = Host(

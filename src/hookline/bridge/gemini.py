@@ -11,6 +11,7 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     Said,
+    in_place,
     losses,
     mapping,
     no_stop,
@@ -62,11 +63,9 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Gemini CLI", heard, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
-    if outcome.blocked or outcome.ask:
-        answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
-    if outcome.result is not None:
-        # The reason of a deny replaces the result.
-        answer |= {"decision": "deny", "reason": outcome.result or "(no output)"}
+    if outcome.blocked or outcome.ask or outcome.result is not None:
+        # After a tool, the reason of a deny replaces the result.
+        answer |= {"decision": "deny", "reason": in_place(outcome)}
     if outcome.message:
         answer["systemMessage"] = outcome.message
     if outcome.ask:

@@ -174,6 +174,13 @@ def unsaid_stop(heard: Heard, outcome: Outcome, events: frozenset[HookEventName]
     return outcome.stop_reason if outcome.stop and heard.event in events else ""
 
 
+def in_place(outcome: Outcome) -> str:
+    """What an agent reads in place of a tool's result, or as the reason of a deny: never empty."""
+    result = "" if outcome.result is None else outcome.result or "(no output)"
+    reason = (outcome.reason or outcome.stop_reason) if outcome.blocked or outcome.stop or outcome.ask else ""
+    return "\n\n".join(filter(None, (result, reason)))
+
+
 def no_stop(agent: str) -> str:
     """What is lost of such a stop, and what is done instead."""
     return f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"

@@ -44,7 +44,10 @@ def _lost(host: Host, event: HookEventName) -> Iterable[str]:
 
 
 def _outcomes(heard: Heard) -> Iterable[Outcome]:
-    yield Outcome(context="x", suppress=heard.event is HookEventName.AFTER_TOOL)
+    is_result = heard.event is HookEventName.AFTER_TOOL
+    yield Outcome(context="x", message="x", suppress=is_result)
+    if is_result:
+        yield Outcome(result="x")
     if heard.event is HookEventName.BEFORE_TOOL:
         yield Outcome(ask=True, reason="x")
         yield Outcome(arguments={})
