@@ -111,7 +111,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     if outcome.result is not None and replaced is None:
         # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
         answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
-        lost.append("another result: Claude Code takes none for this tool, so it is stopped")
+        lost.append(f"another result: {heard.theirs} of Claude Code takes none here, so the agent is stopped")
     unsaid = unsaid_stop(heard, outcome, AT_START)
     if unsaid:
         lost.append(no_stop("Claude Code"))

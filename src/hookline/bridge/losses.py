@@ -7,7 +7,13 @@ from hookline.bridge.host import Heard, Host, Outcome
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 
-_SAMPLE = {"tool_name": "run_shell_command", "toolName": "bash", "prompt": "x", "command": "x"}
+_SAMPLE = {
+    "tool_name": "run_shell_command",
+    "toolName": "bash",
+    "prompt": "x",
+    "command": "x",
+    "tool_response": {"stdout": "x"},
+}
 _CAN_STOP = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL, HookEventName.SESSION_START)
 
 
