@@ -3,11 +3,12 @@
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -40,16 +41,14 @@ if TYPE_CHECKING:
     from hookline.settings.trust import TrustStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSystemStatus:
+class HookSystemStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the hook system is ready, and how many hooks it knows."""
 
     initialized: bool
     total_hooks: int
 
 
-@dataclass(slots=True, kw_only=True)
-class _Parts:
+class _Parts(msgspec.Struct, kw_only=True):
     settings: Settings
     """Swapped whole when a file has changed."""
     log: HookLogger
@@ -113,6 +112,11 @@ class HookSystem:
     def blocks_on_fault(self) -> bool:
         """Whether a fault of ours blocks, on events that can block; known at any time."""
         return self._on_fault is OnError.BLOCK or blocks_on_fault(self._source.layers)
+
+    @property
+    def has_approval_hooks(self) -> bool:
+        """Whether hooks may have to run before a person is asked to allow a tool."""
+        return self._parts is None or any(hook.at_approval for hook in self._parts.settings.hooks)
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -213,7 +217,7 @@ class HookSystem:
             self.redactor.use(settings.options.redact)
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
-        parts.handler.runner = self._make_runner(settings.options)
+        parts.handler.runner = self._make_runner(settings.options, parts.event_log)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
 
@@ -247,7 +251,7 @@ class HookSystem:
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
-            runner=self._make_runner(settings.options),
+            runner=self._make_runner(settings.options, event_log),
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
@@ -286,13 +290,15 @@ class HookSystem:
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*file_sinks(options, self.redactor), *self._sinks)
 
-    def _make_runner(self, options: HooksConfigSettings) -> HookRunner:
+    def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
-            passes=_passes(options.environment),
+            passes=passes_of(options.environment),
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
+            on_late=event_log.late,
+            http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
         )
 
@@ -305,7 +311,7 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 
 
-def _passes(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
+def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:
     """Which variables hooks inherit: everything, unless the settings say otherwise."""
     if not lists.allow and not lists.deny:
         return None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import Host, Outcome, Said, combine
+from hookline.bridge.host import NO_PROMPT, Host, Outcome, Said, combine
 from hookline.bridge.judge import hosts
 from hookline.contract.answers import ToolSelection
 from hookline.contract.events import HookEventName
@@ -296,3 +296,28 @@ def test_every_event_of_an_agent_can_be_heard_and_answered(host: Host) -> None:
         assert heard.questions
         for outcome in (Outcome(), DENY, Outcome(stop=True, stop_reason="s"), Outcome(context="c", suppress=True)):
             host.say(heard, outcome)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_compression_is_blocked_where_the_agent_can_keep_its_history(name: str) -> None:
+    """Claude Code can; for the others the block is named as lost, and nothing else is made of it."""
+    theirs = next(theirs for theirs, ours in HOSTS[name].events.items() if ours is HookEventName.PRE_COMPRESS)
+    said = say(name, DENY, {"hook_event_name": theirs, "trigger": "auto"}, theirs)
+    if name == "claude":
+        assert (said.stdout, said.lost) == ({"decision": "block", "reason": "no"}, ())
+    else:
+        assert (said.stdout, said.exit_code, said.unsaid_stop) == (None, 0, "")
+        assert said.lost == (f"a block: {HOSTS[name].agent} compresses the history whatever a hook says",)
+
+
+def test_codex_is_stopped_before_it_compresses() -> None:
+    """There `continue: false` is all that it understands."""
+    question = {"hook_event_name": "PreCompact", "trigger": "auto"}
+    assert say("codex", Outcome(stop=True, stop_reason="s"), question).stdout == {"continue": False, "stopReason": "s"}
+
+
+def test_another_prompt_is_lost_in_other_agents() -> None:
+    """None of them takes a prompt from a hook; the context beside it is passed on."""
+    heard = HOSTS["claude"].hear({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
+    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
+    assert (outcome.lost, outcome.context) == ((NO_PROMPT,), "c")

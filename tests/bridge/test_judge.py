@@ -1,6 +1,7 @@
 """The command `hookline bridge`, as another agent runs it."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,54 @@ def test_without_hooks_the_bridge_is_silent(tmp_path: Path) -> None:
     file.write_text("{}")
     got = bridge(tmp_path, QUESTION, "--settings", str(file))
     assert (got.returncode, got.stdout, got.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("lifecycle", ["watch", "apply"])
+@pytest.mark.parametrize(
+    ("event", "question", "answer", "expected"),
+    [
+        pytest.param(
+            "BeforeAgent",
+            {"hook_event_name": "UserPromptSubmit", "prompt": "p"},
+            {"decision": "block", "reason": "no"},
+            {"decision": "block", "reason": "no"},
+            id="prompt",
+        ),
+        pytest.param(
+            "BeforeAgent",
+            {"hook_event_name": "UserPromptSubmit", "prompt": "p"},
+            {"hookSpecificOutput": {"additionalContext": "c"}},
+            {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "c"}},
+            id="context",
+        ),
+        pytest.param(
+            "AfterAgent",
+            {"hook_event_name": "Stop", "stop_hook_active": False},
+            {"decision": "block", "reason": "more"},
+            {"decision": "block", "reason": "more"},
+            id="go-on",
+        ),
+        pytest.param(
+            "AfterAgent",
+            {"hook_event_name": "Stop", "stop_hook_active": False},
+            {"continue": False, "stopReason": "enough"},
+            {"continue": False, "stopReason": "enough"},
+            id="stop",
+        ),
+        pytest.param(
+            "PreCompress",
+            {"hook_event_name": "PreCompact", "trigger": "auto"},
+            {"decision": "block", "reason": "no"},
+            {"decision": "block", "reason": "no"},
+            id="compression",
+        ),
+    ],
+)
+def test_hooks_around_prompts_count_whatever_the_settings_say(
+    event: str, question: dict[str, Any], answer: object, expected: object, lifecycle: str, tmp_path: Path
+) -> None:
+    """The agent applies them, so `hooksConfig.lifecycle`, which is about our own agent, does not matter here."""
+    command = f"echo {shlex.quote(json.dumps(answer))}"
+    got = bridge(tmp_path, question, "--settings", str(settings(tmp_path, command, event, lifecycle=lifecycle)))
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout) == expected

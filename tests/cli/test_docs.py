@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hookline.cli.lint.checks import CHECKS
+from hookline.cli.lint.dry_run import RULES
+
 DOCS = Path(__file__).parents[2] / "docs"
 BIN = Path(sys.executable).parent
 
@@ -77,4 +80,25 @@ def test_a_dry_run_prints_what_is_shown(site: Path) -> None:
     hooks = '"hooks": { "BeforeTool": [{ "hooks": [{ "type": "command", "command": "./guard.sh" }] }] }'
     (site / "hooks.json").write_text(f'{{\n  "enableHooks": true,\n\n  {hooks}\n}}\n')
     command, output = shown("hook-authors.md", "run")
+    assert run(command, site) == output
+
+
+def test_every_rule_of_check_is_listed() -> None:
+    """The table of the page has the rules of the command, in their order and words."""
+    rules = {check.rule: check.about for check in CHECKS} | RULES
+    page = (DOCS / "configuration.md").read_text()
+    listed = re.findall(
+        r"^\| `([\w-]+)` \| (.*) \|$", page.partition("| rule | finds |")[2].partition("\n\n")[0], re.MULTILINE
+    )
+    assert listed == list(rules.items())
+
+
+def test_check_looks_inside_as_shown(site: Path) -> None:
+    """A guard for Claude Code, before its hook has a dialect."""
+    guard = site / "guard.sh"
+    guard.write_text(example("configuration.md", "guard.sh"))
+    guard.chmod(0o755)
+    hooks = '"hooks": { "BeforeTool": [{ "hooks": [{ "type": "command", "command": "./guard.sh" }] }] }'
+    (site / "hooks.json").write_text(f'{{\n  "enableHooks": true,\n\n  {hooks}\n}}\n')
+    command, output = shown("configuration.md", "inside")
     assert run(command, site) == output

@@ -26,6 +26,7 @@ WHOLE: dict[str, Any] = {
         "permissionDecision": "ask",
         "permissionDecisionReason": "p",
         "clearContext": False,
+        "prompt": "p",
     },
 }
 

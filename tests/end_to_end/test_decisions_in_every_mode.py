@@ -39,9 +39,14 @@ class Shown:
     err: str = ""
 
     def result(self) -> dict[str, Any]:
-        """The result for programs: the only object, or the last of the stream."""
-        result: dict[str, Any] = json.loads(self.out.splitlines()[-1])
-        return result
+        """The result for programs: the only object, or that of the stream."""
+        given: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()]
+        return next(one for one in reversed(given) if one.get("type", "result") == "result")
+
+    def notices(self) -> list[str]:
+        """What a program is told besides, in the result or in the stream."""
+        given: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()]
+        return [one["text"] for one in given if one.get("type") == "note"] or list(self.result()["notices"])
 
 
 class Scene:
@@ -53,6 +58,8 @@ class Scene:
         self._write = write
         self._person = person
         self._hooks: dict[str, list[dict[str, Any]]] = {}
+        self.options: dict[str, Any] = {}
+        """The settings' hooksConfig."""
 
     def hook(self, event: str, answer: Mapping[str, Any], name: str = "guard", *, when: str = "true") -> None:
         """Adds a hook that gives this answer where a shell condition on its `$input` holds."""
@@ -64,7 +71,7 @@ class Scene:
     def run(self, mode: str, *answers: Answer, prompt: str = "go", resume: bool = False) -> Shown:
         """One prompt in a mode; the exit code has to be 0."""
         settings, replay = self._folder / "settings.json", self._folder / "replay.jsonl"
-        settings.write_text(json.dumps({"enableHooks": True, "hooks": self._hooks}))
+        settings.write_text(json.dumps({"enableHooks": True, "hooks": self._hooks, "hooksConfig": self.options}))
         lines = [json.dumps({"method": "generateContentStream", "response": answer}) for answer in answers]
         replay.write_text("\n".join(lines))
         words = ["agent", "--settings", str(settings), "--model", f"replay:{replay}", "--yes"]
@@ -249,3 +256,82 @@ def test_an_ask_that_nobody_can_answer_is_a_refusal(scene: Scene, mode: str) -> 
     shown = scene.run(mode, [WRITE], [says("Done.")])
     assert not (scene.project / "a.txt").exists()
     assert "Are you sure?" in shown.out + shown.err
+
+
+@text_modes
+def test_people_read_why_a_prompt_was_not_sent(mode: str, scene: Scene) -> None:
+    """A blocked prompt ends the turn with the reason and the hook's name, shown once, and exit code 0."""
+    scene.options = {"lifecycle": "apply"}
+    scene.hook("BeforeAgent", BLOCK)
+    out = scene.run(mode, [says("One.")]).out
+    assert out.count("The prompt was not sent: Not here. (blocked by guard)\n") == 1
+    assert out.count("Not here.") == 1
+    assert "One." not in out
+    assert scene.user_texts() == []
+
+
+@json_modes
+def test_programs_read_why_a_prompt_was_not_sent(mode: str, scene: Scene) -> None:
+    """The result says that the prompt was not sent, why, and which hook blocked it."""
+    scene.options = {"lifecycle": "apply"}
+    scene.hook("BeforeAgent", BLOCK)
+    result = scene.run(mode, [says("One.")]).result()
+    expected = {"blocked": True, "promptSent": False, "reason": "Not here.", "decidedBy": ["guard"]}
+    expected |= {"response": "", "stopped": False, "stopReason": None, "turns": 0}
+    assert {key: result[key] for key in expected} == expected
+
+
+@all_modes
+@pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterAgent"])
+def test_a_stop_around_a_prompt_is_shown(event: str, mode: str, scene: Scene) -> None:
+    """Its reason is shown once; before the prompt, the model is never called."""
+    scene.options = {"lifecycle": "apply"}
+    scene.hook(event, STOP, name="budget")
+    shown = scene.run(mode, [says("One.")])
+    is_sent = event == "AfterAgent"
+    if mode.endswith("json"):
+        result = shown.result()
+        expected = {"stopped": True, "stopReason": "Enough.", "decidedBy": ["budget"], "promptSent": is_sent}
+        assert {key: result[key] for key in expected} == expected
+    else:
+        assert shown.out.count("Stopped by budget: Enough.") == 1
+        assert shown.out.count("Enough.") == 1
+        assert ("One." in shown.out) is is_sent
+    assert len(scene.user_texts()) == is_sent
+
+
+@all_modes
+def test_what_hooks_say_around_a_prompt_reaches_the_model(mode: str, scene: Scene) -> None:
+    """Context at the start, another prompt with context, and a reason to go on are in the messages, in every mode."""
+    scene.options = {"lifecycle": "apply"}
+    scene.hook("SessionStart", {"hookSpecificOutput": {"additionalContext": "Use tabs."}})
+    scene.hook("BeforeAgent", {"hookSpecificOutput": {"prompt": "stay", "additionalContext": "It rains."}})
+    more = {"decision": "block", "reason": "Run the tests."}
+    scene.hook("AfterAgent", more, when='! echo "$input" | grep -q \'"stop_hook_active":true\'')
+    shown = scene.run(mode, [says("One.")], [says("Two.")])
+    assert scene.user_texts() == [["stay", "Use tabs.", "It rains."], ["Run the tests."]]
+    note = "guard makes the agent go on: Run the tests."
+    if mode.endswith("json"):
+        assert (shown.result()["response"], shown.result()["turns"]) == ("Two.", 2)
+        assert shown.notices() == [note]
+    else:
+        assert (shown.out + shown.err).count(note) == 1
+        assert "One." in shown.out
+        assert "Two." in shown.out
+
+
+@pytest.mark.req("HOOK-203")
+@all_modes
+@pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterAgent"])
+def test_everybody_learns_that_an_answer_is_not_applied(event: str, mode: str, scene: Scene) -> None:
+    """By default nothing is applied; the hook, its answer and the remedy are shown once, in every mode."""
+    scene.hook(event, BLOCK)
+    shown = scene.run(mode, [says("One.")])
+    text = f"The {event} hook guard answered with a block, which has no effect; write"
+    if mode.endswith("json"):
+        assert shown.result()["response"] == "One."
+        (notice,) = shown.notices()
+        assert notice.startswith(text)
+    else:
+        assert "One." in shown.out
+        assert " ".join((shown.out + shown.err).split()).count(text) == 1

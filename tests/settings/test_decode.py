@@ -712,9 +712,25 @@ def test_which_hooks_are_applied(options: dict[str, Any], applies_lifecycle: boo
     assert applied == {event for event in HookEventName if is_applied or event not in LIFECYCLE_EVENTS}
 
 
-def test_a_project_can_not_apply_its_lifecycle_hooks() -> None:
-    """What is applied is the user's choice, for the hooks of all layers."""
-    values = {"hooks": {"BeforeAgent": [{"hooks": [GOOD]}]}, "hooksConfig": {"lifecycle": "apply"}}
-    settings = decode_settings([replace(layer(values), is_guest=True)])
-    assert [hook.is_applied for hook in settings.hooks] == [False]
-    assert [problem.path for problem in settings.problems] == ["hooksConfig.lifecycle"]
+@pytest.mark.parametrize(
+    ("user", "project", "applied"),
+    [
+        pytest.param({}, {"lifecycle": "apply"}, {"project"}, id="for-its-own-hooks"),
+        pytest.param({"lifecycle": "watch"}, {"lifecycle": "apply"}, set(), id="not-against-the-user"),
+        pytest.param({"lifecycle": "apply"}, {"lifecycle": "watch"}, {"project", "user"}, id="the-user-decides"),
+        pytest.param({"lifecycle": "apply"}, {}, {"project", "user"}, id="the-user-for-all"),
+    ],
+)
+def test_what_a_project_says_about_its_lifecycle_hooks(
+    user: dict[str, str], project: dict[str, str], applied: set[str]
+) -> None:
+    """A project's file applies its own hooks where the user says nothing, and changes nothing for the others."""
+    hooks = {"BeforeAgent": [{"hooks": [GOOD]}]}
+    settings = decode_settings(
+        [
+            layer({"hooks": hooks, "hooksConfig": project}, ConfigSource.PROJECT, is_guest=True),
+            layer({"hooks": hooks, "hooksConfig": user}),
+        ]
+    )
+    assert {hook.source.value for hook in settings.hooks if hook.is_applied} == applied
+    assert settings.problems == ()

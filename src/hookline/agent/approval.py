@@ -13,6 +13,7 @@ from hookline.agent.scope import Scope, scope_of
 from hookline.agent.tool import Tool, ToolCall, ToolContext
 from hookline.errors import HooklineError
 from hookline.triggers.session import fire_notification_hook
+from hookline.triggers.tools import fire_permission_hook
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -158,6 +159,9 @@ class Permissions:
         call = request.call
         details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
         message = f"{call.name} needs permission to {request.what}"
+        refusal = await fire_permission_hook(self.config, call.name, dict(call.arguments))
+        if refusal is not None:
+            raise RefusedError(f"{call.name} was not run: {refusal}")
         self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
         reply = await approve(request)
         if reply.decision is Approval.REFUSE:

@@ -36,16 +36,19 @@ def cut(history: "Sequence[Content]") -> int | None:
     return next(small_enough, cuts[-1] if cuts else None)
 
 
-def summary_request(model: str, beginning: "Sequence[Content]") -> GenerateContentParameters:
-    """The request for a summary of these contents."""
+def summary_request(
+    model: str, beginning: "Sequence[Content]", context: str | None = None
+) -> GenerateContentParameters:
+    """The request for a summary of these contents; `context` is what hooks have to say about it."""
     config = sdk.types().GenerateContentConfig(system_instruction=_INSTRUCTION)
-    return GenerateContentParameters(model=model, contents=[*beginning, user_content([_REQUEST])], config=config)
+    asked = user_content([_REQUEST, context] if context else [_REQUEST])
+    return GenerateContentParameters(model=model, contents=[*beginning, asked], config=config)
 
 
-def compressed(summary: str, rest: "Sequence[Content]") -> "list[Content]":
-    """The history that replaces the long one."""
+def compressed(summary: str, rest: "Sequence[Content]", contexts: Sequence[str] = ()) -> "list[Content]":
+    """The history that replaces the long one; hooks' contexts stay beside the summary."""
     types = sdk.types()
-    opening = [user_content([_OPENING + summary])]
+    opening = [user_content([_OPENING + summary, *contexts])]
     if not rest or rest[0].role == "user":
         opening.append(types.Content(role="model", parts=[types.Part(text=_ACKNOWLEDGEMENT)]))
     return [*opening, *rest]

@@ -40,6 +40,8 @@ class HooksStarted(Event, frozen=True, tag="hooks_started"):
     hooks: tuple[str, ...]
     is_awaited: bool = True
     """False where nothing that they answer is applied, so that nobody waits for them."""
+    messages: dict[str, str] = {}
+    """What to show while a hook runs, for those whose settings say so."""
 
 
 class HookEnded(Event, frozen=True, tag="hook_ended"):
@@ -87,9 +89,11 @@ class TurnEnded(Event, frozen=True, tag="result"):
     turns: int
     calls: tuple[ToolCall, ...]
     blocked: bool = False
-    """True when a hook kept the model from being called; the turn ended there."""
+    """True when a hook kept the prompt from being sent or the model from being called; the turn ended there."""
+    is_sent: bool = True
+    """False when the model was not given the prompt."""
     reason: str | None = None
-    """Why the call was blocked."""
+    """Why the prompt or the call was blocked."""
     decided_by: tuple[str, ...] = ()
     """The hooks that ended the turn."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
 from hookline.contract.endings import show_ending
+from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
 
@@ -34,9 +35,9 @@ class HookWatch:
         from hookline.engine.event_table import is_awaited  # noqa: PLC0415 - not loaded while hooks are disabled
 
         labels = tuple(hook.label for hook in plan.hooks)
-        self._listener(
-            HooksStarted(event=plan.event.value, hooks=labels, is_awaited=is_awaited(plan.event, plan.hooks))
-        )
+        messages = {hook.label: hook.status_message for hook in plan.hooks if hook.status_message}
+        awaited = is_awaited(plan.event, plan.hooks)
+        self._listener(HooksStarted(event=plan.event.value, hooks=labels, is_awaited=awaited, messages=messages))
 
     def hook_ended(self, hook: HookEntry) -> None:
         """Passes on which one has ended."""
@@ -63,6 +64,8 @@ class HookWatch:
                 effect=verdict.effect,
             )
         )
+        if verdict.user_message:
+            self._listener(Note(text=verdict.user_message))
 
     def record_of(self, hook: HookEntry) -> HookRecord:
         """What a hook did so far."""
@@ -72,7 +75,8 @@ class HookWatch:
         record = self.record_of(run.hook)
         record.runs += 1
         record.failures += run.failed
-        record.last = _outcome(run, subject or "it")
+        # A trigger, such as `startup`, is nothing that is let pass.
+        record.last = _outcome(run, "it" if subject is None or run.event in LIFECYCLE_EVENTS else subject)
         if run.failed and not run.blocks and not record.is_reported:
             # What the hook was to guard goes on without it.
             record.is_reported = True

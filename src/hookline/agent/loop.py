@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from hookline.agent.approval import Approver, Permissions
 from hookline.agent.background import BackgroundHooks
@@ -18,7 +20,9 @@ from hookline.agent.events import (
     ToolCallChanged,
     TurnEnded,
 )
+from hookline.agent.lifecycle import LifecycleHooks, prevented_summary, refused_turn
 from hookline.agent.model import Model
+from hookline.agent.pending import PendingTexts
 from hookline.agent.pipeline import ModelAnswer, call_model
 from hookline.agent.scheduler import ToolScheduler
 from hookline.agent.tool import ToolCall
@@ -28,8 +32,8 @@ from hookline.contract.events import PreCompressTrigger, SessionEndReason, Sessi
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import TurnLimitError
 from hookline.formats.genai import sdk
-from hookline.triggers import session as hooks
-from hookline.triggers.results import ToolResult
+from hookline.triggers.results import SessionStartHookResult, ToolResult
+from hookline.triggers.session import fire_session_end_hook
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -103,9 +107,13 @@ class Agent:
         self._max_turns = max_turns
         self._history: list[Content] = list(history)
         self._tokens = estimate_tokens(self._history)
-        self._notes = list(notes)
+        self._pending = PendingTexts(transcript, notes)
+        self._why_not_compressed = ""
         self._open_calls: dict[str, ToolCall] = {}
+        self._stopped: SessionStartHookResult | None = None
+        """The SessionStart hooks' stop, which holds for every prompt of this session."""
         self._background = BackgroundHooks()
+        self._hooks = LifecycleHooks(config, self._background)
         self._scheduler = ToolScheduler(
             config=config,
             toolbox=toolbox,
@@ -123,20 +131,43 @@ class Agent:
         own_id, project, model = self._config.get_session_id(), self._config.get_working_dir(), self._model.name
         self._transcript.write("session", id=own_id, project=project, model=model, source=source.value)
         self._listener(SessionStarted(session_id=own_id, transcript_path=str(self._transcript.path), model=model))
-        self._background.spawn(hooks.fire_session_start_hook(self._config, source))
+        self._hooks.start(source)
 
     async def run(self, prompt: str) -> TurnEnded:
         """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
-        self._background.spawn(hooks.fire_before_agent_hook(self._config, prompt))
-        self._add("user", user_content([prompt, *self._take_notes()]))
-        turn = _Turn()
-        try:
-            ended = await self._converse(turn)
-        finally:
-            self._answer_open_calls()
-        self._background.spawn(hooks.fire_after_agent_hook(self._config, prompt, turn.model_text))
+        await self._wait_for_start()
+        if self._stopped is not None:
+            ended = refused_turn(self._stopped)
+        else:
+            before = await self._hooks.before_agent(prompt)
+            self._pending.keep(replace(before, context=None) if before.blocked else before)
+            ended = refused_turn(before) if before.blocked else await self._answer(before.prompt or prompt)
         self._listener(ended)
         return ended
+
+    async def _wait_for_start(self) -> None:
+        begun = await self._hooks.started()
+        self._pending.keep(begun)
+        if begun.should_stop:
+            self._stopped = begun
+
+    async def _answer(self, prompt: str) -> TurnEnded:
+        """Answers the prompt, and goes on for as long as AfterAgent hooks want it."""
+        turn = _Turn()
+        message, rounds = prompt, 0
+        while True:
+            self._add("user", user_content([message, *self._pending.take()]))
+            try:
+                ended = await self._converse(turn)
+            finally:
+                self._answer_open_calls()
+            after = await self._hooks.after_agent(prompt, turn.model_text, stop_hook_active=rounds > 0)
+            self._pending.keep(after)
+            if after.should_stop and not ended.stopped:
+                return structs.replace(ended, stopped=True, stop_reason=after.stop_reason, decided_by=after.decided_by)
+            if not self._hooks.may_go_on(after, ended, rounds, self._listener):
+                return ended
+            message, rounds = after.reason or "", rounds + 1
 
     async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
         """Replaces the beginning of the history with a summary by the model; None when it is too short for that."""
@@ -144,24 +175,44 @@ class Agent:
         if end is None:
             self._listener(Note(text="There is nothing to compress yet."))
             return None
-        self._background.spawn(hooks.fire_pre_compress_hook(self._config, trigger))
+        await self._wait_for_start()
+        if self._stopped is not None:
+            return prevented_summary(self._stopped)
+        hooks = await self._hooks.pre_compress(trigger)
+        self._pending.keep_note(hooks.system_message)
+        if hooks.blocked:
+            why = f"{hooks.reason} (blocked by {' and '.join(hooks.decided_by)})"
+            return self._not_compressed(prevented_summary(hooks), why, trigger)
         before = self._tokens
-        answer = await call_model(self._config, self._model, summary_request(self._model.name, self._history[:end]))
-        self._keep_note(answer)
+        request = summary_request(self._model.name, self._history[:end], hooks.context)
+        answer = await call_model(self._config, self._model, request)
+        self._pending.keep_note(answer.note)
         summary = spoken_text(answer.response) if answer.response is not None else ""
         if answer.should_stop or not summary:
             why = f"the model was not called: {answer.reason}" if answer.blocked else "the model wrote no summary."
-            self._listener(Note(text=f"The history was not compressed: {why}"))
-            return answer
-        self._history = compressed(summary, self._history[end:])
+            return self._not_compressed(answer, why, trigger)
+        begun = await self._hooks.compressed()
+        self._pending.keep_note(begun.system_message)
+        contexts = [text for text in (hooks.context, begun.context) if text]
+        self._history = compressed(summary, self._history[end:], contexts)
         self._tokens = estimate_tokens(self._history)
         self._transcript.write("compression", trigger=trigger.value, history=self._history)
         self._listener(HistoryCompressed(trigger=trigger.value, before_tokens=before, after_tokens=self._tokens))
+        if begun.should_stop:
+            self._stopped = begun
+            return replace(answer, should_stop=True, stop_reason=begun.stop_reason, decided_by=begun.decided_by)
+        return answer
+
+    def _not_compressed(self, answer: ModelAnswer, why: str, trigger: PreCompressTrigger) -> ModelAnswer:
+        # A history that stays too long is tried again before every call; the same reason is reported once.
+        if trigger is PreCompressTrigger.MANUAL or why != self._why_not_compressed:
+            self._listener(Note(text=f"The history was not compressed: {why}"))
+        self._why_not_compressed = why
         return answer
 
     async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
         """Ends the session; hooks that are still running get a bounded time to finish."""
-        self._background.spawn(hooks.fire_session_end_hook(self._config, reason))
+        self._background.spawn(fire_session_end_hook(self._config, reason))
         await self._end(reason, _DRAIN_S)
 
     async def abandon(self) -> None:
@@ -205,7 +256,7 @@ class Agent:
     def _record_answer(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
         """Shows the model's answer, adds it to the history and returns it; None when it is empty."""
         turn.model_calls += 1
-        self._keep_note(answer)
+        self._pending.keep_note(answer.note)
         if answer.response is None:
             return None
         turn.response, turn.model_text = answer.shown, spoken_text(answer.response)
@@ -229,21 +280,12 @@ class Agent:
                 result = call.result and call.result.to_tool_response()
                 facts = {"id": call.id, "name": call.name, "input": call.arguments, "status": call.status.value}
                 self._transcript.write("tool", **facts, result=result)
-            self._add("tool_results", answer_calls(self._history[-1], calls, self._take_notes()))
+            self._add("tool_results", answer_calls(self._history[-1], calls, self._pending.take()))
 
     def _add(self, kind: str, content: "Content") -> None:
         self._history.append(content)
         self._tokens += estimate_tokens([content])
         self._transcript.write(kind, content=content)
-
-    def _keep_note(self, answer: ModelAnswer) -> None:
-        if answer.note:
-            self._notes.append(answer.note)
-            self._transcript.write("note", text=answer.note)
-
-    def _take_notes(self) -> list[str]:
-        notes, self._notes = self._notes, []
-        return [f"[System] {note}" for note in notes]
 
     def _call_changed(self, call: ToolCall) -> None:
         self._open_calls[call.id] = call

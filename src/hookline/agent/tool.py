@@ -19,11 +19,13 @@ class ToolContext:
 
     project: Path
     environ: Mapping[str, str]
+    session_id: str = ""
 
     @classmethod
     def of(cls, config: "Config") -> Self:
         """Where the tools of a session work."""
-        return cls(project=Path(config.get_working_dir()), environ=config.get_environ())
+        project, environ = Path(config.get_working_dir()), config.get_environ()
+        return cls(project=project, environ=environ, session_id=config.get_session_id())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         specific["updatedToolOutput"] = replaced
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    lost = losses("Claude Code", heard, outcome, has_context=has_context, has_message=True)
+    lost = losses("Claude Code", heard, outcome, has_context=has_context, has_message=True, keeps_history=True)
     if outcome.result is not None and replaced is None:
         # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
         answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}

@@ -23,7 +23,9 @@ from hookline.dialects.codex import CODEX
 
 _EVENTS = {name: ours for name, ours in CODEX.events.items() if name != "PermissionRequest"}
 _HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"})
-_ONLY_WATCHED = (HookEventName.SESSION_END, HookEventName.PRE_COMPRESS, HookEventName.NOTIFICATION)
+_ONLY_WATCHED = (HookEventName.SESSION_END, HookEventName.NOTIFICATION)
+# Here a deny is a mere failure, and a stop ends the turn.
+_ONLY_STOPS = (HookEventName.SESSION_START, HookEventName.PRE_COMPRESS)
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 _MOVE = "*** Move to: "
@@ -78,13 +80,11 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Codex", heard, outcome, has_context=has_context, has_message=not refused and outcome.result is None)
     if heard.event in _ONLY_WATCHED:
         return Said(lost=tuple(lost))
-    # A deny is a mere failure at the start, where a stop ends the turn before any request; exit code 2 at the end of a
-    # turn would make Codex go on.
-    can_stop = heard.event in (HookEventName.SESSION_START, HookEventName.AFTER_AGENT)
     answer: dict[str, Any] = {}
-    if outcome.stop and can_stop:
+    # At the end of a turn exit code 2 would make Codex go on.
+    if outcome.stop and (heard.event in _ONLY_STOPS or heard.event is HookEventName.AFTER_AGENT):
         answer = {"continue": False, "stopReason": outcome.stop_reason}
-    elif (refused and heard.event is not HookEventName.SESSION_START) or outcome.result is not None:
+    elif (refused and heard.event not in _ONLY_STOPS) or outcome.result is not None:
         return _refusal(heard, outcome, lost)
     specific: dict[str, Any] = {}
     if outcome.arguments is not None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hookline.dialects.files import agent_home
+
 HOST_TIMEOUT_S = 60
 SHELL = "/bin/sh"
 # Codex gives it no more.
@@ -85,7 +87,7 @@ def _copilot(_event: str, command: str, timeout_s: int) -> dict[str, Any]:
 _CLAUDE_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PreCompact")
 ENTRIES: Mapping[str, Entry] = {
     "claude": Entry(
-        user_file=lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+        user_file=lambda: agent_home("claude", os.environ) / "settings.json",
         project_file=".claude/settings.json",
         make=_claude,
         closed=_exit_2("PreToolUse", "UserPromptSubmit"),
@@ -93,14 +95,14 @@ ENTRIES: Mapping[str, Entry] = {
         events=(*_CLAUDE_EVENTS, "PostToolUseFailure", "Notification"),
     ),
     "codex": Entry(
-        user_file=lambda: _home("CODEX_HOME", ".codex") / "hooks.json",
+        user_file=lambda: agent_home("codex", os.environ) / "hooks.json",
         project_file=".codex/hooks.json",
         make=_codex,
         closed=_in_sh("PreToolUse", "UserPromptSubmit"),
         events=_CLAUDE_EVENTS,
     ),
     "gemini": Entry(
-        user_file=lambda: Path.home() / ".gemini" / "settings.json",
+        user_file=lambda: agent_home("gemini", os.environ) / "settings.json",
         project_file=".gemini/settings.json",
         make=_gemini,
         closed=_exit_2("BeforeTool", "BeforeAgent", "BeforeModel"),

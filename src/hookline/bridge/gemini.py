@@ -63,7 +63,8 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Gemini CLI", heard, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
-    if outcome.blocked or outcome.ask or outcome.result is not None:
+    is_refused = outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS
+    if is_refused or outcome.ask or outcome.result is not None:
         # After a tool, the reason of a deny replaces the result.
         answer |= {"decision": "deny", "reason": in_place(outcome)}
     if outcome.message:

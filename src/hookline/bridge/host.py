@@ -153,11 +153,25 @@ def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:
     return theirs
 
 
-def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, has_message: bool = False) -> list[str]:
-    """What most agents can't do with an outcome, where this event has no place for notes or messages."""
+def losses(
+    agent: str,
+    heard: Heard,
+    outcome: Outcome,
+    *,
+    has_context: bool,
+    has_message: bool = False,
+    keeps_history: bool = False,
+) -> list[str]:
+    """What most agents can't do with an outcome.
+
+    `has_context` says whether this event has a place for notes, `has_message` whether it has one for messages to the
+    person, `keeps_history` whether a compression can be blocked.
+    """
     lost = list(outcome.lost)
     if outcome.message and not has_message:
         lost.append(f"a message for the person: {heard.theirs} of {agent} has no place for it")
+    if outcome.blocked and heard.event is HookEventName.PRE_COMPRESS and not keeps_history:
+        lost.append(f"a block: {agent} compresses the history whatever a hook says")
     if outcome.context and not has_context:
         lost.append(f"a note for the model: {heard.theirs} of {agent} has no place for it")
     if outcome.suppress:

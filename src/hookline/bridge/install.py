@@ -15,8 +15,8 @@ from hookline.bridge.words import DEADLINE_S
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
 from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
+from hookline.shell.bridge import BridgeUse, bridge_use
 
-_CLIENT = ("hookline", "bridge", "client.py")
 _CLOSING = ("onFailure", "failClosed")
 _TIMEOUTS = ("timeout", "timeoutSec")
 # What is left of a file that we made.
@@ -137,15 +137,9 @@ def is_ours(entry: Any) -> bool:
     """Whether an entry runs our bridge and nothing else."""
     hooks = entry.get("hooks", [entry]) if isinstance(entry, dict) else []
     commands = [_object(hook).get("command") or _object(hook).get("bash") for hook in hooks]
-    return bool(commands) and all(isinstance(command, str) and _runs_bridge(command) for command in commands)
-
-
-def _runs_bridge(command: str) -> bool:
-    words = _own_words(command)
-    if [Path(words[0]).name if words else "", *words[1:2]] == ["hookline", "bridge"]:
-        return True
-    # A Python, its options, and our client.
-    return words[1:3] == ["-I", "-S"] and Path("".join(words[3:4])).parts[-3:] == _CLIENT
+    return bool(commands) and all(
+        isinstance(command, str) and bridge_use(command) is BridgeUse.ALONE for command in commands
+    )
 
 
 def _own_words(command: str) -> list[str]:

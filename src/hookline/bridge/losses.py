@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookline.bridge.host import Heard, Host, Outcome
+from hookline.bridge.host import NO_PROMPT, Heard, Host, Outcome
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 
@@ -57,5 +57,9 @@ def _outcomes(heard: Heard) -> Iterable[Outcome]:
     if heard.event is HookEventName.BEFORE_TOOL:
         yield Outcome(ask=True, reason="x")
         yield Outcome(arguments={})
+    if heard.event is HookEventName.BEFORE_AGENT:
+        yield Outcome(lost=(NO_PROMPT,))
+    if heard.event is HookEventName.PRE_COMPRESS:
+        yield Outcome(blocked=True, reason="x")
     if heard.event in _CAN_STOP:
         yield Outcome(stop=True, stop_reason="x")

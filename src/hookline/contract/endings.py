@@ -24,6 +24,8 @@ def show_ending(ended: "HookExecutionResult") -> str:
     if ended.is_running:
         return "runs beside the agent, and nothing that it decides counts"
     how = f"exited with code {ended.exit_code}"
+    if ended.exit_code == 0 and not ended.success:
+        how = "answered something that the agent it was written for does not accept"
     if ended.signal is not None:
         how = f"was killed by {show_signal(ended.signal)}"
     return how + _limit_reached(ended)

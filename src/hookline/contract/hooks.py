@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -20,6 +21,13 @@ PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PRO
 # In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
 # part of, its own last.
 CHILD_MARK = "HOOKLINE_RUN"
+
+# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
+OWN_DIALECT = "hookline"
+
+
+at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
+"""True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""
 
 
 class HookType(StrEnum):
@@ -138,6 +146,8 @@ class HookEntry:
     """Whose words it reads and answers in: ours, or those of the agent that it was written for."""
     their_event: str | None = None
     """That agent's name of the event, where its settings use it; None means any that this event stands for."""
+    at_approval: bool = False
+    """True for a hook that runs when a person would be asked to allow a tool (PermissionRequest), and not before."""
     condition: str | None = None
     """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
     args: tuple[str, ...] | None = None
@@ -168,3 +178,17 @@ class HookEntry:
     def label(self) -> str:
         """What people call this hook: its name, or else its command or its URL."""
         return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")
+
+
+def particulars(hook: HookEntry) -> dict[str, Any]:
+    """What makes a hook more than a command of ours, under its names in settings; empty for most hooks."""
+    given = {
+        "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
+        "theirEvent": hook.their_event,
+        "if": hook.condition,
+        "args": None if hook.args is None else list(hook.args),
+        "shell": hook.shell,
+        "async": hook.is_async or None,
+        **(hook.target.to_dict() if hook.target else {}),
+    }
+    return {name: value for name, value in given.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.wire import utc_timestamp
 
 agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)
@@ -72,6 +72,10 @@ class _HookPlace(LogRecord, frozen=True, kw_only=True):
     command: str | None = None
     source: str | None = None
     location: str | None = None
+    dialect: str | None = None
+    """Whose words the hook reads and answers in, where they are not ours; `stdin` is what it was really told."""
+    their_event: str | None = None
+    """That agent's name of the event."""
 
 
 class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=True):
@@ -173,6 +177,7 @@ class Consent(StrEnum):
     UNTRUSTED = "untrusted"
     ENABLED = "enabled"
     DISABLED = "disabled"
+    IMPORTED = "imported"
 
 
 class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw_only=True):
@@ -203,4 +208,5 @@ def hook_place(hook: HookEntry) -> dict[str, Any]:
         "source": hook.source.value,
         "origin": hook.origin,
         "location": hook.location,
+        **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.their_event}),
     }

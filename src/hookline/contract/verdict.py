@@ -10,7 +10,7 @@ import msgspec
 from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY, OWN_DIALECT, HookEntry
+from hookline.contract.hooks import LIFECYCLE_REMEDY, HookEntry, particulars
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -315,22 +315,8 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "timeout": hook.timeout_ms,
         "sequential": hook.sequential,
         "final": hook.final,
-        **_foreign(hook),
+        **particulars(hook),
+        **({"refusal": hook.refusal} if hook.refusal else {}),
         **({} if hook.counts else {"applied": False}),
         **(hook.limits.to_dict() if hook.limits else {}),
     }
-
-
-def _foreign(hook: HookEntry) -> dict[str, Any]:
-    """What is particular to a hook that is not an ordinary command of ours."""
-    given = {
-        "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
-        "theirEvent": hook.their_event,
-        "if": hook.condition,
-        "args": None if hook.args is None else list(hook.args),
-        "shell": hook.shell,
-        "async": hook.is_async or None,
-        "refusal": hook.refusal,
-        **(hook.target.to_dict() if hook.target else {}),
-    }
-    return {name: value for name, value in given.items() if value is not None}

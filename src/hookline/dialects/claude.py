@@ -1,12 +1,15 @@
 """Claude Code: its words, and how it reads what its hooks answer (contract of version 2.1)."""
 
 import hashlib
+import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.contract.answers import DEFAULT_DENY_REASON
 from hookline.contract.events import HookEventName
 from hookline.contract.wire import stringify_json, trim
+from hookline.dialects import _condition
 from hookline.dialects._reading import (
     error_of_result,
     is_block,
@@ -15,6 +18,7 @@ from hookline.dialects._reading import (
     some_text,
     text_of_result,
 )
+from hookline.dialects._transcript import in_claude_form
 from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool, UntranslatableError
 
 EVENTS = {
@@ -98,6 +102,27 @@ def wants(event: Event) -> bool:
     return has_failed == (event.theirs == "PostToolUseFailure")
 
 
+def meets(event: Event, condition: str) -> bool:
+    """Whether a call meets the rule of a hook's `if`; events that are not about a tool meet none."""
+    if event.ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        return False
+    fields = event.fields
+    name, given, cwd = str(fields.get("tool_name")), fields.get("tool_input"), str(fields.get("cwd", ""))
+    arguments = CLAUDE.tool(name).tell(given if isinstance(given, Mapping) else {}, cwd)
+    return _condition.meets(condition, CLAUDE.names_of(event.ours, name), arguments, cwd, os.environ.get("HOME", ""))
+
+
+def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int) -> dict[str, Any] | None:
+    """A record of our transcript as Claude Code would have written it."""
+    cwd = str(facts.get("project", ""))
+
+    def translate(name: str, arguments: Arguments) -> tuple[str, Arguments]:
+        tool = CLAUDE.tool(name)
+        return tool.theirs, tool.tell(arguments, cwd)
+
+    return in_claude_form(record, facts, number, translate)
+
+
 def environment(event: Event) -> dict[str, str]:
     """What Claude Code adds to the environment of its hooks."""
     return {
@@ -113,20 +138,26 @@ def read(event: Event, printed: Printed) -> Reading:
     given = json_object(text) if text.startswith("{") else None
     complaints: list[str] = []
     answer: dict[str, Any] = {}
+    is_dropped = False
     if given is not None:
-        answer = _Answer(event, given, complaints).in_our_words()
+        reader = _Answer(event, given, complaints)
+        answer = reader.in_our_words()
+        is_dropped = reader.is_dropped and not answer
     elif text.startswith("{"):
         complaints.append("stdout begins like JSON and is not valid JSON, so no decision was read from it")
     elif text and event.theirs in _TEXT_IS_CONTEXT and printed.exit_code == 0:
         answer = {"hookSpecificOutput": {"additionalContext": text}}
+    elif _ANSWER_IN_TEXT.search(text):
+        complaints.append("stdout has an answer after other text, so Claude Code takes all of it for text")
     if printed.exit_code == _BLOCKING:
         reason = some_text(answer.get("reason"), printed.stderr) or DEFAULT_DENY_REASON
         return Reading(answer={**answer, "decision": "block", "reason": trim(reason)}, complaints=tuple(complaints))
-    failed = given is None and (printed.exit_code != 0 or text.startswith("{"))
+    failed = is_dropped or (given is None and (printed.exit_code != 0 or text.startswith("{")))
     return Reading(answer=answer or None, complaints=tuple(complaints), failed=failed)
 
 
 _BLOCKING = 2
+_ANSWER_IN_TEXT = re.compile(r'\{\s*"(?:decision|hookSpecificOutput|continue)"')
 
 
 class _Answer:
@@ -136,13 +167,16 @@ class _Answer:
         self._event = event
         self._given = given
         self._complaints = complaints
+        self.is_dropped = False
+        """Whether Claude Code drops the whole answer because of one field."""
         specific = given.get("hookSpecificOutput")
         self._specific: Mapping[str, Any] = specific if isinstance(specific, dict) else {}
 
     def in_our_words(self) -> dict[str, Any]:
         """The answer as a hook of ours would have given it."""
         answer: dict[str, Any] = {}
-        if self._is_dropped():
+        self.is_dropped = self._is_dropped()
+        if self.is_dropped:
             return self._refusal(answer) if self._denies() else {}
         if self._given.get("continue") is False and self._event.ours is not HookEventName.SESSION_START:
             answer["continue"] = False
@@ -224,7 +258,10 @@ _CONTEXT = "additionalContext"
 
 
 def _bash_response(_arguments: Arguments, text: str) -> dict[str, Any]:
-    return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+    # Without what our own shell tool adds for the model.
+    output = text.removesuffix("\nExit code: 0")
+    stdout = "" if output == "(no output)" else output
+    return {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 
 
 def _read_response(arguments: Arguments, text: str) -> dict[str, Any]:
@@ -237,7 +274,8 @@ def _read_response(arguments: Arguments, text: str) -> dict[str, Any]:
 def _write_response(arguments: Arguments, text: str) -> dict[str, Any]:
     kind = "create" if text.startswith("Created") else "update"
     path, content = arguments.get("file_path"), arguments.get("content")
-    return {"type": kind, "filePath": path, "content": content, "structuredPatch": [], "originalFile": None}
+    told: dict[str, Any] = {"type": kind, "filePath": path, "content": content, "structuredPatch": []}
+    return {**told, "originalFile": None, "userModified": False}
 
 
 def _edit_response(arguments: Arguments, _text: str) -> dict[str, Any]:
@@ -303,6 +341,7 @@ CLAUDE = Dialect(
         WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
         """.split()  # noqa: SIM905 - as a list it would fill a screen
     ),
+    at_approval=frozenset({"PermissionRequest"}),
     keys=frozenset({"if", "async", "asyncRewake", "once", "args", "shell"}),
     plugin_variables=("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(
@@ -346,4 +385,7 @@ CLAUDE = Dialect(
     environment=environment,
     read=read,
     wants=wants,
+    meets=meets,
+    transcript=transcript,
+    env_file={"SessionStart": "CLAUDE_ENV_FILE"},
 )

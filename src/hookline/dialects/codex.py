@@ -188,6 +188,7 @@ CODEX = Dialect(
     agent="Codex",
     events={name: ours for name, ours in claude.EVENTS.items() if name not in ("PostToolUseFailure", "Notification")},
     without_counterpart=_WITHOUT_COUNTERPART,
+    at_approval=frozenset({"PermissionRequest"}),
     keys=frozenset({"async"}),
     plugin_variables=("PLUGIN_ROOT", "PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(

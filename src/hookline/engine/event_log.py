@@ -124,6 +124,11 @@ class EventLog:
                 self._report_unheard(run, run.answer.doubt)
         self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by()))
 
+    def late(self, run: HookExecutionResult) -> None:
+        """Logs what a hook did that ran beside the agent; called in another thread."""
+        facts: dict[str, Any] = {"session": self._session_if_known(), **self._asked_by(), "event": run.event.value}
+        self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
+
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
         place = f"unheard {run.hook.origin} {run.hook.location}"

@@ -2,8 +2,7 @@
 
 from enum import Enum, auto
 from functools import lru_cache
-
-import regress
+from typing import TYPE_CHECKING
 
 from hookline.child.bounded_search import is_known, quick_length, search
 from hookline.contract.hooks import OWN_DIALECT, HookEntry
@@ -12,6 +11,9 @@ from hookline.contract.wire import trim
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Rule
 from hookline.engine.event_table import EVENT_TABLE, Matching
+
+if TYPE_CHECKING:
+    import regress
 
 
 class Match(Enum):
@@ -48,7 +50,7 @@ def _match_theirs(hook: HookEntry, matcher: str, subject: str, *, may_wait: bool
     listed = frozenset({trim(matcher)}) if rule is Rule.EQUALITY else dialect.exact_names(trim(matcher))
     if listed is not None:
         return Match.NO if listed.isdisjoint(names) else Match.YES
-    if is_literal(matcher) and not dialect.bad_matcher_is_text:
+    if foreign_matcher_fault(hook):
         return Match.YES  # that agent would never run it, and a guard too many is safer
     found = {_search(matcher, name, may_wait=may_wait) for name in names}
     return next(answer for answer in (Match.YES, Match.SLOW, Match.UNDECIDED, Match.NO) if answer in found)
@@ -71,6 +73,18 @@ def _search(matcher: str, subject: str, *, may_wait: bool) -> Match:
     return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, subject)]
 
 
+def foreign_matcher_fault(hook: HookEntry) -> str | None:
+    """What is wrong with a matcher that another agent can't read; None if it can, and for hooks of ours."""
+    if hook.dialect == OWN_DIALECT or not hook.matcher:
+        return None
+    dialect = dialect_of(hook.dialect)
+    is_list = dialect.exact_names(trim(hook.matcher)) is not None
+    if is_list or dialect.bad_matcher_is_text or not is_literal(hook.matcher):
+        return None
+    effect = f"{dialect.agent} would never run this hook, and here it runs for everything"
+    return f"{hook.matcher!r} is not a regular expression: {effect}"
+
+
 def compared_names(hook: HookEntry, subject: str) -> tuple[str, ...]:
     """Everything that the hook's matcher is compared with for this subject."""
     return (subject,) if hook.dialect == OWN_DIALECT else dialect_of(hook.dialect).names_of(hook.event, subject)
@@ -88,7 +102,7 @@ def is_literal(matcher: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _compile(matcher: str) -> tuple[str, regress.Regex | None, int] | None:
+def _compile(matcher: str) -> "tuple[str, regress.Regex | None, int] | None":
     """The pattern, its regular expression if it is one, and how long a name can be to be searched in no time.
 
     None for a matcher that matches everything; one that could crash the regular expression engine counts as such.
@@ -96,6 +110,8 @@ def _compile(matcher: str) -> tuple[str, regress.Regex | None, int] | None:
     pattern = trim(matcher)
     if matches_everything(matcher) or pattern_fault(pattern) is not None:
         return None
+    import regress  # noqa: PLC0415 - many settings have no matcher
+
     try:
         return pattern, regress.Regex(pattern), quick_length(pattern)
     except (regress.RegressError, UnicodeError):

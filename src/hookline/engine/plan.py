@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, OnError
+from hookline.contract.hooks import HookEntry, OnError, at_approval
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.contract.wire import trim
 from hookline.engine.matcher import Match, compared_names, match
@@ -28,17 +30,21 @@ def plan(
     *,
     why_untrusted: TrustCheck = everything_is_trusted,
     may_wait: bool = True,
+    asks_person: bool = False,
 ) -> HookExecutionPlan:
     """The plan for an event about a subject (a tool's name, a trigger).
 
+    With `asks_person` it is the plan for the moment at which a person would be asked to allow a tool.
     With `may_wait` a matcher that needs a long search is searched for here; else the plan lists it under `slow`.
     """
     draft = _Draft(subject)
     unmatched: list[HookEntry] = []
     for hook in hooks:
-        if hook.event is not event:
+        if hook.event is not event or (asks_person and not hook.at_approval):
             continue
-        if hook.disabled_by is not None:
+        if hook.at_approval and not asks_person:
+            draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
+        elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
         elif hook.needs_trust and (why_not := _ask(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
@@ -74,12 +80,12 @@ class HookPlanner:
         self._hooks_of = hooks_of
         self._why_untrusted = why_untrusted
         self._on_plan = on_plan
-        self._cache: dict[tuple[HookEventName, str | None], _Cached] = {}
+        self._cache: dict[tuple[HookEventName, str | None, bool], _Cached] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject, or None when no hook has to run."""
         hooks = self._hooks_of(event)
-        cached = self._cache.get((event, subject))
+        cached = self._cache.get((event, subject, at_approval.get()))
         # The same tuple of hooks means that the settings have not changed. Trust is asked for at every event: a script
         # may have changed since it was trusted, even by the agent itself.
         if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
@@ -95,7 +101,7 @@ class HookPlanner:
 
     def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
         """What keeps the event's hooks from running, after there was no plan for it."""
-        cached = self._cache.get((event, subject))
+        cached = self._cache.get((event, subject, at_approval.get()))
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
     def _is_trust_changed(self, cached: "_Cached") -> bool:
@@ -104,17 +110,24 @@ class HookPlanner:
     def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
         guests = tuple(hook for hook in hooks if hook.needs_trust)
         distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
-        made = plan(hooks, event, subject, why_untrusted=lambda hook: distrust[id(hook)], may_wait=False)
+        asks_person = at_approval.get()
+        made = plan(
+            hooks,
+            event,
+            subject,
+            why_untrusted=lambda hook: distrust[id(hook)],
+            may_wait=False,
+            asks_person=asks_person,
+        )
         cached = _Cached(hooks, guests, list(distrust.values()), made, "" if made.hooks else _why_nothing(made))
         if not made.slow:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            self._cache[event, subject] = cached
+            self._cache[event, subject, asks_person] = cached
         return cached
 
 
-@dataclass(slots=True)
-class _Cached:
+class _Cached(msgspec.Struct):
     hooks: tuple[HookEntry, ...]
     guests: tuple[HookEntry, ...]
     why_untrusted: list[str | None]
@@ -146,6 +159,8 @@ class _Draft:
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             hook.command or (hook.origin, hook.location),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
+            (hook.is_async, hook.refusal),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.records import LogLevel, SettingsRecord
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.matcher import is_literal, matches_everything
+from hookline.engine.matcher import foreign_matcher_fault, is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger
 from hookline.settings.decode import Settings
@@ -72,7 +72,13 @@ class HookRegistry:
     def _warn_of_literal_matchers(self, hooks: Sequence[HookEntry]) -> None:
         for hook in hooks:
             # The pattern of an untrusted hook is not compiled.
-            if hook.needs_trust or EVENT_TABLE[hook.event].matching is not Matching.REGEX:
+            if not hook.needs_trust and (fault := foreign_matcher_fault(hook)):
+                self._warn(f"{hook.origin}: {hook.location}: matcher {fault}", hook.origin, hook.location)
+            if (
+                hook.needs_trust
+                or hook.dialect != OWN_DIALECT
+                or EVENT_TABLE[hook.event].matching is not Matching.REGEX
+            ):
                 continue
             if hook.matcher and not matches_everything(hook.matcher) and is_literal(hook.matcher):
                 text = (

@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from hookline.child.env_file import new_env_file
 from hookline.child.job import ChildOutcome
 from hookline.contract.answers import Answer, deny, read_object
 from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry
 from hookline.contract.wire import stringify_json
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Dialect, Event, Printed, UntranslatableError
+from hookline.engine.transcripts import COPIES
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +69,7 @@ def ask_each(
             fault = f"hookline failed to put the event into its words ({error!r})"
             asked.append(Asked(hook=hook, told=told, stdin=stdin, env=inherited, fault=fault, is_our_fault=True))
             continue
-        env = own_environment(hook, telling.env)
+        env = {**own_environment(hook, telling.env), **_env_file(hook, telling)}
         asked.append(Asked(hook=hook, told=told, stdin=telling.stdin, env=env, telling=telling, fault=hook.refusal))
     return asked
 
@@ -76,7 +78,12 @@ def why_not_asked(hook: HookEntry, told: Mapping[str, Any]) -> str:
     """Why a hook was not run for an event, although its matcher matches."""
     if hook.dialect != OWN_DIALECT:
         with suppress(Exception):
-            return _tell(hook, told, {}).why_not(hook) or f"its rule {hook.condition!r} did not match then"
+            dialect = dialect_of(hook.dialect)
+            event = dialect.event(hook.event, hook.their_event, told)
+            return (
+                Telling(dialect=dialect, event=event, stdin=b"", env={}).why_not(hook)
+                or f"its rule {hook.condition!r} did not match then"
+            )
     return "it was not asked"
 
 
@@ -89,8 +96,20 @@ def own_environment(hook: HookEntry, inherited: Mapping[str, str]) -> Mapping[st
     return {**inherited, **hook.env, **kept}
 
 
+def _env_file(hook: HookEntry, telling: Telling) -> dict[str, str]:
+    variable = telling.dialect.env_file.get(telling.event.theirs)
+    if variable is None:
+        return {}
+    session = str(telling.event.fields.get("session_id") or "")
+    path = new_env_file(session, f"{hook.origin} {hook.location}")
+    return {} if path is None else {variable: path}
+
+
 def _tell(hook: HookEntry, told: Mapping[str, Any], inherited: Mapping[str, str]) -> Telling:
     dialect = dialect_of(hook.dialect)
+    if dialect.transcript is not None:
+        copy = COPIES.copy_of(str(told.get("transcript_path") or ""), dialect.name, dialect.transcript)
+        told = {**told, "transcript_path": copy}
     event = dialect.event(hook.event, hook.their_event, told)
     stdin = stringify_json(dialect.tell(event)) + dialect.input_end
     return Telling(dialect=dialect, event=event, stdin=stdin, env={**inherited, **dialect.environment(event)})

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.contract.hooks import HookEntry, HookType
+from hookline.contract.hooks import HookEntry, HookType, HttpTarget
 from hookline.engine.telling import Asked
 from hookline.shell.quoting import quote_project_variables
 
@@ -20,6 +20,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
 
     limits: ChildLimits = ChildLimits()
     cwd: str
+    http_allow: tuple[str, ...] = ()
+    """Other machines that may be asked."""
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -35,6 +37,21 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
     )
     (outcome,) = await run_children([job], limits=means.limits)
     return outcome
+
+
+async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
+    # Loaded on use: few hooks are servers.
+    from hookline.child.http import post  # noqa: PLC0415
+
+    hook = asked.hook
+    return await post(
+        hook.target or HttpTarget(url=""),
+        asked.stdin,
+        env=asked.env,
+        timeout_ms=hook.timeout_ms,
+        most_bytes=means.limits.output_bytes,
+        allowed=means.http_allow,
+    )
 
 
 def _argv(hook: HookEntry, env: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -55,4 +72,4 @@ def _filled(word: str, env: Mapping[str, str]) -> str:
 # Gets a hook with what it is told, and never raises; whatever it returns is read as a process's exit code and output.
 Way = Callable[[Asked, Means], Awaitable[ChildOutcome]]
 # Hooks of a type that is not here fail.
-WAYS: Mapping[HookType, Way] = {HookType.COMMAND: _run_command}
+WAYS: Mapping[HookType, Way] = {HookType.COMMAND: _run_command, HookType.HTTP: _ask_server}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, particulars
 from hookline.contract.wire import to_plain
 from hookline.settings.read import open_without_waiting
 from hookline.shell.files import FoundFiles, existing_files
@@ -143,7 +144,14 @@ class _Prepared:
     @cached_property
     def paths(self) -> PossiblePaths:
         """What in its command could be files."""
-        return possible_paths(self.hook.command or "", self.hook.env, self._project, search_path=self._search_path)
+        return possible_paths(_text(self.hook), self.hook.env, self._project, search_path=self._search_path)
+
+
+def _text(hook: HookEntry) -> str:
+    """The command as a shell would read it; the words of one that is run without a shell stay words."""
+    if hook.args is None:
+        return hook.command or ""
+    return " ".join('"' + re.sub(r'([\\"`])', r"\\\1", word) + '"' for word in (hook.command or "", *hook.args))
 
 
 def _definition(hook: HookEntry) -> dict[str, Any]:
@@ -161,6 +169,7 @@ def _definition(hook: HookEntry) -> dict[str, Any]:
             "onError": str(hook.on_error),
             # Left out where they are not given, or hooks trusted before there were such options would need trust again.
             **({"final": True} if hook.final else {}),
+            **particulars(hook),
             **(hook.limits.to_dict() if hook.limits else {}),
         }
     )

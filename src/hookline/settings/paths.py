@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hookline.contract.hooks import ConfigSource
@@ -18,6 +18,8 @@ class SettingsPaths:
     project: Path
     user: Path
     system: Path
+    environ: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
         """The files with their sources, most specific first."""
@@ -40,4 +42,5 @@ def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = N
         project=place("HOOKLINE_PROJECT_SETTINGS", Path(working_dir) / _FOLDER / _FILE),
         user=place("HOOKLINE_USER_SETTINGS", home / _FOLDER / _FILE),
         system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
+        environ=environ,
     )

@@ -16,7 +16,7 @@ from hookline.contract.hooks import (
     TrustLevel,
 )
 from hookline.contract.secrets import SECRET_NAMES
-from hookline.dialects.known import DIALECTS
+from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
 
 
 def about(description: str) -> Meta:
@@ -171,6 +171,12 @@ class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     deny: Annotated[tuple[str, ...], about("Patterns of names that are never passed on.")] = ()
 
 
+class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Hooks of the type http."""
+
+    allow: Annotated[tuple[str, ...], about("Hosts that they may be on, besides this machine.")] = ()
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -203,10 +209,18 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         tuple[str, ...],
         about("Patterns of names whose values are kept out of the log and the transcript, in place of the usual ones."),
     ] = SECRET_NAMES
+    dialects: Annotated[
+        tuple[str, ...],
+        Meta(examples=[list(FOREIGN_DIALECTS)]),
+        about(
+            "Other agents whose own settings files are read as well: claude, codex, gemini. Not in a project's file."
+        ),
+    ] = ()
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
+    http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 

@@ -58,6 +58,7 @@ class _NoSystem:
     """In place of a system that could not be made: every event that can block does so."""
 
     blocks_on_fault = True
+    has_approval_hooks = True
 
     def __init__(self, error: Exception) -> None:
         self._error = error

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import at_approval
 from hookline.triggers.arguments import own_copy
-from hookline.triggers.door import fire, system_of
+from hookline.triggers.door import attempt, fire, system_of
 from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from hookline.contract.outputs import DefaultHookOutput
     from hookline.contract.verdict import Verdict
 
-__all__ = ["ToolResult", "execute_tool_with_hooks", "fire_after_tool_hook", "fire_before_tool_hook"]
+__all__ = [
+    "ToolResult",
+    "execute_tool_with_hooks",
+    "fire_after_tool_hook",
+    "fire_before_tool_hook",
+    "fire_permission_hook",
+]
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
@@ -43,6 +50,29 @@ async def fire_after_tool_hook(
     """What the AfterTool hooks answered together, or None when nothing is to be done about it."""
     fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
     return _output(await fire(system_of(config), HookEventName.AFTER_TOOL, fields, mcp_context))
+
+
+async def fire_permission_hook(
+    config: "Config",
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    *,
+    mcp_context: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Why hooks refuse a tool before a person is asked to allow it; None when they don't.
+
+    Those are hooks for PermissionRequest of other agents, and only their deny counts.
+    """
+    system = system_of(config)
+    if system is None or not attempt(lambda: system.has_approval_hooks, otherwise=True):
+        return None
+    token = at_approval.set(True)
+    try:
+        fields = {"tool_name": tool_name, "tool_input": tool_input}
+        verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
+    finally:
+        at_approval.reset(token)
+    return verdict.reason or "Blocked by hook" if verdict is not None and verdict.blocked else None
 
 
 async def execute_tool_with_hooks(

@@ -471,7 +471,7 @@ def test_a_guard_that_cannot_run_is_told(bench: Bench) -> None:
     guard = [{"hooks": [{"type": "command", "command": "./missing.sh", "name": "guard"}]}]
     bench.settings = {"enableHooks": True, "hooks": {"PreToolUse": guard, "BeforeTool": guard}}
     told = bench.run("--prompt", "go", "--yes").stderr
-    assert "hooks.PreToolUse is not an event, so its hooks do not run; did you mean BeforeTool?" in told
+    assert "hooks.PreToolUse is an event of Claude Code and Codex, so its hooks do not run here" in told
     assert told.count("The BeforeTool hook guard exited with code 127, so it had no effect.") == 1
 
 

@@ -132,7 +132,8 @@ def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.C
         ".llxprt/settings.json:18:11: error [settings]\n"
         '    hooks.AfterTool[0].hooks[0] has no type; add "type": "command"; it does not run\n'
         ".llxprt/settings.json:6:20: warning [matcher-no-tool]\n"
-        "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; did you mean run_shell_command?\n"
+        "    hooks.BeforeTool[0].matcher has 'Bash', which matches no known tool; if this hook was written for Claude "
+        'Code, add "dialect": "claude" to it, else write run_shell_command\n'
         "\n"
         "1 error, 1 warning (1 hook in 1 file)\n"
     )
@@ -190,10 +191,50 @@ def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str])
                 "path": "hooks.BeforeTool[0].matcher",
                 "level": "warning",
                 "rule": "matcher-no-tool",
-                "message": "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+                "message": (
+                    "has 'Bash', which matches no known tool; if this hook was written for Claude Code, "
+                    'add "dialect": "claude" to it, else write run_shell_command'
+                ),
             }
         ],
+        "unread": [],
     }
+
+
+def test_a_comparison_in_a_script_has_the_place_of_the_script(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """File and line of the comparison, for people, for programs and for code scanning."""
+    (project / "guard.sh").write_text('tool=$(jq -r .tool_name)\nif [ "$tool" = Bash ]; then exit 2; fi\n')
+    write(project, {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "sh ./guard.sh"}]}]}})
+    message = (
+        "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook "
+        f"hooks.BeforeTool[0].hooks[0] in {project}/.llxprt/settings.json is told hookline's words; "
+        'add "dialect": "claude" to this hook'
+    )
+    main(["check"])
+    assert capsys.readouterr().out.startswith(f"guard.sh:2:16: warning [other-agent]\n    {message}\n")
+    main(["check", "--json"])
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding == {
+        "file": str(project / "guard.sh"),
+        "line": 2,
+        "column": 16,
+        "path": "",
+        "level": "warning",
+        "rule": "other-agent",
+        "message": message,
+    }
+    main(["check", "--sarif"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["ruleId"], place["artifactLocation"]["uri"], place["region"]["startLine"]) == (
+        "other-agent",
+        "guard.sh",
+        2,
+    )
+    assert {"other-agent", "unset-variable", "run-dialect"} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
 
 
 def test_sarif_has_the_shape_of_the_standard(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,7 +295,7 @@ def test_settings_that_are_no_file_are_told(
     assert capsys.readouterr().err == f"hookline: {said}\n"
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(60, 3), (200, 2)])
+@pytest.mark.parametrize(("columns", "lines"), [(60, 5), (250, 2)])
 def test_a_terminal_gets_colour_and_fitting_lines(
     columns: int, lines: int, project: Path, on_terminal: OnTerminal
 ) -> None:

@@ -134,7 +134,7 @@ def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.Cap
     ((about, said),) = [(about, said) for about, health, said in signs if health == "bad"]
     assert about == "problems"
     assert said.startswith(f"2 problems, the first: {file}:1:")
-    assert "hooks.PreToolUse is not an event" in said
+    assert "hooks.PreToolUse is an event of Claude Code" in said
 
 
 def test_settings_of_a_parent_directory_are_noted(

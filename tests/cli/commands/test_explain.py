@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.contract.hooks import LIFECYCLE_REMEDY
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
 
@@ -108,12 +110,15 @@ def test_what_makes_no_sense_is_told(words: list[str], said: str, workbench: "Wo
         ('{"hooks": []}', ": hooks is an array"),
         ('{"hooks": {"BeforeTool": {}}}', ": hooks.BeforeTool is an object"),
         ('{"hooks": {"BeforeTool": [5]}}', ": hooks.BeforeTool[0] is a number"),
-        ('{"hooks": {"PreToolUse": [5]}}', ": hooks.PreToolUse is not an event"),
+        ('{"hooks": {"PreToolUse": [5]}}', ": hooks.PreToolUse is an event of Claude Code"),
         ('{"extensions": 5}', ": extensions is a number"),
         ('{"extensions": [5]}', ": extensions[0] is a number"),
         ('{"extensions": [{"hooks": 5}]}', ": extensions[0].hooks is a number"),
         ('{"extensions": [{"hooks": {"BeforeTool": 5}}]}', ": extensions[0].hooks.BeforeTool is a number"),
-        ('{"extensions": [{"hooks": {"PreToolUse": [5]}}]}', ": extensions[0].hooks.PreToolUse is not an event"),
+        (
+            '{"extensions": [{"hooks": {"PreToolUse": [5]}}]}',
+            ": extensions[0].hooks.PreToolUse is an event of Claude Code",
+        ),
     ],
 )
 def test_whatever_may_have_cost_a_hook_of_the_event_is_shown(settings: str, place: str, workbench: "Workbench") -> None:
@@ -178,10 +183,11 @@ def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -
     workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})
     assert workbench.run("explain", "AfterAgent").splitlines()[1:] == [
         "2 hooks would run at the same time, because no group is sequential:",
-        "  1. true  timeout 60 s",
+        "  1. true  timeout 60 s, what it answers is only logged",
         "     ~/.llxprt/settings.json:7",
-        "  2. echo  timeout 60 s",
+        "  2. echo  timeout 60 s, what it answers is only logged",
         "     ~/.llxprt/settings.json:11",
+        f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.",
     ]
 
 
@@ -199,3 +205,16 @@ def test_it_shows_layers_and_final_guards(workbench: "Workbench") -> None:
     shown = workbench.run("explain", "BeforeTool")
     assert "3 hooks would run, those of the less trusted settings file first:" in shown
     assert "3. last  timeout 60 s, final: after all others, with the arguments as they will be used" in shown
+
+
+@pytest.mark.parametrize("lifecycle", ["watch", "apply"])
+def test_it_says_whether_answers_are_applied(lifecycle: str, workbench: "Workbench") -> None:
+    """On an event around prompts, hooks whose answers are only logged are named as such, with the remedy."""
+    hooks = {"BeforeAgent": [{"hooks": [hook("true")]}], "SessionEnd": [{"hooks": [hook("true")]}]}
+    workbench.write(workbench.user_file, {"hooks": hooks, "hooksConfig": {"lifecycle": lifecycle}})
+    watches = lifecycle == "watch"
+    assert workbench.json("explain", "BeforeAgent")["hooks"][0].get("applied", True) is not watches
+    shown = workbench.run("explain", "BeforeAgent")
+    assert ("what it answers is only logged" in shown) is watches
+    assert ('write "hooksConfig": {"lifecycle": "apply"}' in shown) is watches
+    assert "what it answers is only logged" in workbench.run("explain", "SessionEnd")

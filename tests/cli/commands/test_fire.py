@@ -127,6 +127,32 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
         pytest.param(
             "BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asks a person first: sure?"], id="question"
         ),
+        pytest.param("BeforeAgent", {"decision": "deny", "reason": "no"}, 2, ["Blocked: no"], id="blocked-prompt"),
+        pytest.param(
+            "BeforeAgent",
+            {"hookSpecificOutput": {"prompt": "other", "additionalContext": "c"}},
+            0,
+            ["Goes on.", "    added for the model:", "      c", "    goes on with prompt:", '      "other"'],
+            id="another-prompt",
+        ),
+        pytest.param(
+            "AfterAgent", {"decision": "block", "reason": "test it"}, 0, ["Makes the agent go on: test it"], id="go-on"
+        ),
+        pytest.param(
+            "AfterAgent",
+            {"decision": "block", "reason": "test it", "continue": False},
+            0,
+            ["Stops the agent: test it"],
+            id="stop-beside-a-block",
+        ),
+        pytest.param(
+            "SessionStart",
+            {"decision": "block", "reason": "no"},
+            0,
+            ["Goes on, because a block has no effect on SessionStart: no"],
+            id="block-at-the-start",
+        ),
+        pytest.param("PreCompress", {"decision": "block", "reason": "no"}, 2, ["Blocked: no"], id="no-compression"),
     ],
 )
 def test_people_are_told_what_the_agent_does(
@@ -140,8 +166,9 @@ def test_people_are_told_what_the_agent_does(
     """The last lines and the exit code say what happens, and nothing that the agent does not do."""
     hooks = [{"hooks": [{"type": "command", "command": says(answer)}]}]
     path = tmp_path / "given.json"
-    path.write_text(json.dumps({"enableHooks": True, "hooks": {event: hooks}}))
-    assert main(["fire", event, "--settings", str(path), "--input", '{"tool_name": "ls"}']) == code
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {event: hooks}, "hooksConfig": {"lifecycle": "apply"}}))
+    fields = '{"tool_name": "ls", "prompt": "go", "source": "startup", "trigger": "auto"}'
+    assert main(["fire", event, "--settings", str(path), "--input", fields]) == code
     assert capsys.readouterr().out.rpartition("\n\n")[2].splitlines() == lines
 
 
@@ -149,9 +176,27 @@ def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.Ca
     """A stop keeps the tool from running: exit code 2, and the words say that the agent stops."""
     stop = says({"continue": False, "stopReason": "enough"})
     assert fire("--settings", settings(stop), "--json") == 2
-    assert told(capsys)["outcome"] == {"blocked": True, "stopped": True, "ask": False, "reason": "enough"}
+    assert told(capsys)["outcome"] == {
+        "blocked": True,
+        "stopped": True,
+        "ask": False,
+        "reason": "enough",
+    }
     assert fire("--settings", settings(stop)) == 2
     assert "Stops the agent: enough\n" in capsys.readouterr().out
+
+
+def test_programs_learn_that_the_agent_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The outcome says so where it is so; nothing is blocked by it."""
+    path = tmp_path / "given.json"
+    hooks = [{"hooks": [{"type": "command", "command": "echo more >&2; exit 2"}]}]
+    for lifecycle, goes_on in (("apply", {"goesOn": True}), ("watch", {})):
+        options = {"lifecycle": lifecycle}
+        path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterAgent": hooks}, "hooksConfig": options}))
+        assert main(["fire", "AfterAgent", "--settings", str(path), "--json"]) == 0
+        report = told(capsys)
+        assert report["outcome"] == {"blocked": False, "stopped": False, "ask": False, "reason": "more", **goes_on}
+        assert report["plan"]["hooks"][0].get("applied", True) is (lifecycle == "apply")
 
 
 def test_an_empty_list_of_tools_allows_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +217,13 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
     main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: SessionStart hooks only watch, and their answers are not applied.\n"
+        "Goes on: what SessionStart hooks answer is not applied;"
+        ' write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it.\n'
+    )
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionEnd": hooks}}))
+    main(["fire", "SessionEnd", "--settings", str(path), "--input", '{"reason": "exit"}'])
+    assert capsys.readouterr().out.endswith(
+        "Goes on: SessionEnd hooks only watch, and their answers are not applied.\n"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hookline.cli.main import main
+from hookline.config import Config
 
 BIN = Path(sys.executable).parent
 
@@ -148,3 +149,15 @@ def test_files_in_other_places_are_named_in_full(
 def test_colour_is_for_terminals(on_terminal: Callable[..., str]) -> None:
     """On a terminal the words are coloured."""
     assert "\x1b[32mwrote\x1b[0m" in on_terminal("init")
+
+
+@pytest.mark.parametrize("where", [[], ["--user"]], ids=["project", "user"])
+def test_what_is_written_applies_lifecycle_hooks(
+    where: list[str], project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A guard of prompts that is added to the file counts at once."""
+    init(capsys, *where)
+    file = (own_home if where else project) / ".llxprt" / "settings.json"
+    guard = '"hooks": { "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],'
+    file.write_text(file.read_text().replace('"hooks": {', guard, 1))
+    assert [hook.is_applied for hook in Config(project).get_settings().hooks] == [True, True]

@@ -37,7 +37,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "settings",
         on("PreToolUse"),
         "hooks.PreToolUse",
-        "is not an event, so its hooks do not run; did you mean BeforeTool?",
+        (
+            "is an event of Claude Code and Codex, so its hooks do not run here; if they were written for it, add "
+            '"dialect": "claude" or "dialect": "codex"'
+        ),
     ),
     (
         "settings",
@@ -61,7 +64,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, onFault, trust, redact, serve, environment, log"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, serve,"
+            " environment, http, log"
         ),
     ),
     (
@@ -80,7 +84,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "unknown-key",
         on("BeforeTool", async_=True),
         "hooks.BeforeTool[0].async_",
-        "is not an option of a group and is ignored; the options are hooks, matcher, sequential",
+        "is not an option of a group and is ignored; the options are hooks, matcher, sequential, dialect",
     ),
     (
         "disabled-name",
@@ -128,7 +132,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "matcher-no-tool",
         on("BeforeTool", matcher="Bash"),
         "hooks.BeforeTool[0].matcher",
-        "has 'Bash', which matches no known tool; did you mean run_shell_command?",
+        (
+            "has 'Bash', which matches no known tool; if this hook was written for Claude Code, "
+            'add "dialect": "claude" to it, else write run_shell_command'
+        ),
     ),
     (
         "matcher-no-tool",
@@ -232,6 +239,33 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
             ' add "final": true to judge them as they will run'
         ),
     ),
+    (
+        "unset-variable",
+        on("BeforeTool", hook("bash $CLAUDE_PLUGIN_ROOT/hooks/guard.sh")),
+        "hooks.BeforeTool[0].hooks[0].command",
+        (
+            "uses $CLAUDE_PLUGIN_ROOT, which is not set here, so it is empty; "
+            'set it in "env" of this hook, or write its value'
+        ),
+    ),
+    (
+        "unset-variable",
+        {
+            "hooksConfig": {"environment": {"deny": ["SHELL_*"]}},
+            **on("BeforeTool", hook('echo "$(cat "${NO_SUCH}/x")"')),
+        },
+        "hooks.BeforeTool[0].hooks[0].command",
+        'uses $NO_SUCH, which is not set here, so it is empty; set it in "env" of this hook, or write its value',
+    ),
+    (
+        "other-agent",
+        on("BeforeTool", hook("""jq -e '.tool_name == "Bash"' && exit 2""")),
+        "hooks.BeforeTool[0].hooks[0].command",
+        (
+            "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook is told hookline's "
+            'words; add "dialect": "claude" to this hook'
+        ),
+    ),
 ]
 
 CLEAN: list[tuple[str, dict[str, Any]]] = [
@@ -313,8 +347,11 @@ def test_what_is_meant_is_left_alone(settings: dict[str, Any], make_setup: MakeS
         ),
     ],
 )
-def test_a_word_that_trust_can_not_cover_is_found(trust: str, message: str, make_setup: MakeSetup) -> None:
+def test_a_word_that_trust_can_not_cover_is_found(
+    trust: str, message: str, make_setup: MakeSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only hooks that need trust are looked at; with strict trust the finding says that the hook does not run."""
+    monkeypatch.setenv("Y", "y")
     setup = make_setup({**on("BeforeTool", hook("sh $(cat x) $Y")), "hooksConfig": {"trust": trust}})
     assert list(run_checks(setup)) == []
     guest = replace(setup, hooks=tuple(replace(one, needs_trust=True) for one in setup.hooks))
@@ -353,13 +390,33 @@ def test_a_wildcard_is_translated(matcher: str, meant: str, make_setup: MakeSetu
         ("edit", "replace"),
         ("bash", "run_shell_command"),
         ("ShellTool", "run_shell_command"),
-        ("grep_search", "search_file_content"),
+        ("multiedit", "replace"),
     ],
 )
 def test_a_tool_of_another_system_is_translated(word: str, meant: str, make_setup: MakeSetup) -> None:
     """The advice is the tool that does the same here, however it is written there."""
     (finding,) = run_checks(make_setup(on("BeforeTool", matcher=word)))
     assert finding.problem.message == f"has {word!r}, which matches no known tool; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("word", "agent", "dialect", "tool"),
+    [
+        ("Edit", "Claude Code", "claude", "replace"),
+        ("MultiEdit", "Claude Code", "claude", "replace"),
+        ("apply_patch", "Codex", "codex", "write_file"),
+        ("^grep_search$", "Gemini CLI", "gemini", "search_file_content"),
+    ],
+)
+def test_another_agents_tool_asks_for_its_dialect_first(
+    word: str, agent: str, dialect: str, tool: str, make_setup: MakeSetup
+) -> None:
+    """With another matcher the hook would run, and its script would still wait for the other name."""
+    (finding,) = run_checks(make_setup(on("BeforeTool", matcher=word)))
+    assert finding.problem.message == (
+        f"has {word!r}, which matches no known tool; "
+        f'if this hook was written for {agent}, add "dialect": "{dialect}" to it, else write {tool}'
+    )
 
 
 def test_words_between_spaced_bars_are_looked_at(make_setup: MakeSetup) -> None:
@@ -369,7 +426,7 @@ def test_words_between_spaced_bars_are_looked_at(make_setup: MakeSetup) -> None:
     assert [finding.problem.message.rpartition("; ")[2] for finding in found] == [
         "write '^write_|Bash'",
         "remove the spaces round the bar: 'write_*|Bash'",
-        "did you mean run_shell_command?",
+        'if this hook was written for Claude Code, add "dialect": "claude" to it, else write run_shell_command',
     ]
 
 
@@ -501,3 +558,32 @@ def test_a_later_script_is_read_for_decisions(make_setup: MakeSetup, hook_script
     script = hook_script(DECIDES)
     findings = run_checks(make_setup(on("BeforeModel", hook("exit 2"), hook(str(script)))))
     assert [finding.rule for finding in findings] == ["erased-block"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'name=x; echo "$name"',
+        "for each in a b; do echo $each; done",
+        "jq -r .cwd | while read -r line; do echo $line; done",
+        "echo ${NO_SUCH:-none} ${NO_SUCH-none} ${NO_SUCH:+x} ${NO_SUCH:?must be set}",
+        "echo '$NO_SUCH' \\$NO_SUCH",
+        "awk '{print $NF}'",
+        "echo $PATH $HOME $PWD $$ $? $1 $CLAUDE_PROJECT_DIR ${LLXPRT_PROJECT_DIR}/x $RANDOM",
+        "echo $OWN",
+    ],
+)
+def test_variables_that_have_a_value_are_fine(command: str, make_setup: MakeSetup) -> None:
+    """The command itself, the shell, the environment or the hook's env sets them, or there is a default."""
+    found = run_checks(make_setup(on("BeforeTool", hook(command, env={"OWN": "1"}))))
+    assert [finding.problem.message for finding in found if finding.rule == "unset-variable"] == []
+
+
+def test_a_variable_that_hooks_do_not_inherit_is_unset(make_setup: MakeSetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set in the environment of the agent, and kept from its hooks."""
+    monkeypatch.setenv("MY_TOKEN", "1")
+    settings = {"hooksConfig": {"environment": {"deny": ["*_TOKEN"]}}, **on("BeforeTool", hook("echo $MY_TOKEN"))}
+    (finding,) = run_checks(make_setup(settings))
+    assert finding.problem.message.startswith(
+        "uses $MY_TOKEN, which is not set here for hooks (hooksConfig.environment)"
+    )

@@ -1,6 +1,7 @@
 """The tool that runs a command."""
 
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hookline.agent.tool import ToolContext, failure
@@ -24,7 +25,12 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
         return failure(f"{shown(directory, context)} is not a directory, so the command was not run.")
     timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     # One stream keeps errors in order; on one line, so that line numbers in error messages are right.
-    command = f"exec 2>&1; {arguments['command']}"
+    # Imported here, so that an agent without hooks and commands loads nothing of the engine.
+    from hookline.child.env_file import with_session_env  # noqa: PLC0415
+
+    command, more = with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
+    if more:
+        context = replace(context, environ={**context.environ, **more})
     outcome = await run_child(command, directory=directory, context=context, timeout_ms=timeout_ms)
     if outcome.error is not None:
         return failure(f"{outcome.error[:1].upper()}{outcome.error[1:]}.")

@@ -34,6 +34,11 @@ _SETTINGS = """\
       }},
     ],
   }},
+
+  "hooksConfig": {{
+    // Hooks around prompts and sessions (BeforeAgent, AfterAgent, …) can block, go on and add context; "watch" logs it.
+    "lifecycle": "apply",
+  }},
 }}
 """
 

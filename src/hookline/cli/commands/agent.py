@@ -149,4 +149,7 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         except HooklineError:
             await agent.close(SessionEndReason.OTHER)
             raise
-        await agent.close()
+        try:
+            await agent.close()
+        finally:
+            output.close()

@@ -16,10 +16,11 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_ms, show_place
+from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_ms, show_place
 from hookline.contract.events import HookEventName, likely_event
+from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.event_table import EVENT_TABLE, Matching, can_block
 from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError
 from hookline.settings.read import Problem
@@ -67,7 +68,7 @@ def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
         "subject": plan.subject,
         "enabled": setup.is_enabled,
         "sequential": plan.sequential,
-        "byLayer": EVENT_TABLE[plan.event].can_block and len({hook.rank for hook in plan.hooks}) > 1,
+        "byLayer": any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1,
         "sequentialBecause": [{"origin": origin, "location": path} for origin, path in dict.fromkeys(groups)],
         "hooks": [{**setup.describe(hook), "undecided": hook in plan.undecided} for hook in plan.hooks],
         "skipped": [{**setup.describe(skip.hook), "reason": skip.reason} for skip in plan.skipped],
@@ -81,7 +82,7 @@ def _affects(problem: Problem, event: HookEventName) -> bool:
     if below is None:
         return problem.path in ("", "hooks") or problem.path.startswith("extensions")
     name = below[1].partition("[")[0]
-    return event is (HookEventName(name) if name in set(HookEventName) else likely_event(below[1]))
+    return event is (HookEventName(name) if name in set(HookEventName) else likely_event(name))
 
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -93,12 +94,18 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield style.warn(HOOKS_DISABLED)
     for number, hook in enumerate(report["hooks"], start=1):
         yield f"  {number}. {style.good(one_line(hook['hook']))}  {_details(hook, report)}"
+        if "dialect" in hook:
+            yield style.dim(f"     {show_dialect(hook)}")
+        if "refusal" in hook:
+            yield style.warn(f"     fails: {one_line(hook['refusal'])}")
         yield style.dim(f"     {show_place(hook['file'], hook['line'])}")
     if report["skipped"] or (report["invalid"] and report["enabled"]):
         yield "Would not run:"
     for skip in report["skipped"]:
         yield f"  {style.warn(one_line(skip['hook']))}  {one_line(skip['reason'])}"
         yield style.dim(f"     {show_place(skip['file'], skip['line'])}")
+    if any(hook.get("applied") is False for hook in report["hooks"]):
+        yield style.warn(f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.")
     for problem in report["invalid"]:
         yield f"  {style.warn('invalid')}  {one_line(problem)}"
 
@@ -123,6 +130,8 @@ def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     timeout = f"timeout {show_ms(hook['timeout'])}"
     if hook["final"]:
         timeout = f"{timeout}, final: after all others, with the arguments as they will be used"
+    if hook.get("applied") is False or EVENT_TABLE[report["event"]].only_watches:
+        timeout = f"{timeout}, what it answers is only logged"
     if hook["undecided"]:
         return f"because it takes too long to decide whether {one_line(hook['matcher'])!r} matches, {timeout}"
     if not hook["matcher"] or EVENT_TABLE[report["event"]].matching is Matching.NEVER_ASKED:

@@ -25,6 +25,7 @@ from hookline.contract.results import AggregatedHookResult, process_common_hook_
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
 from hookline.contract.wire import parse_json
+from hookline.engine.beside import BESIDE
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
@@ -78,6 +79,7 @@ async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, A
     try:
         return await system.get_event_handler().fire(event, fields)
     finally:
+        BESIDE.join()
         system.dispose()
 
 
@@ -131,8 +133,9 @@ def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
             "blocked": verdict.blocked,
             "stopped": verdict.stop,
             "ask": verdict.ask,
-            "goesOn": verdict.go_on,
+            **({"goesOn": True} if verdict.go_on else {}),
             "reason": verdict.reason,
+            **({"userMessage": verdict.user_message} if verdict.user_message else {}),
         },
         "effect": verdict.effect,
         "provenance": verdict.decided_by,

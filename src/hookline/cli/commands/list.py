@@ -10,12 +10,15 @@ sequential, all hooks that run together with it run in sequence; the order is "e
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.overview import known_hooks
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -26,6 +29,7 @@ from hookline.cli.report.text import (
     plural,
     screen_width,
     show_ago,
+    show_dialect,
     show_ms,
     show_place,
     trust_advice,
@@ -64,9 +68,23 @@ def run(given: argparse.Namespace) -> int:
     configured = known_hooks(config)
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
-    print_report(given, {"enabled": enabled, "hooks": hooks}, _lines(hooks, enabled=enabled))
-    if not hooks and not given.json:
+    settings = config.get_settings()
+    unused = [] if event else [asdict(hook) for hook in settings.unused]
+    unread = unread_report(config)
+    report = {
+        "enabled": enabled,
+        "hooks": hooks,
+        "unused": unused,
+        "bridges": [
+            {"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in settings.bridges
+        ],
+        "unread": unread,
+    }
+    print_report(given, report, (*_lines(hooks, enabled=enabled), *_unused_lines(unused)))
+    if not hooks and not unused and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
+    if not given.json:
+        print_lines(*map(style.dim, bridge_lines(settings.bridges)), *map(style.warn, unread_lines(unread)))
     return 0
 
 
@@ -95,8 +113,7 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
                 yield _row(cells, widths, hook)
             else:
                 yield from _block(cells, hook)
-            if hook["uncovered"]:
-                yield style.warn(f"    {_uncovered(hook)}")
+            yield from _remarks(hook)
     if refused := sum(hook["state"] == "refused" for hook in hooks):
         yield ""
         why = "because hooksConfig.trust is strict; name their files plainly"
@@ -104,6 +121,24 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if waiting := sum(hook["state"] in ("untrusted", "changed") for hook in hooks):
         yield ""
         yield style.warn(trust_advice(waiting))
+
+
+def _remarks(hook: Hook) -> Iterator[str]:
+    if "dialect" in hook:
+        yield style.dim(f"    {show_dialect(hook)}")
+    if "refusal" in hook:
+        yield style.warn(f"    fails at each event: {one_line(hook['refusal'])}")
+    if hook["uncovered"]:
+        yield style.warn(f"    {_uncovered(hook)}")
+
+
+def _unused_lines(unused: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    if unused:
+        yield ""
+        yield style.warn(f"{plural(len(unused), 'hook')} never run{'s' if len(unused) == 1 else ''}:")
+    for hook in unused:
+        yield f"  {one_line(hook['label'])}  {one_line(hook['reason'])}"
+        yield style.dim(f"    {one_line(hook['origin'])}: {one_line(hook['location'])}")
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], hook: Hook | None = None) -> str:

@@ -8,7 +8,9 @@ from itertools import islice, pairwise
 
 import msgspec
 
+from hookline.child.http import why_not_allowed
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.inside import other_agents_words
 from hookline.cli.lint.matchers import (
     duplicates,
     matcher_no_regex,
@@ -22,10 +24,12 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
-from hookline.cli.report.overview import trust_states
+from hookline.cli.lint.variables import unset_variables
+from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan
+from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
@@ -38,6 +42,7 @@ from hookline.settings.schema import (
     HookGroupSettings,
     HooksConfigSettings,
     HookSettings,
+    HttpSettings,
     LogSettings,
 )
 from hookline.settings.trust import show_uncovered
@@ -53,6 +58,7 @@ _REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|
 _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig",): HooksConfigSettings,
     ("hooksConfig", "log"): LogSettings,
+    ("hooksConfig", "http"): HttpSettings,
     ("hooksConfig", "environment"): EnvironmentSettings,
 }
 
@@ -71,8 +77,7 @@ class Check:
 
 def run_checks(setup: Setup) -> Iterator[Finding]:
     """The findings about a setup, in the order of the checks: of each check at most 20 per file."""
-    trust = trust_states(setup)
-    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
+    trusted = trusted_only(setup)
     for check in CHECKS:
         for problem in first_problems(check.find(trusted if check.needs_trust else setup)):
             yield Finding(rule=check.rule, problem=problem)
@@ -89,7 +94,9 @@ def _not_enabled(setup: Setup) -> Iterator[Problem]:
     if layer is not None:
         yield layer.problem(("enableHooks",), "is false, so no hook runs; write true to enable hooks")
     else:
-        yield with_hooks.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+        # An agent's own file can't enable hooks here.
+        where = "" if with_hooks.dialect == OWN_DIALECT else " to your own settings, not to this file"
+        yield with_hooks.problem(("hooks",), f'do not run: hooks are off by default; add "enableHooks": true{where}')
 
 
 def _with_hooks(setup: Setup) -> Iterator[Layer]:
@@ -114,6 +121,8 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
     """Every object with fixed keys: its type, and its name for people."""
     for hook in setup.hooks:
         layer, path = setup.place(hook)
+        if layer.dialect != OWN_DIALECT:
+            continue  # they have more keys, and ignore those that they don't know
         yield layer, path, HookSettings, "a hook"
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
@@ -163,6 +172,8 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
 
 def _timeout(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
+        if hook.dialect != OWN_DIALECT and dialect_of(hook.dialect).timeout_unit_ms == _SECOND_MS:
+            continue  # it is in seconds there
         if hook.timeout_ms == 0:
             yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
@@ -172,7 +183,9 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
 
 def _program(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
-        if fault := program_fault(hook, setup.project_dir, setup.environ):
+        if hook.target is not None and (why_not := why_not_allowed(hook.target.url, setup.options.http.allow)):
+            yield setup.at(hook, f"is not asked, so the hook fails: {why_not}", "url")
+        elif fault := program_fault(hook, setup.project_dir, setup.environ):
             yield setup.at(hook, fault, "command")
 
 
@@ -255,6 +268,10 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
+    Check(
+        "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True
+    ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.reactions import reactions
 from hookline.cli.lint.samples import samples
 from hookline.cli.lint.setup import Setup
 from hookline.contract.answers import read_stdout
@@ -19,6 +20,7 @@ RULES = {
     "run-exit-code": "a hook that exits with a code that blocks nothing",
     "run-answer": "an answer that has another effect than intended",
     "run-overridden": "a hook that overrode the block of an earlier hook",
+    "run-dialect": "a hook that waits for another agent's words, tried in both",
     "run-skipped": "a hook that was not run",
 }
 
@@ -35,7 +37,8 @@ async def dry_run(system: HookSystem, setup: Setup) -> list[Finding]:
                 found.setdefault(key, Finding(rule=rule, problem=problem))
     finally:
         system.dispose()
-    return [*_untried(system, setup), *found.values()]
+    found_inside = [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup)]
+    return [*_untried(system, setup), *found.values(), *found_inside]
 
 
 async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple[str, Verdict]]:

@@ -5,30 +5,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from hookline.cli.lint.setup import Setup
+from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
-from hookline.engine.matcher import Match, is_literal, match
+from hookline.engine.matcher import Match, foreign_matcher_fault, is_literal, match
 from hookline.engine.plan import plan
 from hookline.settings.read import Problem
 
 _TOOL_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.matching is Matching.REGEX)
 _TRIGGER_EVENTS = tuple(event for event, row in EVENT_TABLE.items() if row.triggers)
-# The names of these tools in other systems, in lower case.
-_FOREIGN_TOOLS = {
-    "bash": "run_shell_command",
-    "edit": "replace",
-    "glob": "glob",
-    "grep": "search_file_content",
-    "grep_search": "search_file_content",
-    "ls": "list_directory",
-    "multiedit": "replace",
-    "read": "read_file",
-    "shell": "run_shell_command",
-    "shelltool": "run_shell_command",
-    "write": "write_file",
-}
 _MCP = "mcp__"
 _MCP_SAMPLE = "mcp__server__tool"
 
@@ -53,12 +41,16 @@ def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:
     """The known tools and those that a matcher names, or the known triggers."""
     match EVENT_TABLE[event].matching:
         case Matching.REGEX:
-            named = [word for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
+            named = [_our_name(hook, word) for hook in setup.active(event) for word in _plain_words(hook.matcher or "")]
             return tuple(dict.fromkeys((*setup.tools, _MCP_SAMPLE, *named)))
         case Matching.EQUALITY:
             return EVENT_TABLE[event].triggers
         case Matching.NEVER_ASKED:
             return (None,)
+
+
+def _our_name(hook: HookEntry, tool: str) -> str:
+    return tool if hook.dialect not in FOREIGN_DIALECTS else dialect_of(hook.dialect).tool_of_theirs(tool).ours
 
 
 def plans_of(event: HookEventName, setup: Setup) -> list[HookExecutionPlan]:
@@ -101,6 +93,9 @@ def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
         if _is_broken(matcher):
             effect = "so the hook runs for no tool of another name"
             yield setup.at_matcher(hook, f"is {matcher!r}, {_PLAIN_TEXT}, {effect}; fix the pattern")
+    for hook in setup.active():
+        if fault := foreign_matcher_fault(hook):
+            yield setup.at_matcher(hook, f"{fault}; fix the pattern")
 
 
 def _is_broken(matcher: str) -> bool:
@@ -149,8 +144,9 @@ def _matches_any(event: HookEventName, matcher: str, subjects: Iterable[str]) ->
 
 
 def _matchers(setup: Setup, events: Iterable[HookEventName]) -> Iterator[tuple[HookEntry, str]]:
+    """The hooks of ours with matchers; other agents have other rules for theirs."""
     for hook in setup.active(*events):
-        if hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
+        if hook.dialect == OWN_DIALECT and hook.matcher is not None and hook.matcher.strip() not in ("", "*"):
             yield hook, hook.matcher
 
 
@@ -184,7 +180,10 @@ def _meant(alternative: str, setup: Setup) -> str:
     if tool := _permitted(alternative, setup):
         return f"a matcher is compared with the tool's name alone: write {tool!r}, and let the hook check the input"
     word = alternative.strip("^()$?: ")
-    foreign = _FOREIGN_TOOLS.get(word.lower())
+    if (speaker := speaker_of(word)) is not None:
+        table, tool = speaker
+        return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
+    foreign = tools_by_any_name().get(word.lower())
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"
@@ -197,4 +196,4 @@ def _permitted(matcher: str, setup: Setup) -> str | None:
     written = _PERMISSION.fullmatch(matcher.strip())
     if written is None:
         return None
-    return written[1] if written[1] in setup.tools else _FOREIGN_TOOLS.get(written[1].lower())
+    return written[1] if written[1] in setup.tools else tools_by_any_name().get(written[1].lower())

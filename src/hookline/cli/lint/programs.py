@@ -21,11 +21,13 @@ _CREATE = "create the file, or fix the path"
 
 def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str]) -> str | None:
     """What keeps a hook's command from being started and what to do about it, or None."""
+    if hook.type in (HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP) or hook.refusal:
+        return None  # there is no command, and what can't be run was reported when the settings were read
     if hook.type is not HookType.COMMAND or hook.command is None:
         return 'is of type "plugin", which cannot be run; write "type": "command"'
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
     try:
-        return _fault(hook.command, lookup)
+        return _fault(hook.command, lookup) if hook.args is None else _lookup_fault(hook.command, lookup)
     except (OSError, ValueError) as error:
         # A null character, a variable without a name, no shell: the runner would fail in the same way.
         return f"cannot be started: {error}; fix it"

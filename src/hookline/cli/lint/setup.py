@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
+from hookline.settings.decode import UnusedHook
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 from hookline.settings.schema import HooksConfigSettings
@@ -41,6 +42,10 @@ class Setup:
     """What the engine itself reports."""
     hooks: tuple[HookEntry, ...]
     """Every usable hook, by event in the order of planning, disabled ones included."""
+    bridges: tuple[HookEntry, ...] = ()
+    """Entries of other agents' files that run our own bridge; they are not among the hooks."""
+    unused: tuple[UnusedHook, ...] = ()
+    """Hooks of other agents whose event has no counterpart here."""
     options: HooksConfigSettings
     is_enabled: bool
     tools: tuple[str, ...]
@@ -111,6 +116,8 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
         layers=config.get_layers(),
         problems=settings.problems,
         hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
+        bridges=settings.bridges,
+        unused=settings.unused,
         options=settings.options,
         is_enabled=config.get_enable_hooks(),
         tools=(*KNOWN_TOOLS, *tools),

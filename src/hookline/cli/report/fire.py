@@ -7,6 +7,7 @@ from typing import Any
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, text_lines
 from hookline.contract.answers import ToolSelection
+from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionResult, Verdict
@@ -49,8 +50,11 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
 
 def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
-    name = f"{run.hook.name} ({run.hook.command})" if run.hook.name else str(run.hook.command)
+    command = run.hook.command or (run.hook.target and run.hook.target.url) or f"{run.hook.type} hook"
+    name = f"{run.hook.name} ({command})" if run.hook.name else command
     ending = run.error or (f"exit {run.exit_code}" if run.signal is None else f"signal {run.signal}")
+    if run.is_running:
+        ending = show_ending(run)
     yield ""
     yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms"
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
@@ -88,6 +92,7 @@ def _effect_lines(verdict: Verdict) -> Iterator[str]:
     if not verdict.blocked:
         yield from _block("added for the model", verdict.context or "")
     yield from _block("told to the model", verdict.note or "")
+    yield from _block("told to the user", verdict.user_message or "")
     # Before a tool or model runs there is no result to hide, except a response in place of the model's.
     if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].comes_before):
         yield "The result is not shown to the user."

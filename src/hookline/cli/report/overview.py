@@ -49,6 +49,12 @@ def trust_states(setup: Setup) -> dict[int, str]:
     return {id(hook): _trust_state(setup, hook) for hook in setup.hooks}
 
 
+def trusted_only(setup: Setup, trust: Mapping[int, str] | None = None) -> Setup:
+    """The setup without the hooks that are not trusted, whose matchers and scripts are not even looked at."""
+    states = trust_states(setup) if trust is None else trust
+    return replace(setup, hooks=tuple(hook for hook in setup.hooks if states[id(hook)] == "trusted"))
+
+
 def _trust_state(setup: Setup, hook: HookEntry) -> str:
     if not hook.needs_trust:
         return "trusted"
@@ -98,8 +104,7 @@ def _states(setup: Setup, trust: Mapping[int, str]) -> Iterator[tuple[int, dict[
     """The state and the order of each hook, from the plans for everything that its event may be about."""
     from hookline.cli.lint.matchers import duplicates, place_of, plans_of  # noqa: PLC0415 - not loaded without hooks
 
-    # As in the engine, matchers of untrusted hooks are not even looked at.
-    trusted = replace(setup, hooks=tuple(hook for hook in setup.hooks if trust[id(hook)] == "trusted"))
+    trusted = trusted_only(setup, trust)
     for event, hooks in groupby(setup.hooks, key=lambda hook: hook.event):
         plans = plans_of(event, trusted)
         never_run = {place_of(skip.hook) for skip in duplicates(plans)}

@@ -3,13 +3,15 @@
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import visible
+from hookline.dialects.known import dialect_of
 
 HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
 
@@ -61,6 +63,15 @@ def show_clock(timestamp: str | None) -> str:
     """When a record was written, in local time: `02-18 16:30:00`."""
     seconds = _seconds(timestamp)
     return "-" if seconds is None else time.strftime("%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def show_dialect(hook: Mapping[str, Any]) -> str:
+    """Whose words a described hook uses, as a line below it."""
+    agent = dialect_of(hook["dialect"]).agent
+    event = f" as {hook['theirEvent']}" if "theirEvent" in hook else ""
+    rule = f", for calls that match {one_line(hook['if'])}" if "if" in hook else ""
+    beside = ", beside the agent, so its decisions do not count" if "async" in hook else ""
+    return f"in the words of {agent}{event}{rule}{beside}"
 
 
 def show_place(file: str, line: int | None = None) -> str:

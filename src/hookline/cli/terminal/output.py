@@ -49,6 +49,9 @@ class TextOutput:
             case _:
                 pass
 
+    def close(self) -> None:
+        """Does nothing: everything was printed when it happened."""
+
     def _show_call(self, call: ToolCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
@@ -61,20 +64,33 @@ class JsonOutput:
 
     def __init__(self) -> None:
         self._session: SessionStarted | None = None
+        self._ended: TurnEnded | None = None
+        self._notices: list[str] = []
         self.problems: list[str] = []
         """What keeps hooks from doing what the settings say."""
 
     def listen(self, event: Event) -> None:
-        """Prints the object when the turn has ended."""
-        if isinstance(event, SessionStarted):
-            self._session = event
-        if isinstance(event, TurnEnded):
-            print_wire(self._result(event))
+        """Keeps what belongs into the object."""
+        match event:
+            case SessionStarted():
+                self._session = event
+            case Note():
+                self._notices.append(event.text)
+            case TurnEnded():
+                self._ended = event
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Prints the object, with what hooks had to say that nobody waited for."""
+        if self._ended is not None:
+            print_wire(self._result(self._ended))
 
     def failed(self, message: str) -> None:
         """Prints an object here too, so that a program learns why there is no result."""
         own_id = self._session and self._session.session_id
-        print_wire({"sessionId": own_id, "response": None, "error": message, "problems": self.problems})
+        report = {"sessionId": own_id, "response": None, "error": message}
+        print_wire({**report, "problems": self.problems, "notices": self._notices})
 
     def _result(self, ended: TurnEnded) -> dict[str, Any]:
         """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
@@ -87,10 +103,12 @@ class JsonOutput:
             "stopped": ended.stopped,
             "stopReason": ended.stop_reason,
             "decidedBy": ended.decided_by,
+            "promptSent": ended.is_sent,
             "turns": ended.turns,
             "toolCalls": [_call(call) for call in ended.calls],
             "transcriptPath": session and session.transcript_path,
             "problems": self.problems,
+            "notices": self._notices,
         }
 
 
@@ -103,10 +121,15 @@ class StreamOutput(JsonOutput):
             case ToolCallChanged():
                 print_wire({"type": "tool_call", "id": event.call.id, **_call(event.call)})
             case TurnEnded():
-                print_wire({"type": "result", **self._result(event)})
+                super().listen(event)
             case _:
                 super().listen(event)
                 print_wire(msgspec.to_builtins(event, enc_hook=to_plain))
+
+    def close(self) -> None:
+        """Prints the result as the last event."""
+        if self._ended is not None:
+            print_wire({"type": "result", **self._result(self._ended)})
 
     def failed(self, message: str) -> None:
         """Prints the error as the last event."""
@@ -121,12 +144,19 @@ def ending(ended: TurnEnded) -> str | None:
     """The line that says why hooks ended the turn; None when they did not, or when the response says it."""
     if ended.stopped:
         return None if ended.response == ended.stop_reason else stopped(ended.stop_reason, ended.decided_by)
-    return not_called(ended.reason, ended.decided_by) if ended.blocked and not ended.response else None
+    if not ended.blocked or ended.response:
+        return None
+    return (not_called if ended.is_sent else not_sent)(ended.reason, ended.decided_by)
 
 
 def not_called(reason: str | None, hooks: tuple[str, ...]) -> str:
     """Says that the model was not called, why, and which hooks decided it."""
     return f"The model was not called: {reason} (blocked by {names(hooks)})"
+
+
+def not_sent(reason: str | None, hooks: tuple[str, ...]) -> str:
+    """Says that the model was not given the prompt, why, and which hooks decided it."""
+    return f"The prompt was not sent: {reason} (blocked by {names(hooks)})"
 
 
 def stopped(reason: str | None, hooks: tuple[str, ...]) -> str:

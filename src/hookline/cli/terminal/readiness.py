@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from hookline.cli.options import read_config
 from hookline.cli.report.text import plural
 from hookline.config import Config
-from hookline.contract.hooks import HookEntry, HookType
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import printable
+from hookline.engine.ways import WAYS
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
 
@@ -26,7 +27,9 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     def why_idle(hook: HookEntry) -> str | None:
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
-        if hook.type is not HookType.COMMAND:
+        if hook.refusal:
+            return hook.refusal
+        if hook.type not in WAYS:
             return f'hooks of type "{hook.type}" can\'t be run'
         return store.why_untrusted(hook, project, level)
 

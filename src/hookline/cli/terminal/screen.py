@@ -19,7 +19,7 @@ from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.text import cut, one_line, plain
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, names, not_called
+from hookline.cli.terminal.output import display_lines, ending, names, not_called, not_sent
 from hookline.contract.events import HookEventName
 from hookline.contract.text import printable, visible
 
@@ -174,6 +174,10 @@ class Terminal:
 
     def _show_decision(self, event: HooksFinished) -> None:
         match event.event:
+            case HookEventName.BEFORE_AGENT if event.blocked:
+                self.say(not_sent(event.reason, event.decided_by), "yellow")
+            case HookEventName.BEFORE_AGENT if event.effect is not None:
+                self.say("hooks changed the prompt", "dim")
             case HookEventName.BEFORE_MODEL if event.blocked:
                 self.say(not_called(event.reason, event.decided_by), "yellow")
             case HookEventName.BEFORE_TOOL if event.blocked:

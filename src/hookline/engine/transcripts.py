@@ -1,0 +1,76 @@
+"""Copies of our transcript in the form of another agent, for its hooks that read one."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hookline.contract.wire import stringify_json
+from hookline.files import make_private_directory, open_regular
+
+# A record of ours, the session's first record and the number of the record → the other agent's record, or None.
+Convert = Callable[[Mapping[str, Any], Mapping[str, Any], int], dict[str, Any] | None]
+
+
+@dataclass(slots=True)
+class _Copy:
+    offset: int = 0
+    """How much of ours has been copied."""
+    number: int = 0
+    """How many records the copy has."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class TranscriptCopies:
+    """Keeps a copy beside each transcript that a hook asks for; only what is new is copied."""
+
+    def __init__(self) -> None:
+        self._copies: dict[tuple[str, str], _Copy] = {}
+        self._lock = threading.Lock()
+
+    def copy_of(self, path: str, dialect: str, convert: Convert) -> str:
+        """The path of the copy as it is now, or the path itself where the transcript is not ours or can't be read."""
+        if not path:
+            return path
+        try:
+            with self._lock:
+                return self._update(Path(path), dialect, convert)
+        except Exception:  # noqa: BLE001 - whatever is wrong with a transcript, the guard runs
+            return path
+
+    def _update(self, path: Path, dialect: str, convert: Convert) -> str:
+        copy = self._copies.get((str(path), dialect)) or _Copy()
+        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+            if os.fstat(file.fileno()).st_size < copy.offset:
+                copy = _Copy()  # it was written anew
+            file.seek(copy.offset)
+            # A line without its end is still being written.
+            lines = [line for line in file if line.endswith(b"\n")]
+        records = [json.loads(line) for line in lines]
+        if not copy.offset and not (records and _is_ours(records[0])):
+            return str(path)
+        copy.facts = copy.facts or records[0]
+        made: list[bytes] = []
+        for record in records:
+            theirs = convert(record, copy.facts, copy.number)
+            if theirs is not None:
+                made.append(stringify_json(theirs) + b"\n")
+                copy.number += 1
+        target = path.parent / dialect / path.name
+        make_private_directory(target.parent)
+        how = os.O_APPEND if copy.offset else os.O_TRUNC
+        with os.fdopen(open_regular(target, os.O_WRONLY | os.O_CREAT | how), "ab") as file:
+            file.write(b"".join(made))
+        copy.offset += sum(map(len, lines))
+        self._copies[str(path), dialect] = copy
+        return str(target)
+
+
+def _is_ours(record: Any) -> bool:
+    return isinstance(record, Mapping) and record.get("type") == "session" and "project" in record
+
+
+COPIES = TranscriptCopies()

@@ -1,0 +1,227 @@
+"""What hooks of other agents get besides stdin: a transcript, a file for variables, an approval, a server."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline import Config
+from hookline.agent.contents import content_from_json, user_content
+from hookline.agent.tool import ToolContext
+from hookline.agent.tools.shell import RUN_SHELL_COMMAND
+from hookline.agent.transcript import Transcript
+from hookline.contract.events import HookEventName
+from hookline.contract.verdict import Verdict
+from hookline.triggers.tools import fire_permission_hook
+
+
+def configured(project: Path, event: str, command: str, dialect: str = "claude", **options: Any) -> Config:
+    groups = [{"hooks": [{"type": "command", "command": command}]}]
+    settings = {"enableHooks": True, "dialect": dialect, "hooks": {event: groups}}
+    return Config(settings=settings, working_dir=str(project), **options)
+
+
+def fire(config: Config, event: HookEventName, **fields: Any) -> Verdict:
+    """Fires one event."""
+
+    async def run() -> Verdict:
+        system = config.get_hook_system()
+        assert system is not None
+        await system.initialize()
+        return await system.get_event_handler().fire(event, fields)
+
+    return asyncio.run(run())
+
+
+LAST_MESSAGE = r"""
+import json, sys
+told = json.load(sys.stdin)
+lines = [json.loads(line) for line in open(told["transcript_path"])]
+last = [line for line in lines if line["type"] == "assistant"][-1]["message"]["content"]
+tools = [block["name"] for line in lines if line["type"] == "assistant" for block in line["message"]["content"]
+         if block["type"] == "tool_use"]
+text = "".join(block["text"] for block in last if block["type"] == "text")
+first = lines[0]["message"]["content"]
+print(json.dumps({"decision": "block", "reason": f"{first} / {tools} / {text}"}))
+"""
+
+
+def test_a_stop_hook_of_claude_code_can_read_the_transcript(project: Path, tmp_path: Path) -> None:
+    """Its own form of messages and tool calls, kept up to date from one event to the next."""
+    transcript = Transcript(tmp_path / "s" / "one.jsonl")
+    transcript.write("session", id="one", project=str(project), model="m", source="startup")
+    transcript.write("user", content=user_content(["Hi"]))
+    call = {"functionCall": {"name": "write_file", "args": {"file_path": "a"}}}
+    transcript.write("model", content=content_from_json({"role": "model", "parts": [call]}))
+    script = project / "stop.py"
+    script.write_text(LAST_MESSAGE)
+    config = configured(project, "Stop", f"python3 {script}", transcript_path=str(transcript.path))
+    for text in ("first", "second"):
+        transcript.write("model", content=content_from_json({"role": "model", "parts": [{"text": text}]}))
+        verdict = fire(config, HookEventName.AFTER_AGENT, prompt="Hi", prompt_response=text)
+        assert verdict.reason == f"Hi / ['Write'] / {text}"
+    copy = tmp_path / "s" / "claude" / "one.jsonl"
+    assert copy.stat().st_mode & 0o077 == 0
+    ids = [json.loads(line)["uuid"] for line in copy.read_text().splitlines()]
+    assert len(ids) == len(set(ids)) == 4
+
+
+@pytest.mark.parametrize("text", ["", '{"type":"user","message":{"content":"theirs"}}\n', "no JSON\n"])
+def test_a_transcript_that_is_not_ours_is_left_as_it_is(project: Path, tmp_path: Path, text: str) -> None:
+    """A program may have one in that form already."""
+    path = tmp_path / "theirs.jsonl"
+    path.write_text(text)
+    fire(configured(project, "Stop", "cat > told.json", transcript_path=str(path)), HookEventName.AFTER_AGENT)
+    assert json.loads((project / "told.json").read_text())["transcript_path"] == str(path)
+
+
+def test_hooks_of_our_own_get_our_own_transcript(project: Path, tmp_path: Path) -> None:
+    """No copy is made for them."""
+    transcript = Transcript(tmp_path / "one.jsonl")
+    transcript.write("session", id="one", project=str(project), model="m", source="startup")
+    config = configured(project, "AfterAgent", "true", "hookline", transcript_path=str(transcript.path))
+    fire(config, HookEventName.AFTER_AGENT)
+    assert not (tmp_path / "claude").exists()
+
+
+def test_variables_of_a_session_start_hook_are_in_force_in_the_shell(project: Path) -> None:
+    """Whatever is in their values; and only in that session."""
+    command = """echo 'export GREETING="it'"'"'s; $(echo fine)"' >> "$CLAUDE_ENV_FILE" """
+    config = configured(project, "SessionStart", command, session_id="s/1")
+    fire(config, HookEventName.SESSION_START, source="startup")
+
+    def shell(session: Config) -> str:
+        given = {"command": "echo [$GREETING]"}
+        result = asyncio.run(RUN_SHELL_COMMAND.execute(given, ToolContext.of(session)))
+        return str(result.llm_content)
+
+    assert shell(config).startswith("[it's; fine]\n")
+    assert shell(configured(project, "SessionStart", command, session_id="s/2")).startswith("[]\n")
+    (file,) = (project.parent / "state" / "session-env").rglob("*.sh")
+    assert file.stat().st_mode & 0o077 == 0
+    assert file.parent.stat().st_mode & 0o077 == 0
+    fire(configured(project, "SessionStart", "true", session_id="s/1"), HookEventName.SESSION_START, source="clear")
+    assert file.read_text() == ""
+
+
+PERMISSION = """printf '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":%s}}'"""
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo not by me >&2; exit 2", "not by me"),
+        (
+            f'{PERMISSION} \'{{"behavior":"deny","message":"never"}}\'',
+            "never",
+        ),
+        (
+            f'{PERMISSION} \'{{"behavior":"allow"}}\'',
+            None,
+        ),
+        ("exit 1", None),
+    ],
+)
+def test_a_permission_request_hook_is_asked_before_a_person_is(project: Path, command: str, reason: str | None) -> None:
+    """Only its deny counts, and an ordinary BeforeTool event leaves it alone, and says so."""
+    config = configured(project, "PermissionRequest", f"touch asked; {command}")
+    verdict = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={"command": "x"})
+    assert not verdict.blocked
+    assert not (project / "asked").exists()
+    refused = asyncio.run(fire_permission_hook(config, "run_shell_command", {"command": "x"}))
+    assert refused == reason
+    assert (project / "asked").exists()
+
+
+SERVER = """
+import http.server, json, sys
+
+class Guard(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        deny = told["tool_name"] in ("Bash", "run_shell_command")
+        body = json.dumps({"decision": "block", "reason": "by a server"}).encode() if deny else b""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Guard)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.mark.parametrize("dialect", ["claude", "hookline"])
+def test_a_server_guards(project: Path, dialect: str) -> None:
+    """In our words and in Claude Code's."""
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        hook = {"type": "http", "url": f"http://127.0.0.1:{port}/"}
+        settings = {"enableHooks": True, "dialect": dialect, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+        config = Config(settings=settings, working_dir=str(project))
+        blocked = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={})
+        passed = fire(config, HookEventName.BEFORE_TOOL, tool_name="read_file", tool_input={})
+        server.terminate()
+    assert (blocked.blocked, blocked.reason, passed.blocked) == (True, "by a server", False)
+    after = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={})
+    assert not after.blocked
+    assert "could not be asked" in str(after.runs[0].error)
+
+
+def test_no_async_hook_outlives_the_program(project: Path) -> None:
+    """It is given a moment, and then killed with everything that it started."""
+    program = f"""
+        import asyncio, sys
+        from hookline import Config, execute_tool_with_hooks
+        hook = {{"type": "command", "command": "echo $$ > pid; sleep 60", "async": True}}
+        settings = {{"enableHooks": True, "dialect": "claude", "hooks": {{"PostToolUse": [{{"hooks": [hook]}}]}}}}
+        async def tool(_):
+            return "fine"
+        config = Config(settings=settings, working_dir={str(project)!r})
+        print(asyncio.run(execute_tool_with_hooks(config, "ls", {{}}, tool)).llm_content)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=15, check=True
+    )
+    assert done.stdout == "fine\n"
+    pid = int((project / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_message_for_the_person_is_not_for_the_model(project: Path) -> None:
+    """A systemMessage of another agent's hook is the verdict's own field."""
+    config = configured(project, "PreToolUse", """echo '{"systemMessage": "look here"}'""")
+    verdict = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={})
+    assert (verdict.user_message, verdict.note, verdict.context) == ("look here", None, None)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "matcher", "source", "runs"),
+    [
+        ("claude", "startup|resume", "resume", True),
+        ("claude", "startup|resume", "clear", False),
+        ("claude", "compact", "compress", True),
+        ("codex", "compact", "compress", True),
+        ("gemini", "startup", "startup", True),
+        ("gemini", "startup|resume", "startup", False),
+        ("hookline", "startup|resume", "startup", False),
+    ],
+)
+def test_matchers_of_lifecycle_events(project: Path, dialect: str, matcher: str, source: str, runs: bool) -> None:
+    """Alternations and other words count where the agent has them."""
+    hook = {"type": "command", "command": "cat > told.json"}
+    groups = [{"matcher": matcher, "hooks": [hook]}]
+    settings = {"enableHooks": True, "dialect": dialect, "hooks": {"SessionStart": groups}}
+    fire(Config(settings=settings, working_dir=str(project)), HookEventName.SESSION_START, source=source)
+    assert (project / "told.json").exists() is runs
+    if runs and source == "compress":
+        assert json.loads((project / "told.json").read_text())["source"] == "compact"
