@@ -82,9 +82,8 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
-        stdin = stringify_json(event_input)
         if all(hook.call is not None for hook in hooks):
-            return await self._call(hooks, event_input, stdin)
+            return await self._call(hooks, event_input, stringify_json(event_input))
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
         unusual = [
