@@ -210,10 +210,9 @@ class HookEventHandler:
             if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
                 self._event_log.nothing_ran(first)
             return Verdict(event=event, subject=subject)
-        progress.stage, progress.plan = "translation", plan
+        progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
-        progress.fire_id = _new_id()
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
