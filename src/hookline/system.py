@@ -3,11 +3,12 @@
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
@@ -40,16 +41,14 @@ if TYPE_CHECKING:
     from hookline.settings.trust import TrustStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSystemStatus:
+class HookSystemStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the hook system is ready, and how many hooks it knows."""
 
     initialized: bool
     total_hooks: int
 
 
-@dataclass(slots=True, kw_only=True)
-class _Parts:
+class _Parts(msgspec.Struct, kw_only=True):
     settings: Settings
     """Swapped whole when a file has changed."""
     log: HookLogger

@@ -128,7 +128,7 @@ def test_where_the_client_can_not_be_used_the_command_itself_is_written(
     monkeypatch.setattr(sys, "argv", [str(HOOKLINE)])
     file = tmp_path / "settings.json"
     install("claude", file, ["PreToolUse"])
-    command = f"{HOOKLINE.resolve()} bridge claude PreToolUse --deadline 50"
+    command = f"{HOOKLINE.resolve()} bridge claude PreToolUse --deadline 50 || exit 2"
     assert commands_of(installed(file)["PreToolUse"]) == [command]
     assert uninstall(file) == ["PreToolUse"]
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "hookline")])

@@ -64,6 +64,22 @@ def test_parallel_hooks_run_at_the_same_time(project: Path) -> None:
     assert [result.stdout for result in parallel(hooks, told(project))] == ["a\n", "b\n"]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"tool_input": {"content": "é\n" * 600_000}}, id="argument"),
+        pytest.param({"prompt": "x" * 100_000}, id="prompt"),
+        pytest.param({"tool_input": {"content": {"deep": "x" * 100_000}}}, id="deeper"),
+    ],
+)
+def test_hooks_read_a_long_input_as_it_is_recorded(project: Path, fields: dict[str, Any], count: int) -> None:
+    """It is the JSON of the event, whether it was made before the hook started or meanwhile."""
+    results = parallel([hook(f"cat >&2; exit {number}") for number in range(count)], told(project, **fields))
+    expected = stringify_json(told(project, **fields))
+    assert [(run.stderr.encode(), run.stdin) for run in results] == [(expected, expected)] * count
+
+
 @pytest.mark.req("HOOK-108")
 def test_parallel_results_stand_in_plan_order(project: Path) -> None:
     """A hook that ends last still has its result where the plan has the hook."""

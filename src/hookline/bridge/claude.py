@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.bridge.host import (
+    AT_START,
+    Heard,
+    Host,
+    Outcome,
+    Payload,
+    Said,
+    losses,
+    mapping,
+    no_stop,
+    text,
+    unsaid_stop,
+)
 from hookline.contract.events import HookEventName
 from hookline.dialects.claude import CLAUDE
 from hookline.dialects.table import Dialect
@@ -97,9 +109,10 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
     lost = losses("Claude Code", heard, outcome, has_context=has_context, keeps_history=True)
-    if outcome.stop and heard.event is HookEventName.SESSION_START:
-        lost.append("a stop: Claude Code goes on at SessionStart whatever a hook says")
-    return Said(stdout=answer or None, lost=tuple(lost))
+    unsaid = unsaid_stop(heard, outcome, AT_START)
+    if unsaid:
+        lost.append(no_stop("Claude Code"))
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
 
 
 CLAUDE_HOST = Host(
@@ -108,7 +121,6 @@ CLAUDE_HOST = Host(
     events=_EVENTS,
     hear=hear,
     say=say,
-    known_version="2.1.325",
     remarks=(
         "a project's disableAllHooks turns these hooks off, too",
         "ask without a person at the terminal (claude -p) is a no",

@@ -5,7 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.bridge.claude import hear_in
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, no_stop, text, unsaid_stop
+from hookline.bridge.host import (
+    NO_PART,
+    Heard,
+    Host,
+    Outcome,
+    Payload,
+    Said,
+    losses,
+    no_stop,
+    text,
+    unsaid_stop,
+)
 from hookline.contract.events import HookEventName
 from hookline.dialects.codex import CODEX
 
@@ -29,7 +40,9 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
     own = heard.questions if heard.tool.theirs != "apply_patch" else ()
     rest = {name: value for name, value in heard.questions[0].items() if name not in ("tool_name", "tool_input")}
     questions = (*own, *({**call, **rest} for call in files))
-    return replace(heard, questions=questions or ({**heard.questions[0], "tool_name": "apply_patch"},))
+    if not questions:
+        return replace(heard, questions=({**heard.questions[0], "tool_name": "apply_patch"},))
+    return replace(heard, questions=questions, has_whole=bool(own))
 
 
 def _calls(command: str) -> Iterator[dict[str, Any]]:
@@ -97,11 +110,10 @@ CODEX_HOST = Host(
     events=_EVENTS,
     hear=hear,
     say=say,
-    known_version="0.166.0",
-    can_stop=False,
     remarks=(
         "a rewrite is sent together with allow, because Codex takes it in no other form",
-        "if the command is missing or too slow, Codex goes on: it has no setting that blocks then",
+        f"a hook may want {NO_PART}",
+        "if the command takes longer than its timeout, Codex goes on: it has no setting that blocks then",
         "Codex runs a new hook only after you have trusted it there, too",
     ),
 )

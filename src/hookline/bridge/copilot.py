@@ -140,7 +140,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             answer |= {"decision": "block", "reason": reason}
     elif (outcome.blocked or outcome.stop) and heard.event is HookEventName.BEFORE_AGENT:
         answer |= {"decision": "block", "reason": reason}
-    elif outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS:
+    elif reason and (outcome.blocked or outcome.stop) and has_context:
         answer["additionalContext"] = reason
     unsaid = unsaid_stop(heard, outcome)
     if unsaid:
@@ -163,10 +163,8 @@ COPILOT_HOST = Host(
     events=EVENTS,
     hear=hear,
     say=say,
-    known_version="1.0.102",
     # On a prompt it only warns, and on a tool the reason is lost.
     exit_2_blocks=False,
-    can_stop=False,
     remarks=(
         "if the command takes longer than its timeout, Copilot CLI goes on",
         "a project's file is read only in a folder that you trust in Copilot CLI",

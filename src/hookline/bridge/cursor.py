@@ -115,13 +115,18 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer = {"continue": not refused, **({"user_message": reason} if refused else {})}
     elif heard.event is HookEventName.AFTER_AGENT and outcome.blocked and not outcome.stop:
         answer = {"followup_message": reason}
+    elif heard.event is HookEventName.AFTER_TOOL and reason and (outcome.blocked or outcome.stop):
+        if has_context:
+            answer["additional_context"] = reason
+        else:
+            lost.append(f"a deny: {heard.theirs} of Cursor has no place for it")
     if outcome.ask:
         lost.append("ask: Cursor does not ask for it, so the call is denied")
     unsaid = unsaid_stop(heard, outcome)
     if unsaid:
         lost.append(no_stop("Cursor"))
     if outcome.context and has_context:
-        answer["additional_context"] = outcome.context
+        answer["additional_context"] = "\n\n".join(filter(None, (answer.get("additional_context"), outcome.context)))
     return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
 
 
@@ -131,8 +136,6 @@ CURSOR_HOST = Host(
     events=EVENTS,
     hear=hear,
     say=say,
-    known_version="3.9 (not run)",
-    can_stop=False,
     remarks=(
         "a call without objection is answered with allow: failClosed takes silence for a no",
         "whether that allow skips Cursor's own question is not known",

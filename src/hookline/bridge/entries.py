@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hookline.dialects.files import agent_home
+
 HOST_TIMEOUT_S = 60
+OTHERWISE = " || "
+"""Between our command and what the shell does if it fails."""
 # Codex gives it no more.
 _SHORT_TIMEOUTS_S = {("codex", "SessionEnd"): 3}
 
@@ -22,6 +26,8 @@ class Entry:
     """An event of the agent, our command and its timeout in seconds → the entry in the event's list."""
     events: tuple[str, ...]
     """The events that are installed unless others are asked for."""
+    otherwise: Callable[[str], str]
+    """An event of the agent → what follows our command in the shell, for when it is missing or crashes."""
     has_version: bool = False
     """Whether the file must say `"version": 1`."""
     reads_comments: bool = False
@@ -30,6 +36,20 @@ class Entry:
 
 def _home(variable: str, folder: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / folder)
+
+
+def _exit_2(*events: str) -> Callable[[str], str]:
+    """Makes every failure of our command a no at these events; elsewhere exit code 2 could make the agent go on.
+
+    Every shell has to understand it: Codex runs commands in the person's own, which may be fish or tcsh.
+    """
+    return lambda event: f"{OTHERWISE}exit 2" if event in events else ""
+
+
+def _refuse_prompt(event: str) -> str:
+    """Copilot CLI takes any failure for a no at a tool, and only warns at a prompt: there it needs an answer."""
+    answer = '{"decision": "block", "reason": "hookline did not run; try: hookline bridge status copilot"}'
+    return f"{OTHERWISE}echo '{answer}'" if event == "userPromptSubmitted" else ""
 
 
 def _claude(event: str, command: str, timeout_s: int) -> dict[str, Any]:
@@ -61,22 +81,25 @@ def _copilot(_event: str, command: str, timeout_s: int) -> dict[str, Any]:
 _CLAUDE_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PreCompact")
 ENTRIES: Mapping[str, Entry] = {
     "claude": Entry(
-        user_file=lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+        user_file=lambda: agent_home("claude", os.environ) / "settings.json",
         project_file=".claude/settings.json",
         make=_claude,
+        otherwise=_exit_2("PreToolUse", "UserPromptSubmit"),
         # A tool that failed is an event of its own there.
         events=(*_CLAUDE_EVENTS, "PostToolUseFailure", "Notification"),
     ),
     "codex": Entry(
-        user_file=lambda: _home("CODEX_HOME", ".codex") / "hooks.json",
+        user_file=lambda: agent_home("codex", os.environ) / "hooks.json",
         project_file=".codex/hooks.json",
         make=_codex,
+        otherwise=_exit_2("PreToolUse", "UserPromptSubmit"),
         events=_CLAUDE_EVENTS,
     ),
     "gemini": Entry(
-        user_file=lambda: Path.home() / ".gemini" / "settings.json",
+        user_file=lambda: agent_home("gemini", os.environ) / "settings.json",
         project_file=".gemini/settings.json",
         make=_gemini,
+        otherwise=_exit_2("BeforeTool", "BeforeAgent", "BeforeModel"),
         reads_comments=True,
         events=(
             *("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel"),
@@ -87,6 +110,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: Path.home() / ".cursor" / "hooks.json",
         project_file=".cursor/hooks.json",
         make=_cursor,
+        otherwise=_exit_2("preToolUse", "beforeSubmitPrompt"),
         # Not the granular ones beside preToolUse, or every guard would be asked twice.
         events=("preToolUse", "postToolUse", "beforeSubmitPrompt", "stop", "sessionStart", "sessionEnd", "preCompact"),
         has_version=True,
@@ -95,6 +119,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: _home("COPILOT_HOME", ".copilot") / "hooks" / "hookline.json",
         project_file=".github/hooks/hookline.json",
         make=_copilot,
+        otherwise=_refuse_prompt,
         events=(
             *("preToolUse", "postToolUse", "postToolUseFailure", "userPromptSubmitted", "agentStop"),
             *("sessionStart", "sessionEnd", "preCompact"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookline.bridge.host import NO_OTHER_PROMPT, Heard, Host, Outcome
+from hookline.bridge.host import NO_PROMPT, Heard, Host, Outcome
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 
@@ -49,7 +49,7 @@ def _outcomes(heard: Heard) -> Iterable[Outcome]:
         yield Outcome(ask=True, reason="x")
         yield Outcome(arguments={})
     if heard.event is HookEventName.BEFORE_AGENT:
-        yield Outcome(lost=(NO_OTHER_PROMPT,))
+        yield Outcome(lost=(NO_PROMPT,))
     if heard.event is HookEventName.PRE_COMPRESS:
         yield Outcome(blocked=True, reason="x")
     if heard.event in _CAN_STOP:

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from hookline.contract.hooks import CHILD_MARK
 
@@ -18,8 +19,7 @@ _BASH_SETS_OR_DROPS = frozenset(("SHLVL", "_", "PS1", "PS2"))
 _HIGHEST_SHELL_LEVEL = 998
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Environment:
+class Environment(msgspec.Struct, frozen=True, eq=False):
     """The encoded variables of a process."""
 
     variables: Mapping[str, str]

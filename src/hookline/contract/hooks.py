@@ -22,6 +22,9 @@ PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PRO
 # part of, its own last.
 CHILD_MARK = "HOOKLINE_RUN"
 
+# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
+OWN_DIALECT = "hookline"
+
 
 at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
 """True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""

@@ -177,6 +177,7 @@ class Consent(StrEnum):
     UNTRUSTED = "untrusted"
     ENABLED = "enabled"
     DISABLED = "disabled"
+    IMPORTED = "imported"
 
 
 class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw_only=True):

@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import (
@@ -292,8 +293,7 @@ class HookEventHandler:
         return {**fields, **translated}
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(msgspec.Struct):
     """How far an event has come, for the report of a fault."""
 
     stage: str = "planning"

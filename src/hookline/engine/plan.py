@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry, OnError, at_approval
@@ -125,8 +127,7 @@ class HookPlanner:
         return cached
 
 
-@dataclass(slots=True)
-class _Cached:
+class _Cached(msgspec.Struct):
     hooks: tuple[HookEntry, ...]
     guests: tuple[HookEntry, ...]
     why_untrusted: list[str | None]
@@ -158,6 +159,8 @@ class _Draft:
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             hook.command or (hook.origin, hook.location),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
+            (hook.is_async, hook.refusal),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.child.batch import ChildJob, ChildLimits, run_children
+from hookline.child.batch import ChildJob, ChildLimits, LateInput, run_children
 from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
@@ -21,6 +21,9 @@ from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import left_running, not_runnable, read_run
 from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
 from hookline.engine.ways import WAYS, Means, Way
+
+# Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
+_LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
@@ -80,7 +83,6 @@ class HookRunner:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
-        stdin = stringify_json(event_input)
         unusual = [
             hook
             for hook in hooks
@@ -88,11 +90,13 @@ class HookRunner:
         ]
         if unusual:
             means = Means(limits=self._limits, cwd=cwd, http_allow=self._http_allow)
-            return await self._run_mixed(ask_each(hooks, event_input, stdin, inherited), means)
+            return await self._run_mixed(ask_each(hooks, event_input, stringify_json(event_input), inherited), means)
+        is_late = len(hooks) == 1 and _is_long(event_input)
+        given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
         jobs = [
             ChildJob(
                 command=hook.command or "",
-                stdin=stdin,
+                stdin=given,
                 cwd=cwd,
                 env=own_environment(hook, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
@@ -102,6 +106,7 @@ class HookRunner:
         ]
         on_end = None if self._on_end is None else partial(_notify, self._on_end, hooks)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
+        stdin = given.data if isinstance(given, LateInput) else given
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
     async def _run_mixed(self, asked: Sequence[Asked], means: Means) -> list[HookExecutionResult]:
@@ -145,6 +150,15 @@ class HookRunner:
                     runs.append(run)
             told = _told_next(event_input, runs, hooks)
         return runs
+
+
+def _is_long(event_input: Mapping[str, Any]) -> bool:
+    """Whether there is a long text where tools, prompts and results have theirs."""
+    for value in event_input.values():
+        for item in value.values() if type(value) is dict else (value,):
+            if type(item) is str and len(item) > _LONG_TEXT:
+                return True
+    return False
 
 
 def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:

@@ -1,9 +1,12 @@
 """The hooks of one layer: one bad entry never disables another."""
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
@@ -16,6 +19,7 @@ from hookline.settings._limits import read_limits
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
+from hookline.shell.bridge import BridgeUse, bridge_use
 
 # What other systems keep beside the events.
 _MISPLACED_OPTIONS = {
@@ -33,8 +37,7 @@ class _TooManyHooksError(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedHook:
+class UnusedHook(msgspec.Struct, frozen=True, kw_only=True):
     """A hook of another agent for an event that never happens here."""
 
     event: str
@@ -58,14 +61,24 @@ class _Context:
 class HookReader:
     """Reads the hooks of one layer, and reports those that can't be used."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], *, applies_lifecycle: bool) -> None:
+    def __init__(
+        self,
+        problems: LayerProblems,
+        disabled: Mapping[str, str],
+        *,
+        applies_lifecycle: bool,
+        silenced_by: str | None = None,
+    ) -> None:
         self._layer = problems.layer
         self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self._disabled = disabled
+        self._silenced_by = silenced_by
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
         self.unused: list[UnusedHook] = []
         """Hooks that never run, because their event has no counterpart; complete when `entries` is."""
+        self.bridges: list[HookEntry] = []
+        """Entries that run our own bridge."""
 
     def entries(self) -> Iterator[HookEntry]:
         """The hooks of the layer itself, and then those of its extensions."""
@@ -183,7 +196,24 @@ class HookReader:
             self._never_runs(hook, path, context, dialect)
             return None
         entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
-        return entry if dialect in DIALECTS else _unreadable(entry, dialect)
+        return self._unless_bridge(entry if dialect in DIALECTS else _unreadable(entry, dialect), path)
+
+    def _unless_bridge(self, entry: HookEntry, path: Path) -> HookEntry | None:
+        """The hook; None for our own bridge, which other agents' files have and which would ask these same hooks."""
+        match bridge_use(shlex.join((entry.command or "", *entry.args)) if entry.args else entry.command or ""):
+            case BridgeUse.NO:
+                return entry
+            case BridgeUse.ALONE:
+                if self._layer.dialect == OWN_DIALECT:
+                    self._problems.error(path, "runs hookline's own bridge, which asks these hooks; it does not run")
+                self.bridges.append(entry)
+                return None
+            case BridgeUse.AMONG_OTHERS:
+                refusal = "beside other commands it runs hookline's own bridge, which would run this hook again"
+                self._problems.error(
+                    path, f"can't be run and fails at each event: {refusal}; take the bridge out of it"
+                )
+                return replace(entry, refusal=refusal)
 
     def _entry(
         self,
@@ -215,7 +245,8 @@ class HookReader:
             description=hook.description,
             matcher=group.matcher,
             sequential=bool(group.sequential),
-            disabled_by=self._disabled.get(label)
+            disabled_by=self._silenced_by
+            or self._disabled.get(label)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
             # A typo in a limit must not let through what the guard would have judged.

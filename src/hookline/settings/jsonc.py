@@ -4,10 +4,11 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NoReturn
+
+import msgspec
 
 PathStep = str | int
 
@@ -25,17 +26,15 @@ _LONGEST_INTEGER = 309
 _MOST_PLACES = 300_000
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """An object or array: where it starts, and where its values do."""
 
     offset: int
     is_object: bool
-    children: "dict[PathStep, _Node | int]" = field(default_factory=dict)
+    children: "dict[PathStep, _Node | int]" = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(msgspec.Struct, frozen=True):
     root: _Node | int | None
     newlines: list[int]
     repeated: list[tuple[str, int]]

@@ -37,6 +37,32 @@ def blocks_on_fault(layers: Sequence[Layer]) -> bool:
     return False
 
 
+def may_name_dialects(layer: Layer) -> bool:
+    """Whether a layer can have other agents' files read: the user's and the system's settings can."""
+    return layer.source in (ConfigSource.USER, ConfigSource.SYSTEM)
+
+
+def names_dialects(layers: Sequence[Layer]) -> bool:
+    """Whether somebody has decided which other agents' files are read, be it none."""
+    return any(_dialects_in(layer) is not None for layer in layers)
+
+
+def named_dialects(layers: Sequence[Layer]) -> tuple[str, ...]:
+    """The other agents whose files shall be read; from the raw settings, because it decides what else is read."""
+    named = [name for layer in layers for name in _dialects_in(layer) or ()]
+    if not named:
+        return ()
+    from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few settings name any
+
+    return tuple(dialect for dialect in FOREIGN_DIALECTS if dialect in named)
+
+
+def _dialects_in(layer: Layer) -> Sequence[Any] | None:
+    options = layer.values.get("hooksConfig") if may_name_dialects(layer) else None
+    given = options.get("dialects") if isinstance(options, Mapping) else None
+    return given if isinstance(given, list | tuple) else None
+
+
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:
     tools = layer.values.get("tools")
     newer = _flag(layer, ("enableHooks",), layer.values.get("enableHooks"), problems)

@@ -52,6 +52,8 @@ class Layer:
     """Whose words its hooks are written in, where it does not say so itself: `claude` for .claude/settings.json."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
+    silences_below: int = 0
+    """For another agent's file: its dialect's hooks in layers with less authority than this are disabled by it."""
 
     @property
     def is_unreadable(self) -> bool:
@@ -60,7 +62,7 @@ class Layer:
 
     def problem(self, path: Sequence[PathStep], message: str, *, is_error: bool = False) -> Problem:
         """A problem at a place of this layer, with line and column if the layer has a text."""
-        at = jsonc.position_of(self.text, path) if self.text is not None else None
+        at = jsonc.position_of(self.text, path) if self.text is not None and not _is_toml(self.origin) else None
         return Problem(
             origin=self.origin,
             path=jsonc.show_path(path),
@@ -105,7 +107,7 @@ def read_layer(
     try:
         # A project's hooks need trust anyway, and a person names the other files.
         text = _read(path, is_believed=source in (ConfigSource.USER, ConfigSource.SYSTEM))
-        values = {} if text is None else _parse(text)
+        values = {} if text is None else _parse_toml(text) if _is_toml(origin) else _parse(text)
     except _UnusableError as error:
         problem = Problem(
             origin=origin,
@@ -121,7 +123,7 @@ def read_layer(
     twice = "appears twice in one object, and only the last one is used; merge the two"
     problems = tuple(
         Problem(origin=origin, path="", message=f"the key {json.dumps(key)} {twice}", line=line, column=column)
-        for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
+        for key, line, column in ([] if text is None or _is_toml(origin) else jsonc.repeated_keys(text))
     )
     return Layer(
         source=source,
@@ -174,6 +176,19 @@ def _read(path: Path, *, is_believed: bool) -> str | None:
         raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
+
+
+def _is_toml(origin: str) -> bool:
+    return origin.endswith(".toml")
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only Codex has such files
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _UnusableError(f"is not TOML ({error})", "fix it") from error
 
 
 def _parse(text: str) -> dict[str, Any]:

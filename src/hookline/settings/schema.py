@@ -16,7 +16,7 @@ from hookline.contract.hooks import (
     TrustLevel,
 )
 from hookline.contract.secrets import SECRET_NAMES
-from hookline.dialects.known import DIALECTS
+from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
 
 
 def about(description: str) -> Meta:
@@ -209,6 +209,13 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         tuple[str, ...],
         about("Patterns of names whose values are kept out of the log and the transcript, in place of the usual ones."),
     ] = SECRET_NAMES
+    dialects: Annotated[
+        tuple[str, ...],
+        Meta(examples=[list(FOREIGN_DIALECTS)]),
+        about(
+            "Other agents whose own settings files are read as well: claude, codex, gemini. Not in a project's file."
+        ),
+    ] = ()
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True

@@ -64,7 +64,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, serve, environment, http, log"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, serve,"
+            " environment, http, log"
         ),
     ),
     (

@@ -19,11 +19,12 @@ from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.files import open_regular
 from hookline.log.paths import log_path, why_unwritable
 from hookline.settings.merge import by_authority, hooks_enabled
@@ -57,6 +58,7 @@ def examine(config: Config) -> list[Sign]:
     setup = read_setup(config)
     return [
         *_layers(setup),
+        *_agents(config),
         *_checkout(setup),
         _enabled(setup),
         _shell(setup),
@@ -75,6 +77,9 @@ def _layers(setup: Setup) -> Iterator[Sign]:
         unusable = [problem for problem in layer.problems if problem.is_error]
         if unusable:
             yield Sign(about, Health.BAD, str(unusable[0]))
+        elif layer.dialect != OWN_DIALECT:
+            if layer.text is not None:
+                yield Sign(about, Health.GOOD, f"{layer.origin} is read, because it is a file of {layer.dialect}")
         elif layer.text is None:
             yield Sign(about, Health.GOOD, f"{layer.origin} does not exist")
             yield from _of_a_parent(layer, setup)
@@ -86,6 +91,14 @@ def _layers(setup: Setup) -> Iterator[Sign]:
     if broken:
         message = f"{plural(len(broken), 'problem')}, the first: {broken[0]}; hookline check shows all"
         yield Sign("problems", Health.BAD if broken[0].is_error else Health.ODD, message)
+
+
+def _agents(config: Config) -> Iterator[Sign]:
+    """Hooks of other agents that are not read, and our own bridge in files that are."""
+    for line in unread_lines(unread_report(config)):
+        yield Sign("other agents", Health.ODD, line)
+    for line in bridge_lines(config.get_settings().bridges):
+        yield Sign("other agents", Health.GOOD, line)
 
 
 def _checkout(setup: Setup) -> Iterator[Sign]:
@@ -129,7 +142,13 @@ def _enabled(setup: Setup) -> Sign:
     elif unusable := setup.unusable():
         message = f"unknown until {unusable[0].origin} is fixed; no hook runs until then"
     else:
-        advice = "add it to the file with your hooks" if setup.hooks else "hookline init writes one that does"
+        advice = "hookline init writes one that does"
+        if any(hook.dialect == OWN_DIALECT for hook in setup.hooks):
+            advice = "add it to the file with your hooks"
+        elif setup.hooks:
+            # An agent's own file can't enable hooks here.
+            user = next(layer.origin for layer in setup.layers if layer.source is ConfigSource.USER)
+            advice = f"add it to {user}"
         message = f'no: no settings file says "enableHooks": true; {advice}'
     return Sign("enabled", Health.BAD, message)
 

@@ -11,12 +11,14 @@ sequential, all hooks that run together with it run in sequence; the order is "e
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.overview import known_hooks
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -66,11 +68,23 @@ def run(given: argparse.Namespace) -> int:
     configured = known_hooks(config)
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
-    unused = [] if event else [asdict(hook) for hook in config.get_settings().unused]
-    report = {"enabled": enabled, "hooks": hooks, "unused": unused}
+    settings = config.get_settings()
+    unused = [] if event else [asdict(hook) for hook in settings.unused]
+    unread = unread_report(config)
+    report = {
+        "enabled": enabled,
+        "hooks": hooks,
+        "unused": unused,
+        "bridges": [
+            {"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in settings.bridges
+        ],
+        "unread": unread,
+    }
     print_report(given, report, (*_lines(hooks, enabled=enabled), *_unused_lines(unused)))
     if not hooks and not unused and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
+    if not given.json:
+        print_lines(*map(style.dim, bridge_lines(settings.bridges)), *map(style.warn, unread_lines(unread)))
     return 0
 
 

@@ -94,7 +94,9 @@ def _not_enabled(setup: Setup) -> Iterator[Problem]:
     if layer is not None:
         yield layer.problem(("enableHooks",), "is false, so no hook runs; write true to enable hooks")
     else:
-        yield with_hooks.problem(("hooks",), 'do not run: hooks are off by default; add "enableHooks": true')
+        # An agent's own file can't enable hooks here.
+        where = "" if with_hooks.dialect == OWN_DIALECT else " to your own settings, not to this file"
+        yield with_hooks.problem(("hooks",), f'do not run: hooks are off by default; add "enableHooks": true{where}')
 
 
 def _with_hooks(setup: Setup) -> Iterator[Layer]:
@@ -119,6 +121,8 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
     """Every object with fixed keys: its type, and its name for people."""
     for hook in setup.hooks:
         layer, path = setup.place(hook)
+        if layer.dialect != OWN_DIALECT:
+            continue  # they have more keys, and ignore those that they don't know
         yield layer, path, HookSettings, "a hook"
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:

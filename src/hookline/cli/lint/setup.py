@@ -42,6 +42,8 @@ class Setup:
     """What the engine itself reports."""
     hooks: tuple[HookEntry, ...]
     """Every usable hook, by event in the order of planning, disabled ones included."""
+    bridges: tuple[HookEntry, ...] = ()
+    """Entries of other agents' files that run our own bridge; they are not among the hooks."""
     unused: tuple[UnusedHook, ...] = ()
     """Hooks of other agents whose event has no counterpart here."""
     options: HooksConfigSettings
@@ -114,6 +116,7 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
         layers=config.get_layers(),
         problems=settings.problems,
         hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
+        bridges=settings.bridges,
         unused=settings.unused,
         options=settings.options,
         is_enabled=config.get_enable_hooks(),
