@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ class FakeModel(GenericFakeChatModel):
     """LangChain's own fake model, which also remembers its requests and streams its tool calls."""
 
     requests: list[Request] = []  # noqa: RUF012 - a field of a pydantic model
+    streaming: bool = False
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         """The tools are seen again in `_generate`."""
@@ -107,13 +109,6 @@ async def astream_events(agent: Any, conversation: Conversation) -> list[str]:
     return [str(event["data"]) async for event in agent.astream_events(ask(conversation), version="v2")]
 
 
-async def print_tokens(agent: Any, conversation: Conversation) -> list[str]:
-    """A program's own callback that reads tokens."""
-    callback = Tokens()
-    result = await agent.ainvoke(ask(conversation), config={"callbacks": [callback]})
-    return [*callback.tokens, *said(result["messages"])]
-
-
 class Tokens(BaseCallbackHandler):
     """Remembers tokens."""
 
@@ -133,15 +128,27 @@ class LangChainHost:
     """`create_agent` with a fake model."""
 
     mode: Mode
-    model: type[FakeModel] = FakeModel
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
         """The conversation in a new agent."""
-        model = self.model(messages=answers(conversation.turns), requests=[])
+        model = FakeModel(messages=answers(conversation.turns), requests=[], **self.options)
         middleware = [HooklineMiddleware(hooks)]
         agent = create_agent(model, list(tools), system_prompt=conversation.system, middleware=middleware)
         shown = await self.mode(agent, conversation)
         return Outcome(shown=tuple(shown), requests=tuple(model.requests))
+
+
+def callback_host(tokens: "Tokens", where: str) -> LangChainHost:
+    """A program that reads tokens by a callback of its own, given with the run or with the model."""
+    config = {"callbacks": [tokens]} if where == "run" else {}
+
+    async def read_tokens(agent: Any, conversation: Conversation) -> list[str]:
+        result = await agent.ainvoke(ask(conversation), config=config)
+        return [*tokens.tokens, *said(result["messages"])]
+
+    options = {"streaming": True, **({"callbacks": [tokens]} if where == "model" else {})}
+    return LangChainHost(read_tokens, options)
 
 
 def check(host: LangChainHost, effect: effects.Effect) -> None:
@@ -158,10 +165,43 @@ def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     check(LangChainHost(mode), effect)
 
 
-@pytest.mark.parametrize("mode", [stream, astream, astream_events, print_tokens], ids=lambda mode: mode.__name__)
+@pytest.mark.parametrize("mode", [stream, astream, astream_events], ids=lambda mode: mode.__name__)
 def test_streams_do_not_leak(mode: Mode) -> None:
-    """No stream, event or callback shows the text that an AfterModel hook redacts."""
+    """No stream and no event shows the text that an AfterModel hook redacts."""
     check(LangChainHost(mode), effects.NO_LEAK)
+
+
+@pytest.mark.parametrize("where", ["run", "model"])
+def test_callbacks_do_not_leak(where: str) -> None:
+    """A callback sees no tokens of the model while AfterModel hooks exist, and else it does."""
+    check(callback_host(Tokens(), where), effects.NO_LEAK)
+    tokens = Tokens()
+    check(callback_host(tokens, where), effects.NO_HOOKS)
+    assert "I write." in tokens.tokens
+
+
+def test_a_run_is_one_session(tmp_path: Path) -> None:
+    """All events of a thread have the thread's id, and those of a run without a thread an id of the run."""
+    events = ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
+    note = f"""grep -o '"session_id":"[^"]*"' >>{tmp_path}/ids"""
+    groups = {event: [{"hooks": [{"type": "command", "command": note}]}] for event in events}
+    turns = (Turn("", ("write_file", {"path": "a"})), Turn("Done."))
+
+    def write_file(path: str) -> str:
+        """Writes."""
+        return path
+
+    async def threads(agent: Any, conversation: Conversation) -> list[str]:
+        config = {"configurable": {"thread_id": "t-1"}}
+        return said((await agent.ainvoke(ask(conversation), config=config))["messages"])
+
+    with Hooks(tmp_path, settings={"enableHooks": True, "hooks": groups}) as hooks:
+        for mode in (threads, ainvoke):
+            asyncio.run(LangChainHost(mode).run(hooks, Conversation(turns), [write_file]))
+    ids = (tmp_path / "ids").read_text().split()
+    assert len(ids) == 16
+    assert set(ids[:8]) == {'"session_id":"t-1"'}
+    assert len(set(ids[8:])) == 1
 
 
 def test_without_after_model_hooks_tokens_are_streamed() -> None:

@@ -40,7 +40,7 @@ def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
 class HooklineState(AgentState[Any]):
     """What the middleware keeps of a run: its session, which tools are allowed, a note to the model, a stop."""
 
-    hookline: NotRequired[Annotated[dict[str, Any], _merged, PrivateStateAttr]]
+    hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]
 
 
 class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -108,7 +108,10 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         if gate.blocked:
             return _end(_text_of(gate), note=gate.note)
         request = _offered(messages.apply_request(request, gate.request, native), chosen)
-        with _held_back(self._hooks.must_hold_stream):
+        if self._hooks.must_hold_stream:
+            with _held_back():
+                response = yield lambda _session: handler(_quiet(request))
+        else:
             response = yield lambda _session: handler(request)
         return (yield from _answer(response, gate.request, chosen))
 
@@ -238,25 +241,35 @@ def _content(content: Any) -> Any:
 
 
 @contextmanager
-def _held_back(is_held: bool) -> Iterator[None]:  # noqa: FBT001 - a condition
+def _held_back() -> Iterator[None]:
     """Keeps callbacks that show tokens away from the model call; its message is streamed when the node ends."""
     config = ensure_config()
-    callbacks = config.get("callbacks")
-    if not is_held or callbacks is None:
-        yield
-        return
-    if isinstance(callbacks, list):
-        quiet: Any = [one for one in callbacks if not _shows_tokens(one)]
-    else:
-        quiet = callbacks.copy()
-        for handler in callbacks.handlers:
-            if _shows_tokens(handler):
-                quiet.remove_handler(handler)
-    token = var_child_runnable_config.set({**config, "callbacks": quiet})
+    token = var_child_runnable_config.set({**config, "callbacks": _without_tokens(config.get("callbacks"))})
     try:
         yield
     finally:
         var_child_runnable_config.reset(token)
+
+
+def _quiet(request: Any) -> Any:
+    """The request with a model whose own callbacks show no tokens either."""
+    own = getattr(request.model, "callbacks", None)
+    quiet = _without_tokens(own)
+    return request if quiet is own else request.override(model=request.model.model_copy(update={"callbacks": quiet}))
+
+
+def _without_tokens(callbacks: Any) -> Any:
+    """The callbacks, a list or a manager, that show no tokens; the same object if all of them are such."""
+    handlers = callbacks if isinstance(callbacks, list) else getattr(callbacks, "handlers", ())
+    shown = [one for one in handlers if _shows_tokens(one)]
+    if not shown:
+        return callbacks
+    if isinstance(callbacks, list):
+        return [one for one in callbacks if one not in shown]
+    quiet = callbacks.copy()
+    for handler in shown:
+        quiet.remove_handler(handler)
+    return quiet
 
 
 def _shows_tokens(handler: Any) -> bool:
