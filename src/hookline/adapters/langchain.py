@@ -108,6 +108,8 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         if gate.blocked:
             return _end(_text_of(gate), note=gate.note)
         request = _offered(messages.apply_request(request, gate.request, native), chosen)
+        if chosen.note is not None:
+            request = request.override(messages=[*request.messages, messages.note(chosen.note)])
         if self._hooks.must_hold_stream:
             with _held_back():
                 response = yield lambda _session: handler(_quiet(request))
