@@ -40,7 +40,7 @@ def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
 class HooklineState(AgentState[Any]):
     """What the middleware keeps of a run: its session, which tools are allowed, a note to the model, a stop."""
 
-    hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]
+    hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]  # type: ignore[valid-type]
 
 
 class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):

@@ -159,6 +159,8 @@ class _HookedToolset(WrapperToolset[Any]):
     run: _Run
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        if self.run.stop is not None:
+            return self.run.stop
         told, output = to_jsonable_python(tool_args, fallback=str), _NOT_RUN
 
         def invalid(arguments: Any) -> str | None:
