@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -210,3 +212,10 @@ def test_without_after_model_hooks_tokens_are_streamed() -> None:
     with Hooks(".", settings={}) as hooks:
         outcome = asyncio.run(LangChainHost(astream).run(hooks, conversation, ()))
     assert outcome.shown == ("one two ", "three fo", "ur")
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "langchain_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")

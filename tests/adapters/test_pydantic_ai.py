@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,3 +168,10 @@ def test_every_effect_holds_with_instructions(effect: effects.Effect) -> None:
 def test_streams_do_not_leak(mode: Mode) -> None:
     """No stream and no event shows the text that an AfterModel hook redacts."""
     check(PydanticHost(mode), effects.NO_LEAK)
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "pydantic_ai_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")

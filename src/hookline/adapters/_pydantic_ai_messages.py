@@ -17,8 +17,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from hookline.adapters.table import report_once
 from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
-from hookline.contract.text import tell
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
@@ -55,7 +55,9 @@ class Call:
         others = [one for one in native["contents"] if not isinstance(one, InstructionPart)]
         tools = list(native.get("tools", ()))
         if native["model"] != self.model:
-            tell(f"a hook asks for the model {native['model']}; the adapter can't change the model, so it is not used")
+            report_once(
+                f"a hook asks for the model {native['model']}; the adapter can't change the model, so it is not used"
+            )
         return replace(
             self,
             messages=_joined(others),

@@ -1,6 +1,13 @@
 """Hooks for agents of Pydantic AI: `Agent(..., capabilities=[HooklineCapability(hooks)])`.
 
-While AfterModel hooks exist the model's answer is held back until they have answered: `run_stream` shows it whole.
+- It works for `run`, `run_sync`, `run_stream`, `run_stream_events` and `iter`.
+- While AfterModel hooks exist, the model's answer is held back until they have answered, and streams replay it then.
+- A conversation of Pydantic AI is a session with the conversation's id.
+- When a hook stops the agent, its reason is the run's output; a run whose output is not text raises
+  `hookline.errors.AgentStoppedError`.
+- Hooks see the arguments as they were validated. Arguments that a hook rewrites are validated again.
+- Output tools, realtime sessions and tools that the provider runs have no hooks.
+- A hook can't choose another model, and `suppressOutput` hides nothing, because the program shows messages itself.
 """
 
 import copy
@@ -9,8 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities
-from hookline.contract.text import tell
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.errors import AgentStoppedError
 from hookline.hooks import Hooks, Session
 from hookline.triggers.results import ToolResult
@@ -113,7 +119,9 @@ class _HookedModel(WrapperModel):
             yield stream
         judged = await self._after(call, stream.get())
         if judged is not stream.get():
-            tell("an AfterModel hook changed an answer that was streamed, because of streamDuringAfterModel; it stays")
+            report_once(
+                "an AfterModel hook changed an answer that was streamed, because of streamDuringAfterModel; it stays"
+            )
 
     async def _before(self, call: messages.Call) -> tuple[messages.Call, ModelResponse | None]:
         """The call to make, or the response in its place."""
@@ -141,6 +149,8 @@ class _HookedModel(WrapperModel):
         sent = messages.to_hook_request(call.native())
         answer = await self._run.session.after_model(sent, messages.to_hook_response(response))
         self._run.note = answer.note
+        if answer.suppress:
+            report_suppression(_SELF.framework)
         if answer.stop:
             return self._ended(call, answer.stop_reason)
         return response if answer.text is None else messages.with_text(response, answer.text)
@@ -179,6 +189,8 @@ class _HookedToolset(WrapperToolset[Any]):
             return ToolResult(llm_content=text, return_display=text)
 
         result = await self.run.session.run_tool(name, told, call, call_id=ctx.tool_call_id, validate=invalid)
+        if result.suppress_display:
+            report_suppression(_SELF.framework)
         if result.should_stop:
             self.run.stop = result.stop_reason or ""
         return _with_text(output, result.llm_content)
