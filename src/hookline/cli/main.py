@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "find out whether hooks run here, and if not, why",
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
+    "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",
@@ -125,7 +126,7 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    command: Any = import_module(f"hookline.cli.commands.{name}")
+    command: Any = import_module(f"hookline.cli.commands.{name.replace('-', '_')}")
     description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
     parser = Parser(
         prog=f"hookline {name}",
