@@ -5,11 +5,12 @@ thread of the event loop.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from hookline.contract.text import tell
-from hookline.gateway.guard import Guard
+from hookline.gateway.guard import GUARDED, Guard, Question
 from hookline.gateway.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -42,17 +43,12 @@ class _Request:
 
     id: Id
     task: asyncio.Task[None] | None = None
-    """Set when hooks are involved."""
-    answer: asyncio.Future[Message] | None = None
-    """The server's answer, from the moment when the server has got the request."""
-
-    @property
-    def is_answered(self) -> bool:
-        return self.answer is not None and self.answer.done()
-
-
-class _ServerEndedError(Exception):
-    """The server has ended before it answered."""
+    """Set while hooks judge it, or the server's answer to it."""
+    question: Question | None = None
+    """What the server was sent, if hooks have to do with it."""
+    is_sent: bool = False
+    is_answered: bool = False
+    """Whether the server has answered."""
 
 
 class Relay:
@@ -139,17 +135,42 @@ class Relay:
         else:
             request = self._requests[message.id] = _Request(message.id)
             self.idle.clear()
-            if message.method in self._guard.methods:
-                request.task = task = asyncio.get_running_loop().create_task(self._serve(request, message))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+            if message.method in GUARDED:
+                self._judge(request, message)
             else:
-                self._send(message)
+                self._ask(request, message)
+
+    def _judge(self, request: _Request, message: Message) -> None:
+        """Sends the request to the server, at once or when its hooks have answered."""
+
+        async def judge() -> Message | None:
+            judged = await self._guard.question(message)
+            if isinstance(judged, Message):
+                return judged
+            self._ask(request, judged.message, judged)
+            return None
+
+        try:
+            question = self._guard.question_at_once(message)
+        except ValueError as error:
+            self._reply(error_answer(request.id, INVALID_PARAMS, f"the call can't be read: {error}"))
+            self._forget(request.id)
+            return
+        except Exception:  # noqa: BLE001 - the same in a task is reported
+            question = None
+        if question is not None:
+            self._ask(request, question.message, question)
+        else:
+            self._spawn(request, judge())
+
+    def _ask(self, request: _Request, message: Message, question: Question | None = None) -> None:
+        request.task, request.question, request.is_sent = None, question, True
+        self._send(message)
 
     def _notify(self, message: Message) -> None:
         if message.method == _CANCELLED:
             self._cancel(message)
-        elif message.method in self._guard.methods:
+        elif message.method in GUARDED:
             # Nobody would see a refusal.
             tell(f"the client sent {message.method} without an id; it is dropped")
         else:
@@ -163,42 +184,45 @@ class Relay:
         request = self._forget(cancelled) if isinstance(cancelled, str | int | float) else None
         if request is not None and request.task is not None:
             request.task.cancel()
-            if request.answer is None or request.is_answered:
-                return  # the server does not know of it, or is done with it
+            return  # the server does not know of it, or is done with it
         self._send(message)
-
-    async def _serve(self, request: _Request, message: Message) -> None:
-        async def ask(question: Message) -> Message:
-            if self._ended is not None:
-                raise _ServerEndedError(self._ended)
-            request.answer = asyncio.get_running_loop().create_future()
-            self._send(question)
-            return await request.answer
-
-        try:
-            answer = await self._guard.methods[str(message.method)](message, ask)
-        except _ServerEndedError as error:
-            answer = error_answer(request.id, SERVER_ENDED, str(error))
-        except ValueError as error:
-            answer = error_answer(request.id, INVALID_PARAMS, f"the message can't be read: {error}")
-        except Exception as error:  # noqa: BLE001 - the door: a call that hooks could not judge is refused
-            report(error, "a call was refused")
-            answer = error_answer(request.id, INTERNAL_ERROR, f"hookline failed ({type(error).__name__})")
-        if self._requests.get(request.id) is request:
-            self._reply(answer)
-            self._forget(request.id)
 
     def _answered(self, message: Message) -> None:
         if message.id is None and message.error is not UNSET:
             self._reply(message)
             return
         request = self._requests.get(message.id) if isinstance(message.id, str | int | float) else None
-        if request is None or request.is_answered or (request.task is not None and request.answer is None):
+        if request is None or not request.is_sent or request.is_answered:
             self._complain("sent an answer that nobody waits for; it is dropped")
-        elif request.answer is not None:
-            request.answer.set_result(message)
-        else:
+        elif (question := request.question) is None or self._passes(question):
             self._reply(message)
+            self._forget(request.id)
+        else:
+            request.is_answered = True
+            self._spawn(request, self._guard.answer(question, message))
+
+    def _passes(self, question: Question) -> bool:
+        try:
+            return self._guard.passes_answer(question)
+        except Exception:  # noqa: BLE001 - the same in a task is reported
+            return False
+
+    def _spawn(self, request: _Request, work: Coroutine[Any, Any, Message | None]) -> None:
+        request.task = task = asyncio.get_running_loop().create_task(self._run(request, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, request: _Request, work: Coroutine[Any, Any, Message | None]) -> None:
+        """Runs hooks and sends the answer that they lead to, unless nobody waits for it any more."""
+        try:
+            answer = await work
+        except ValueError as error:
+            answer = error_answer(request.id, INTERNAL_ERROR, f"the server's answer can't be read: {error}")
+        except Exception as error:  # noqa: BLE001 - the door: what hooks could not judge does not pass
+            report(error, "a call was refused")
+            answer = error_answer(request.id, INTERNAL_ERROR, f"hookline failed ({type(error).__name__})")
+        if answer is not None and self._requests.get(request.id) is request:
+            self._reply(answer)
             self._forget(request.id)
 
     def _pass_on(self, message: Message) -> None:
@@ -211,9 +235,6 @@ class Relay:
         for request in requests:
             if request.is_answered:
                 continue  # its last hooks are running
-            if request.answer is not None:
-                request.answer.set_exception(_ServerEndedError(text))
-                continue
             if request.task is not None:
                 request.task.cancel()
             self._reply(error_answer(request.id, code, text))

@@ -27,6 +27,22 @@ def read_result(result: Mapping[str, Any]) -> ToolResult:
     )
 
 
+def read_error(error: Mapping[str, Any]) -> ToolResult:
+    """The same for a call that the server refused."""
+    text = str(error.get("message") or "The server gave no reason.")
+    return ToolResult(llm_content=text, return_display=text, error=text)
+
+
+def wants_input(result: Mapping[str, Any]) -> bool:
+    """Whether the server asks for something before it goes on, so that there is no result yet."""
+    return result.get("resultType") == "input_required" and not has_output(result)
+
+
+def has_output(result: Mapping[str, Any]) -> bool:
+    """Whether a client would find the tool's output in it, whatever else it says."""
+    return "content" in result or "structuredContent" in result
+
+
 def refuse(text: str) -> dict[str, Any]:
     """A result in place of the tool's, which tells the model why."""
     return {"content": [_text_block(text)], "isError": True, "resultType": "complete"}

@@ -1,7 +1,7 @@
 """Put your hooks in front of an MCP server: any MCP client that starts this command has hooks around its tools.
 
 Examples:
-  hookline mcp-gateway --name git -- uvx mcp-server-git                   start the server; the client is on stdin, stdout
+  hookline mcp-gateway --name git -- uvx mcp-server-git                   start this server, and guard its tools
   hookline mcp-gateway --name git --project ~/work -- uvx mcp-server-git  with the hooks of that project, too
   hookline mcp-gateway --name docs --url http://localhost:8000/mcp        in front of a server that runs already
 
