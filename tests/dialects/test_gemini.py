@@ -31,7 +31,9 @@ def says(answer: Any, code: int = 0) -> str:
         pytest.param("echo careful >&2; exit 1", None, id="exit-1-with-text"),
         pytest.param("exit 3", None, id="exit-3-silent"),
         pytest.param("echo text", None, id="text"),
-        pytest.param(says({"hookSpecificOutput": {"permissionDecision": "deny"}}), "Blocked", id="words-of-claude-code"),
+        pytest.param(
+            says({"hookSpecificOutput": {"permissionDecision": "deny"}}), "Blocked", id="words-of-claude-code"
+        ),
         pytest.param("sleep 5", None, id="timeout"),
     ],
 )
