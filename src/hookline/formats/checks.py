@@ -5,6 +5,7 @@ from typing import Any
 
 from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.errors import FormatError
+from hookline.formats.native import shape_of
 
 _ROLES = frozenset({"user", "model", "system"})
 _REQUEST = frozenset(LLMRequest.__annotations__)
@@ -54,13 +55,6 @@ def check_response(response: Any) -> LLMResponse:
         told = response if text or not first else {"text": first, **response}
     checked: LLMResponse = told
     return checked
-
-
-def shape_of(value: Any) -> str:
-    """What a value of an unknown format is, for an error message."""
-    if isinstance(value, Mapping):
-        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
-    return "missing" if value is None else f"of the type {type(value).__name__}"
 
 
 def _parts(candidates: Any) -> list[list[str]]:
