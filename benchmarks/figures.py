@@ -127,6 +127,7 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield against_node("32 hooks", times[MANY[32].name], NODE_GOALS[1])
     yield Figure("whole event above the bare runner, one hook", engine["event_us"], 150, "µs")
     yield Figure("event with hooks configured but none matching", engine["without_match_us"], 5, "µs")
+    yield Figure("a session's method above `fire_event`, the worst of its events", engine["neutral_us"], 20, "µs")
     yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")
     yield Figure("planning among 1,000 hooks, first time", engine["planning_first_us"], 1000, "µs")
     yield Figure("planning among 1,000 hooks, again", engine["planning_again_us"], 5, "µs")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
 from hookline.hooks import Hooks
@@ -97,3 +98,6 @@ def report_inabilities(hooks: Hooks, framework: str, cannot: Mapping[str, str]) 
         if configured:
             effect = key.partition(": ")[0]
             tell(f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}")
+    served = {event for events in EVENTS.values() for event in events}
+    if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
+        tell(f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run")

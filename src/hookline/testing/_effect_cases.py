@@ -53,8 +53,8 @@ class Outcome:
         return "".join(self.shown)
 
     def __str__(self) -> str:
-        lines = [f"shown: {self.shown}"]
-        return "\n".join([*lines, *(f"request {number}: {one}" for number, one in enumerate(self.requests, 1))])
+        lines = [f"shown: {self.shown}", *(f"request {number}: {one}" for number, one in enumerate(self.requests, 1))]
+        return "\n".join(line[:2000] for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
