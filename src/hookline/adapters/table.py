@@ -60,6 +60,13 @@ class Adapter:
 
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
+        name="adk",
+        framework="Google ADK",
+        extra="adk",
+        package="google-adk",
+        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
         name="langchain",
         framework="LangChain",
         extra="langchain",
