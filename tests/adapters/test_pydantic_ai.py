@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="Pydantic AI is not installed here: `make adapters` runs these tests")
 
-from pydantic_ai import Agent
+from pydantic import BaseModel
+from pydantic_ai import Agent, ImageUrl, ToolReturn
 from pydantic_ai.messages import (
+    ModelRequest,
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
@@ -24,12 +28,14 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
     ToolReturnPart,
+    UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from hookline import Hooks
 from hookline.adapters.pydantic_ai import HooklineCapability
 from hookline.adapters.table import adapter
+from hookline.errors import AgentStoppedError
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -175,3 +181,172 @@ def test_the_example_prints_what_is_shown() -> None:
     example = Path(__file__).parents[2] / "examples" / "adapters" / "pydantic_ai_agent.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
     assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")
+
+
+def settings(event: str, answer: object, matcher: str = "") -> dict[str, Any]:
+    """One hook with this answer."""
+    hook = {"type": "command", "name": "guard", "command": f"printf %s {shlex.quote(json.dumps(answer))}"}
+    return {"enableHooks": True, "hooks": {event: [{"matcher": matcher, "hooks": [hook]}]}}
+
+
+def agent_with(hooks: Hooks, *turns: Turn, **options: Any) -> tuple[Any, Script]:
+    """An agent whose model gives these answers."""
+    script = Script(turns)
+    model = FunctionModel(script.answer, stream_function=script.stream)
+    return Agent(model, capabilities=[HooklineCapability(hooks)], **options), script
+
+
+class Order(BaseModel):
+    """A structured output."""
+
+    item: str
+
+
+def test_a_run_with_structured_output_is_stopped_by_an_exception(tmp_path: Path) -> None:
+    """A reason can't be an output that is no text."""
+    stop = settings("BeforeTool", {"continue": False, "stopReason": "Enough."})
+    ran: list[int] = []
+
+    def count(number: int) -> int:
+        """Counts."""
+        ran.append(number)
+        return number
+
+    with Hooks(tmp_path, settings=stop) as hooks:
+        agent, script = agent_with(hooks, Turn("", ("count", {"number": 1})), tools=[count], output_type=Order)
+        with pytest.raises(AgentStoppedError, match="Enough"):
+            asyncio.run(agent.run("Go."))
+    assert (ran, len(script.requests)) == ([], 1)
+
+
+def test_arguments_keep_their_types_and_rewritten_ones_are_validated(tmp_path: Path) -> None:
+    """A tool gets the values that its annotations promise, whoever gave them."""
+    ran: list[Any] = []
+
+    def order(day: date, items: list[Order]) -> str:
+        """Orders."""
+        ran.append((day, items))
+        return "Ordered."
+
+    call = Turn("", ("order", {"day": "2026-01-02", "items": [{"item": "tea"}]}))
+    for change in ({}, {"day": "2026-03-04"}, {"day": "tomorrow"}):
+        with Hooks(tmp_path, settings=settings("BeforeTool", {"hookSpecificOutput": {"tool_input": change}})) as hooks:
+            agent, script = agent_with(hooks, call, Turn("Done."), tools=[order])
+            asyncio.run(agent.run("Go."))
+    assert ran == [(date(2026, 1, 2), [Order(item="tea")]), (date(2026, 3, 4), [Order(item="tea")])]
+    assert "a hook (guard) rewrote its arguments, and they are not valid" in script.requests[-1].results[0]
+
+
+def test_results_that_no_hook_changes_stay_as_they_are(tmp_path: Path) -> None:
+    """A value stays a value, and what a tool sends beside its result stays, unless a hook hides the result."""
+
+    def look() -> Any:
+        """Looks."""
+        return ToolReturn({"n": 1}, content="beside", metadata="m")
+
+    seen: list[list[Any]] = []
+    for answer in (
+        {},
+        {"hookSpecificOutput": {"additionalContext": "Use tabs."}},
+        {"hookSpecificOutput": {"updatedToolOutput": "hidden"}},
+    ):
+        with Hooks(tmp_path, settings=settings("AfterTool", answer)) as hooks:
+            agent, _ = agent_with(hooks, Turn("", ("look", {})), Turn("Done."), tools=[look])
+            parts = [part for message in asyncio.run(agent.run("Go.")).all_messages() for part in message.parts]
+        seen.append([part.content for part in parts if part.part_kind in ("tool-return", "user-prompt")])
+    assert seen[0] == ["Go.", {"n": 1}, "beside"]
+    assert seen[1] == ["Go.", '{"n":1}\n\nUse tabs.', "beside"]
+    assert seen[2] == ["Go.", "hidden"]
+
+
+def test_runs_side_by_side_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """One agent serves many runs; the stop of one does not stop another, and each is a session."""
+    lines = f"""
+import json, sys
+told = json.load(sys.stdin)
+open({str(tmp_path / "ids")!r}, "a").write(told["session_id"] + "\\n")
+if told["tool_input"]["number"] == 1:
+    print(json.dumps({{"continue": False, "stopReason": "Enough."}}))
+"""
+    command = shlex.join([sys.executable, "-I", "-c", lines])
+    hook = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}
+
+    def count(number: int) -> str:
+        """Counts."""
+        return f"counted {number}"
+
+    def answer(messages: list[Any], _info: AgentInfo) -> ModelResponse:
+        asked = messages[0].parts[-1].content
+        is_first = len(messages) == 1
+        return ModelResponse(
+            [ToolCallPart("count", {"number": int(asked)}) if is_first else TextPart(f"Done {asked}.")]
+        )
+
+    async def both(agent: Any) -> list[str]:
+        runs = (agent.run(str(number), conversation_id=f"c-{number}") for number in (1, 2))
+        return [result.output for result in await asyncio.gather(*runs)]
+
+    with Hooks(tmp_path, settings=hook) as hooks:
+        agent = Agent(FunctionModel(answer), tools=[count], capabilities=[HooklineCapability(hooks)])
+        assert asyncio.run(both(agent)) == ["Enough.", "Done 2."]
+    assert sorted((tmp_path / "ids").read_text().split()) == ["c-1", "c-2"]
+
+
+REPLACE = """
+import json, sys
+messages = json.load(sys.stdin)["llm_request"]["messages"]
+for message in messages:
+    message["content"] = message["content"].replace("4711", "[number]")
+print(json.dumps({"hookSpecificOutput": {"llm_request": {"messages": messages, "config": {"temperature": 0.5}}}}))
+"""
+
+
+def test_a_rewritten_request_keeps_what_hooks_cannot_see(tmp_path: Path) -> None:
+    """Images, tool calls, results and untouched messages stay; settings of the model are passed on."""
+    image = ImageUrl("https://example.com/a.png")
+    history = [
+        ModelRequest([UserPromptPart(["Code 4711", image])]),
+        ModelResponse([TextPart("Calls."), ToolCallPart("f", {"a": "4711"}, tool_call_id="c")]),
+        ModelRequest([ToolReturnPart("f", "4711", tool_call_id="c"), UserPromptPart("More 4711.")]),
+        ModelResponse([TextPart("Untouched.")]),
+    ]
+    seen: list[Any] = []
+
+    def answer(messages: list[Any], info: AgentInfo) -> ModelResponse:
+        seen.append((messages, info))
+        return ModelResponse([TextPart("Done.")])
+
+    command = shlex.join([sys.executable, "-I", "-c", REPLACE])
+    hook = {"enableHooks": True, "hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": command}]}]}}
+    with Hooks(tmp_path, settings=hook) as hooks:
+        capabilities = [HooklineCapability(hooks)]
+        agent = Agent(FunctionModel(answer), instructions="Never say 4711.", capabilities=capabilities)
+        asyncio.run(agent.run("Again.", message_history=history))
+    ((messages, info),) = seen
+    assert messages[0].parts[0].content == ["Code [number]", image]
+    assert messages[1] is history[1]
+    assert [part.content for part in messages[2].parts] == ["4711", "More [number]."]
+    assert messages[3] is history[3]
+    assert messages[4].parts[0].content == "Again."
+    assert info.instructions == "Never say [number]."
+    assert info.model_settings["temperature"] == 0.5
+
+
+def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
+    """What an AfterModel hook says to the model is read with the next request, once."""
+
+    def count() -> str:
+        """Counts."""
+        return "one"
+
+    with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be brief."})) as hooks:
+        agent, script = agent_with(hooks, Turn("", ("count", {})), Turn("Done."), tools=[count])
+        asyncio.run(agent.run("Go."))
+    assert [request.texts[-1] for request in script.requests] == ["Go.", "[System] Be brief."]
+
+
+def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """That suppressOutput hides nothing here is said."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
+        asyncio.run(agent_with(hooks, Turn("Done."))[0].run("Go."))
+    assert "suppressOutput hides nothing in Pydantic AI" in capfd.readouterr().err
