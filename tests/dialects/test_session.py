@@ -96,7 +96,8 @@ def test_variables_of_a_session_start_hook_are_in_force_in_the_shell(project: Pa
     fire(config, HookEventName.SESSION_START, source="startup")
 
     def shell(session: Config) -> str:
-        result = asyncio.run(RUN_SHELL_COMMAND.run({"command": "echo [$GREETING]"}, ToolContext.of(session)))
+        given = {"command": "echo [$GREETING]"}
+        result = asyncio.run(RUN_SHELL_COMMAND.execute(given, ToolContext.of(session)))
         return str(result.llm_content)
 
     assert shell(config).startswith("[it's; fine]\n")

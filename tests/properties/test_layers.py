@@ -97,6 +97,7 @@ COMMANDS: Mapping[str, Callable[[Told], Any]] = {
     "config": rewrite("x", config={"temperature": 1}),
     "null": fixed(specific(tool_input=None, llm_request=None, llm_response=None)),
     "null-keys": fixed(specific(tool_input={"p": None}, llm_request={"model": None, "messages": None, "config": None})),
+    "drop": fixed(specific(tool_input={"q": "x"})),  # all other arguments, in a dialect whose rewrites are whole
     "forge": fixed(specific(llm_response={"text": "FORGED SECRET"})),
     "none": fixed(specific(toolConfig={"mode": "NONE"})),
     "any": fixed(specific(toolConfig={"mode": "ANY", "allowedFunctionNames": ["a", "b"]})),
@@ -111,7 +112,7 @@ ANSWERS = ("guard", "deny", "deny-in-json", "stop", "ask", "quiet", "allow", "cr
 REQUESTS = ("hide", "hide-in-system", "restore", "instruct", "instruct-well", "note", "model", "config", "null-keys")
 # The commands that make a difference on each event.
 RELEVANT = {
-    HookEventName.BEFORE_TOOL: (*ANSWERS, "deny-permission", "clean", "hide", "restore", "config", "null", "null-keys"),
+    HookEventName.BEFORE_TOOL: (*ANSWERS, "deny-permission", "clean", "hide", "restore", "drop", "null", "null-keys"),
     HookEventName.BEFORE_MODEL: (*ANSWERS, *REQUESTS, "clean", "null", "deny-and-answer", "forge"),
     HookEventName.AFTER_TOOL: ANSWERS,
     HookEventName.AFTER_MODEL: (*ANSWERS, "clean", "forge", "null"),
@@ -140,6 +141,8 @@ def setups(draw: st.DrawFn) -> tuple[HookEventName, list[dict[str, Any]]]:
             "timeout": st.sampled_from([200, 5000]),
             "onError": st.sampled_from(["allow", "allow", "block"]),
             "enabled": rarely(usual=True, other=False),
+            # Its words are ours, and its rewrites are whole.
+            "dialect": rarely("hookline", "gemini"),
         }
     )
     group = st.fixed_dictionaries(
@@ -287,6 +290,8 @@ BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODE
 @example(setup_of(BEFORE_MODEL, [entry("instruct")], [entry("clean")]), "SECRET")
 @example(setup_of(BEFORE_MODEL, [entry("deny-and-answer")], [entry("deny")]), "plain")
 @example(setup_of(BEFORE_TOOL, [entry("allow")], [entry("deny"), entry("stop")], chains="project"), "plain")
+@example(setup_of(BEFORE_TOOL, [entry("restore")], [entry("drop", dialect="gemini")]), "evil")
+@example(setup_of(BEFORE_TOOL, [entry("drop", dialect="gemini")], [entry("guard"), entry("clean")]), "SECRET")
 @pytest.mark.req("HOOK-090", "HOOK-098", "HOOK-107")
 @settings(max_examples=600)
 @given(setups(), TEXTS)

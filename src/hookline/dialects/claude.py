@@ -274,7 +274,7 @@ def _read_response(arguments: Arguments, text: str) -> dict[str, Any]:
 def _write_response(arguments: Arguments, text: str) -> dict[str, Any]:
     kind = "create" if text.startswith("Created") else "update"
     path, content = arguments.get("file_path"), arguments.get("content")
-    told = {"type": kind, "filePath": path, "content": content, "structuredPatch": []}
+    told: dict[str, Any] = {"type": kind, "filePath": path, "content": content, "structuredPatch": []}
     return {**told, "originalFile": None, "userModified": False}
 
 

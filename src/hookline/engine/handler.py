@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -212,7 +213,7 @@ class HookEventHandler:
         progress.stage, progress.plan = "translation", plan
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
-        progress.fire_id = os.urandom(5).hex()
+        progress.fire_id = _new_id()
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
@@ -301,6 +302,19 @@ class _Progress(msgspec.Struct):
     session: str = ""
     fire_id: str = ""
     """Set when its hooks are about to start."""
+
+
+# Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.
+_fresh_ids: list[str] = []
+os.register_at_fork(after_in_child=_fresh_ids.clear)
+
+
+def _new_id() -> str:
+    while True:
+        with suppress(IndexError):
+            return _fresh_ids.pop()
+        made = os.urandom(5 * 64).hex()
+        _fresh_ids.extend(made[start : start + 10] for start in range(0, len(made), 10))
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

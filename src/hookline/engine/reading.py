@@ -33,7 +33,7 @@ def read_run(
     """
     stdout = outcome.stdout.decode("utf-8", "replace")
     stderr = outcome.stderr.decode("utf-8", "replace")
-    error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
+    error = outcome.error or (f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else None)
     success = error is None and outcome.exit_code == EXIT_CODE_SUCCESS
     answer: Answer | None = None
     advice: tuple[str, ...] = ()

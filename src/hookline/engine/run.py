@@ -16,11 +16,12 @@ from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntr
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
+from hookline.engine.callables import run_callables
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import left_running, not_runnable, read_run
 from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
-from hookline.engine.ways import WAYS, Means, Way
+from hookline.engine.ways import Means, Way, way_of
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -81,6 +82,8 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
+        if all(hook.call is not None for hook in hooks):
+            return await self._call(hooks, event_input, stringify_json(event_input))
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
         inherited = self._inherited.in_directory(cwd)
         unusual = [
@@ -109,12 +112,18 @@ class HookRunner:
         stdin = given.data if isinstance(given, LateInput) else given
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
+    async def _call(self, hooks: _Hooks, event_input: Mapping[str, Any], stdin: bytes) -> list[HookExecutionResult]:
+        """The same for functions alone: no process has to be prepared, and no task to wait for several kinds."""
+        on_end = None if self._on_end is None else partial(_notify, self._on_end, hooks)
+        outcomes = await run_callables(hooks, stdin, on_end)
+        return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
+
     async def _run_mixed(self, asked: Sequence[Asked], means: Means) -> list[HookExecutionResult]:
         """The same for hooks of which some are no commands of ours, all at once, each in its own way."""
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
 
     async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
-        way = WAYS.get(asked.hook.type)
+        way = way_of(asked.hook)
         if asked.fault is not None or way is None:
             return not_runnable(asked)
         if asked.hook.is_async:

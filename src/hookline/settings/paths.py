@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import msgspec
 
 from hookline.contract.hooks import ConfigSource
 
@@ -12,13 +11,14 @@ _FOLDER = ".llxprt"
 _FILE = "settings.json"
 
 
-class SettingsPaths(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsPaths:
     """The settings files of a project, its user and the system."""
 
     project: Path
     user: Path
     system: Path
-    environ: Mapping[str, str] | None = None
+    environ: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
