@@ -68,6 +68,20 @@ ADAPTERS: tuple[Adapter, ...] = (
         package="pydantic-ai-slim",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
+    Adapter(
+        name="strands",
+        framework="Strands",
+        extra="strands",
+        package="strands-agents",
+        use="Agent(..., hooks=[HooklineHooks(hooks)])",
+    ),
+    Adapter(
+        name="agent_framework",
+        framework="Agent Framework",
+        extra="agent-framework",
+        package="agent-framework-core",
+        use="Agent(..., middleware=hookline_middleware(hooks))",
+    ),
 )
 
 
