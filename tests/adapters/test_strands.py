@@ -27,8 +27,9 @@ from hookline.testing.effects import Conversation, Outcome, Request, Turn
 class FakeModel(Model):
     """Answers with the turns of a script, piece by piece, and remembers its requests."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Sequence[Turn], piece: int = 8) -> None:
         self.turns = iter(turns)
+        self.piece = piece
         self.requests: list[Request] = []
         self.messages: list[Any] = []
 
@@ -63,8 +64,8 @@ class FakeModel(Model):
         yield {"messageStart": {"role": "assistant"}}
         if turn.text:
             yield {"contentBlockStart": {"start": {}}}
-            for at in range(0, len(turn.text), 8):
-                yield {"contentBlockDelta": {"delta": {"text": turn.text[at : at + 8]}}}
+            for at in range(0, len(turn.text), self.piece):
+                yield {"contentBlockDelta": {"delta": {"text": turn.text[at : at + self.piece]}}}
             yield {"contentBlockStop": {}}
         if turn.call:
             name, arguments = turn.call
@@ -125,10 +126,11 @@ class StrandsHost:
 
     mode: Mode
     is_late: bool = False
+    piece: int = 8
 
     async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
         """The conversation in a new agent."""
-        model = FakeModel(conversation.turns)
+        model = FakeModel(conversation.turns, self.piece)
         provider = HooklineHooks(hooks)
         given = [] if self.is_late else [provider]
         agent = new_agent(model, tools, hooks=given, system_prompt=conversation.system)
@@ -165,7 +167,7 @@ def test_every_effect_holds_in_an_agent_that_gets_its_hooks_later(effect: effect
 @pytest.mark.parametrize("mode", [stream, every_event, callback], ids=lambda mode: mode.__name__)
 def test_streams_do_not_leak(mode: Mode) -> None:
     """No event and no callback shows the text that an AfterModel hook redacts."""
-    check(StrandsHost(mode), effects.NO_LEAK)
+    check(StrandsHost(mode, piece=100), effects.NO_LEAK)
 
 
 def test_without_after_model_hooks_pieces_are_streamed() -> None:

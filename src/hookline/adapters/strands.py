@@ -18,7 +18,6 @@ try:
     from strands import Agent
     from strands.hooks import (
         AfterInvocationEvent,
-        AfterToolsEvent,
         AgentInitializedEvent,
         BeforeInvocationEvent,
         BeforeModelCallEvent,
@@ -64,7 +63,6 @@ class HooklineHooks(HookProvider):
         self._attached[agent] = calls = _Calls(self._hooks, agent.session_id, name)
         agent.add_middleware(InvokeModelStage, calls.call_model)
         agent.add_middleware(ExecuteToolStage, calls.call_tool)
-        agent.hooks.add_callback(AfterToolsEvent, calls.after_tools)
         agent.hooks.add_callback(AfterInvocationEvent, calls.after_invocation)
 
     def _check(self, event: Any) -> None:
@@ -121,11 +119,6 @@ class _Calls:
         if end is not None:
             result = await session.after_tool(call, _tool_result(end.tool_result))
             yield ToolResultEvent(self._result(end.tool_result, result, session), exception=end.exception)
-
-    def after_tools(self, event: Any) -> None:
-        """Ends the turn if a hook has stopped the agent."""
-        if self._stop is not None:
-            event.end_turn = [{"text": self._stop}]
 
     def after_invocation(self, event: Any) -> None:
         """A stop is for one run; one that waits for a person's answer goes on later."""
