@@ -97,7 +97,7 @@ def _run(words: list[str], limit_s: float, what: str) -> str:
             words, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False
         )
     except subprocess.TimeoutExpired as expired:
-        raise Failure(f"{what}: it took longer than {limit_s:.0f} s\n{expired.stdout or ''}") from None
+        raise Failure(f"{what}: it took longer than {limit_s:.0f} s\n{expired.stdout!r}") from None
     if done.returncode:
         raise Failure(f"{what} (exit code {done.returncode})\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
-from hookline.hooks import Hooks
+
+if TYPE_CHECKING:
+    from hookline.hooks import Hooks
 
 
 class EffectName(StrEnum):
@@ -47,6 +50,8 @@ class Adapter:
     extra: str
     package: str
     """The distribution that is installed if the framework is."""
+    front: str
+    """The name to import from its module."""
     use: str
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +64,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="LangChain",
         extra="langchain",
         package="langchain",
+        front="HooklineMiddleware",
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
     Adapter(
@@ -66,6 +72,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Pydantic AI",
         extra="pydantic-ai",
         package="pydantic-ai-slim",
+        front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
     Adapter(
@@ -83,6 +90,9 @@ ADAPTERS: tuple[Adapter, ...] = (
         use="Agent(..., middleware=hookline_middleware(hooks))",
     ),
 )
+
+
+_reported: set[str] = set()
 
 
 def adapter(name: str) -> Adapter:
@@ -105,7 +115,7 @@ def events_of(key: str) -> tuple[str, ...]:
     return (event,) if event else events
 
 
-def report_inabilities(hooks: Hooks, framework: str, cannot: Mapping[str, str]) -> None:
+def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> None:
     """Says on stderr which configured hooks the host can't apply; an adapter calls it once, when it gets its hooks."""
     for key, why in cannot.items():
         configured = [event for event in events_of(key) if hooks.has_hooks(event)]
@@ -115,3 +125,15 @@ def report_inabilities(hooks: Hooks, framework: str, cannot: Mapping[str, str]) 
     served = {event for events in EVENTS.values() for event in events}
     if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
         tell(f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run")
+
+
+def report_once(message: str) -> None:
+    """Says something on stderr, once in this process: what a hook asks for and the host can't do."""
+    if message not in _reported:
+        _reported.add(message)
+        tell(message)
+
+
+def report_suppression(framework: str) -> None:
+    """Says that a hook's `suppressOutput` hides nothing."""
+    report_once(f"a hook's suppressOutput hides nothing in {framework}, which shows messages itself")

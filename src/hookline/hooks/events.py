@@ -14,7 +14,7 @@ from hookline.hooks._engine import Engine
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.triggers import session as lifecycle
 from hookline.triggers.arguments import own_copy
-from hookline.triggers.door import fire
+from hookline.triggers.door import fire, passes
 from hookline.triggers.results import (
     AfterAgentHookResult,
     AskReason,
@@ -134,6 +134,14 @@ class SessionEvents:
         # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
         output = fn(own_copy(call.arguments) or {})
         return await self.after_tool(call, await output if inspect.isawaitable(output) else output)
+
+    def passes(self, event: HookEventName | str, tool_name: str = "") -> bool:
+        """Whether no hook has to run for a tool's event, so that a program can save the time of firing it.
+
+        It counts as fired then. The answer holds for this moment only: settings may change.
+        """
+        self._check_open()
+        return passes(self._engine.system, HookEventName(event), tool_name, self)
 
     async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""
