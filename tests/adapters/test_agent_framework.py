@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +177,13 @@ def test_without_after_model_hooks_pieces_are_streamed() -> None:
     with Hooks(".", settings={}) as hooks:
         outcome = asyncio.run(AgentFrameworkHost(stream).run(hooks, conversation, ()))
     assert outcome.shown == ("one two ", "three fo", "ur", "")
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "agent_framework_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")
 
 
 def settings(event: str, answer: dict[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hookline.adapters.table import report_once
 from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
-from hookline.contract.text import tell
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -59,7 +59,9 @@ def apply_request(context: Any, wanted: Mapping[str, Any], native: Mapping[str, 
     """The model call that hooks ask for."""
     changed = requests.from_hook(wanted, native, _API)
     if changed["model"] != native["model"]:
-        tell(f"a hook asks for the model {changed['model']}; Strands has no model by name here, so it is not used")
+        report_once(
+            f"a hook asks for the model {changed['model']}; Strands has no model by name here, so it is not used"
+        )
     changed = requests.offer(changed, chosen.permits, chosen.mode, _API)
     tools, choice = changed["tools"], changed.get("tool_choice")
     if choice == _NO_TOOLS:

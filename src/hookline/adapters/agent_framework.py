@@ -1,14 +1,17 @@
 """Hooks for agents of Microsoft's Agent Framework: `Agent(..., middleware=hookline_middleware(hooks))`.
 
-While AfterModel hooks exist the framework holds a stream back until they have answered.
+Add your own middleware before it: `[*mine, *hookline_middleware(hooks)]`. A session of Agent Framework is a session of
+hooks with its id; a run without one is a session of its own. While AfterModel hooks exist the framework holds a stream
+back until they have answered, also with `hooksConfig.streamDuringAfterModel`: it goes on with what it streamed. A tool
+that a hook restricted stays refused after a person approved it. Tools that the provider runs itself have no tool hooks,
+and an agent or a chat client without middleware around model and tools is refused.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once
 from hookline.contract.llm import LLMRequest
-from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Selection
 from hookline.triggers.results import ToolResult
@@ -37,14 +40,13 @@ Next = Callable[[], Awaitable[None]]
 
 
 def hookline_middleware(hooks: Hooks, *, agent: str | None = None) -> list[Any]:
-    """The middleware for an agent, or for one run; put it before any other.
+    """The middleware for an agent, or for one run.
 
-    `agent` is which of the program's agents it is, for the log; the agent's own name if it is not given. A session of
-    Agent Framework is a session with its id; a run without one is a session of its own.
+    `agent` is which of the program's agents it is, for the log; the agent's own name if it is not given.
     """
     report_inabilities(hooks, _SELF.framework, _SELF.cannot)
     if hooks.has_hooks("AfterModel") and not hooks.must_hold_stream:
-        tell("Agent Framework goes on with what it streamed, so hooksConfig.streamDuringAfterModel is not used here")
+        report_once("hooksConfig.streamDuringAfterModel is not used: Agent Framework would go on with what it streamed")
     return [_Agent(hooks, agent), _Chat(hooks), _Function()]
 
 

@@ -1,7 +1,11 @@
-"""Hooks for agents of Strands: `Agent(..., hooks=[HooklineHooks(hooks)])`, called, awaited or streamed.
+"""Hooks for agents of Strands: `Agent(..., hooks=[HooklineHooks(hooks)])`.
 
-While AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback handler
-gets a piece of it before.
+They run for calls, awaited calls, streams and `agent.tool.name()`; an agent is a session with its `session_id`. While
+AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback handler gets
+a piece of it before. A tool that a hook restricted stays refused after an interrupt that a person approved.
+`Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
+there are model hooks; `structured_output_model` works. Bidirectional agents are refused. The temperature and the like
+belong to the model in Strands, so a hook that sets them for one request is reported.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -80,6 +80,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Strands",
         extra="strands",
         package="strands-agents",
+        front="HooklineHooks",
         use="Agent(..., hooks=[HooklineHooks(hooks)])",
     ),
     Adapter(
@@ -87,6 +88,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Agent Framework",
         extra="agent-framework",
         package="agent-framework-core",
+        front="hookline_middleware",
         use="Agent(..., middleware=hookline_middleware(hooks))",
     ),
 )
