@@ -10,7 +10,8 @@ import pytest
 
 from hookline.bridge.install import install
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.read import Layer
 
 ALL = ["claude", "codex", "gemini"]
