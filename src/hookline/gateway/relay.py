@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import UNSET
+
 from hookline.contract.text import tell
 from hookline.gateway.guard import GUARDED, Guard, Question
 from hookline.gateway.messages import (
@@ -17,7 +19,6 @@ from hookline.gateway.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     SERVER_ENDED,
-    UNSET,
     Id,
     Message,
     encode_message,
