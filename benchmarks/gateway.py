@@ -79,10 +79,10 @@ def _running(folder: Path) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
         "gateway": [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", *server],
     }
     env = {**os.environ, "HOOKLINE_STATE_DIR": str(folder / "state")}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with contextlib.ExitStack() as stack:
         yield {
-            name: stack.enter_context(subprocess.Popen(command, env=env, **pipes)) for name, command in commands.items()
+            name: stack.enter_context(subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            for name, command in commands.items()
         }
 
 

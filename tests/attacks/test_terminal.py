@@ -215,7 +215,6 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("mcp-gateway", "--url", ATTACK),
         row("mcp-gateway", "--", ATTACK),
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
-        row("mcp-gateway", "--name", "x", "--", sys.executable, "-c", MCP_SERVER, piped=f"{ATTACK}\n"),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
     ],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],

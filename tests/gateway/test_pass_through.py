@@ -34,14 +34,14 @@ def test_all_that_a_client_can_offer(
     reported: list[tuple[float, float | None, str | None]] = []
     notified: list[str] = []
 
-    async def sample(context: Any, params: Any) -> CreateMessageResult:
+    async def sample(context: Any, params: Any) -> CreateMessageResult:  # noqa: ARG001 - the client names them
         said = params.messages[0].content.text
         return CreateMessageResult(role="assistant", content=TextContent(type="text", text=f"re:{said}"), model="m")
 
-    async def roots(context: Any) -> ListRootsResult:
+    async def roots(context: Any) -> ListRootsResult:  # noqa: ARG001 - the client names them
         return ListRootsResult(roots=[Root.model_validate({"uri": "file:///tmp", "name": "tmp"})])
 
-    async def elicit(context: Any, params: Any) -> ElicitResult:
+    async def elicit(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001 - the client names them
         return ElicitResult(action="accept", content={"colour": "green"})
 
     async def log(params: LoggingMessageNotificationParams) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from hookline.config import Config
 from hookline.contract.text import tell
-from hookline.errors import HooklineError
 from hookline.gateway.guard import Guard
 from hookline.gateway.lines import LIMIT, LineReader, LineWriter
 from hookline.gateway.relay import Relay
@@ -60,13 +59,9 @@ async def serve(config: Config, server: Server, *, limit: int = LIMIT) -> int:
 @contextmanager
 def _own_stdio() -> Iterator[tuple[int, int]]:
     """Copies of stdin and stdout. The loop makes them non-blocking, and others may share them with us."""
+    modes = [(fd, os.get_blocking(fd)) for fd in (0, 1)]
     try:
-        modes = [(fd, os.get_blocking(fd)) for fd in (0, 1)]
-        copies = os.dup(0), os.dup(1)
-    except OSError as error:
-        raise HooklineError("the client speaks on stdin and stdout, and they are not open") from error
-    try:
-        yield copies
+        yield os.dup(0), os.dup(1)
     finally:
         for fd, mode in modes:
             with suppress(OSError):
