@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks fuzz mutants trace-event check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event adapters adapters-page check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -24,8 +24,8 @@ $(READY): pyproject.toml tools/setup.sh
 demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run all tests but the attacks and the slow faults
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow and not attack"
+test: $(READY) ## run all tests but the attacks, the slow faults and the real agents
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow and not attack and not live"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -51,6 +51,9 @@ faults: $(READY) ## hooks that misbehave in every way and Ctrl-C at many moments
 attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
 	@$(BIN)/python tools/attacks.py
 
+bridge-live: $(READY) ## the bridge in the real agents, offline; installs them below .venv/live (RECORD=1 writes the docs' tables)
+	@$(BIN)/python tools/live.py $(if $(RECORD),--record)
+
 fuzz: $(READY) ## random and mutated settings, answers, requests, replay files and commands (FUZZ_SECONDS=60)
 	@$(BIN)/python tools/fuzz.py --seconds $(or $(FUZZ_SECONDS),60)
 
@@ -63,6 +66,12 @@ trace-event: $(READY) ## how many calls and changes of module one BeforeTool eve
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+
+adapters: $(READY) ## the adapters' tests, each with its framework in an environment of its own (ONLY="langchain ...")
+	@$(BIN)/python tools/adapters.py $(ONLY)
+
+adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
+	@$(BIN)/python tools/adapters_page.py
 
 check: fmt lint types trace test attacks ## what CI runs
 

@@ -47,6 +47,9 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Tests of the server start their own, and end it.
     monkeypatch.setenv("HOOKLINE_SERVE", "0")
     monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(tmp_path / "etc" / "settings.json"))
+    monkeypatch.setenv("HOOKLINE_ETC", str(tmp_path / "etc"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"):
+        monkeypatch.delenv(name, raising=False)
     for name in list(os.environ):
         if name.endswith("_PROJECT_DIR") or name in ("HOOKLINE_USER_SETTINGS", "HOOKLINE_PROJECT_SETTINGS"):
             monkeypatch.delenv(name)

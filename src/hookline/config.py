@@ -2,24 +2,26 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hookline.contract.hooks import ConfigSource, OnError
 from hookline.contract.text import tell
-from hookline.settings.merge import blocks_on_fault, hooks_enabled
+from hookline.contract.vocabulary import ConfigSource, HookOptions, OnError
+from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
-from hookline.settings.source import SettingsSource
+from hookline.settings.source import SettingsSource, Watch
 
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
+    from hookline.hook import Event, Hook
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
     from hookline.settings.decode import Settings
+    from hookline.settings.foreign import UnreadAgent
     from hookline.system import HookSystem
 
 
@@ -43,6 +45,7 @@ class Config:
         on_fault: OnError | str = OnError.ALLOW,
         quiet: bool = False,
         agent: str | None = None,
+        dialects: Sequence[str] = (),
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -62,6 +65,8 @@ class Config:
                 read; `hooksConfig.onFault` does the same.
             quiet: say nothing on stderr about a settings file that can't be read, because `get_problems()` is shown.
             agent: the other agent whose hook command this is, for the log.
+            dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
+                "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or new_session_id()
@@ -73,7 +78,10 @@ class Config:
         self._observer = observer
         self._on_fault = OnError(on_fault)
         self._agent = agent
-        self._source = _source(self._working_dir, settings, settings_files, settings_paths)
+        self._paths = settings_paths or default_paths(self._working_dir)
+        self._dialects = _known_dialects(dialects, settings, settings_files)
+        self._has_usual_places = settings is None and settings_files is None
+        self._source = self._make_source(settings, settings_files)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
         problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
@@ -121,6 +129,17 @@ class Config:
                     agent=self._agent,
                 )
             return self._hook_system
+
+    def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> None:
+        """Adds a function of this program as a hook, after those of the settings; it runs even if these are disabled.
+
+        Args:
+            event: the event, such as "BeforeTool", or its class in `hookline.hook`.
+            function: gets the event, and returns or raises an answer of `hookline.hook`, or returns None.
+            options: matcher, name, description, timeout (in seconds), on_error, final, sequential, thread.
+        """
+        self._make_hook_system().add_hook(event, function, **options)
+        self._has_system = True
 
     def blocks_on_fault(self) -> bool:
         """Whether a fault of hookline blocks, on events that can block."""
@@ -175,6 +194,59 @@ class Config:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""
         return self._problems
 
+    def get_unread(self) -> "tuple[UnreadAgent, ...]":
+        """The other agents that have hooks here which are not read; none for settings that were named or given."""
+        if not self._has_usual_places:
+            return ()
+        from hookline.settings.foreign import unread_agents  # noqa: PLC0415 - reads all their files
+
+        read = {layer.dialect for layer in self._source.layers}
+        return unread_agents(read, Path(self._working_dir), self._paths.environ or os.environ)
+
+    def get_user_file(self) -> Path:
+        """The user's settings file."""
+        return self._paths.user
+
+    def _make_source(
+        self, settings: Mapping[str, Any] | None, files: Sequence[str | os.PathLike[str]] | None
+    ) -> SettingsSource:
+        if settings is not None:
+            layer = Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings)
+            return SettingsSource(lambda _: (layer,))
+        if files is not None:
+            named = [Path(file).absolute() for file in files]
+            return SettingsSource(lambda watch: tuple(watch.take(file, self._read_named) for file in named))
+        return SettingsSource(self._read_usual)
+
+    def _read_named(self, file: Path) -> Layer:
+        """A file that was named: which means that it is trusted, and that its hooks shall run."""
+        if not self._dialects:
+            return read_layer(file, ConfigSource.PROJECT)
+        from hookline.settings.foreign import read_as  # noqa: PLC0415 - few programs read other agents' files
+
+        layer = read_as(self._dialects[0], file, ConfigSource.PROJECT)
+        return layer._replace(values={**layer.values, "enableHooks": True})
+
+    def _read_usual(self, watch: Watch) -> tuple[Layer, ...]:
+        """The project's, the user's and the system's file, and those of other agents that shall be read."""
+        # Absolute, because a program that changes its directory must not lose its guards.
+        places = [(source, path.absolute()) for source, path in self._paths.by_source()]
+        if os.path.realpath(places[0][1]) == os.path.realpath(places[1][1]):
+            # In the home directory, the project's file is the user's own, which needs no trust.
+            places = places[1:]
+
+        def reader(source: ConfigSource) -> Callable[[Path], Layer]:
+            return lambda path: read_layer(path, source, is_guest=source is ConfigSource.PROJECT)
+
+        layers = tuple(watch.take(path, reader(source)) for source, path in places)
+        # An agent that asks our hooks runs its own ones itself.
+        dialects = [name for name in dict.fromkeys((*self._dialects, *named_dialects(layers))) if name != self._agent]
+        if not dialects:
+            return layers
+        from hookline.settings.foreign import read_agents  # noqa: PLC0415 - few programs read other agents' files
+
+        return (*layers, *read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch))
+
 
 def new_session_id() -> str:
     """An identifier for a session that was not given one."""
@@ -183,25 +255,18 @@ def new_session_id() -> str:
     return str(uuid.uuid4())
 
 
-def _source(
-    working_dir: str,
-    settings: Mapping[str, Any] | None,
-    files: Sequence[str | os.PathLike[str]] | None,
-    paths: SettingsPaths | None,
-) -> SettingsSource:
+def _known_dialects(
+    dialects: Sequence[str], settings: Mapping[str, Any] | None, files: Sequence[str | os.PathLike[str]] | None
+) -> tuple[str, ...]:
+    if not dialects:
+        return ()
+    from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few programs name any
+
+    for name in dialects:
+        if name not in FOREIGN_DIALECTS:
+            raise ValueError(f"{name!r} is not an agent whose files are read; these are {', '.join(FOREIGN_DIALECTS)}")
     if settings is not None:
-        layer = Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings)
-        return SettingsSource(lambda: (layer,))
-    if files is not None:
-        named = [Path(file).absolute() for file in files]
-        return SettingsSource(lambda: tuple(read_layer(file, ConfigSource.PROJECT) for file in named), named)
-    # Absolute, because a program that changes its directory must not lose its guards.
-    places = [(source, path.absolute()) for source, path in (paths or default_paths(working_dir)).by_source()]
-    if os.path.realpath(places[0][1]) == os.path.realpath(places[1][1]):
-        # In the home directory, the project's file is the user's own, which needs no trust.
-        places = places[1:]
-
-    def read_all() -> tuple[Layer, ...]:
-        return tuple(read_layer(path, source, is_guest=source is ConfigSource.PROJECT) for source, path in places)
-
-    return SettingsSource(read_all, [path for _, path in places])
+        raise ValueError("dialects are about files, and settings are given in code")
+    if files is not None and len(dialects) > 1:
+        raise ValueError("settings_files are of one dialect")
+    return tuple(dialects)

@@ -55,12 +55,14 @@ def fire(
     directory: Path, event: str, fields: dict[str, Any], *, project: dict[str, Any], user: dict[str, Any]
 ) -> Verdict:
     """What the event comes to with these two files, of which every hook is trusted."""
-    paths = {name: directory / f"{name}.json" for name in ("project", "user", "system")}
-    paths["project"].write_text(json.dumps(project))
+    paths = SettingsPaths(
+        project=directory / "project.json", user=directory / "user.json", system=directory / "system.json"
+    )
+    paths.project.write_text(json.dumps(project))
     options = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}}
-    paths["user"].write_text(json.dumps({**options, **user}))
+    paths.user.write_text(json.dumps({**options, **user}))
     trust_path = directory / "state" / "trust.json"
-    config = Config(directory, settings_paths=SettingsPaths(**paths), trust_path=trust_path)
+    config = Config(directory, settings_paths=paths, trust_path=trust_path)
     TrustStore(trust_path).trust([one for one in config.get_settings().hooks if one.needs_trust], str(directory))
 
     async def fired() -> Verdict:

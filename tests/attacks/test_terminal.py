@@ -197,6 +197,21 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("doctor", "--project", "{broken}"),
         row("doctor", "--project", ATTACK),
     ],
+    "import": [
+        row("import", "claude"),
+        row("import", "claude", "--json"),
+        row("import", "claude", "--write", "--user", says_nothing=True),
+        row("import", "codex", ATTACK),
+        row("import", "codex", "{foreign}"),
+        row("import", "gemini", "--project", ATTACK),
+        row("import", ATTACK),
+        row("list", "--dialect", "claude"),
+        row("check", "--dialect", "claude"),
+        row("doctor", "--dialect", "claude"),
+        row("trust", "--dialect", "claude", "--list"),
+        row("trust", "--dialect", "claude", typed="n\n" * 30),
+        row("fire", "BeforeTool", "--dialect", "claude"),
+    ],
     "bridge": [
         row("bridge", ATTACK),
         row("bridge", "status", ATTACK),
@@ -288,7 +303,7 @@ class Stranger:
             input=call.piped.encode(),
             capture_output=True,
             check=False,
-            timeout=20,
+            timeout=45,
         )
         stdout = done.stdout.decode()
         return (re.sub("^", "model: ", stdout, flags=re.MULTILINE) if call.answers else stdout) + done.stderr.decode()
@@ -331,6 +346,10 @@ class Stranger:
             ATTACK: ATTACK,
         }
         _write_json(self.project / ".llxprt" / "settings.json", settings)
+        theirs = {"PreToolUse": hooks["BeforeTool"], "Stop": hooks["BeforeAgent"], f"Pre{ATTACK}": hooks["BeforeTool"]}
+        foreign = {"hooks": theirs, "enabledPlugins": {ATTACK: True}}
+        self.names["foreign"] = str(self.project / ".claude" / "settings.json")
+        _write_json(Path(self.names["foreign"]), foreign)
         (self.project / ATTACK).write_text("pwned")
 
     def _hook(self, event: str, number: int, answer: str, code: int, comment: str) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import NO_OTHER_PROMPT, Host, Outcome, Said, combine
+from hookline.bridge.host import NO_PROMPT, Host, Outcome, Said, combine
 from hookline.bridge.judge import hosts
+from hookline.contract.answers import ToolSelection
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import Verdict
 
@@ -156,6 +157,129 @@ def test_a_patch_of_codex_is_asked_about_file_by_file(where: str) -> None:
     assert added == {"tool_name": "write_file", "tool_input": {"file_path": "new.txt", "content": "one\ntwo\n"}}
 
 
+def test_a_rewrite_of_one_file_of_a_patch_is_a_deny() -> None:
+    """It can't be sent back, and without it Codex would write what a guard meant to take out."""
+    question = {"hook_event_name": "PreToolUse", "tool_name": "apply_patch", "tool_input": {"command": PATCH}}
+    heard = HOSTS["codex"].hear(question, None)
+    changed = Verdict(event=HookEventName.BEFORE_TOOL, arguments={"file_path": "new.txt", "content": "safe"})
+    outcome = combine(heard, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 3])
+    assert outcome.blocked
+    assert outcome.arguments is None
+    assert HOSTS["codex"].say(heard, outcome).exit_code == 2
+    assert "one file of a patch" in outcome.lost[0]
+
+
+def test_a_rewrite_of_a_command_with_a_patch_in_it_is_sent() -> None:
+    """The command itself was rewritten, so the agent can be told."""
+    question = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": f"x <<E\n{PATCH}\nE"}}
+    heard = HOSTS["codex"].hear(question, None)
+    changed = Verdict(event=HookEventName.BEFORE_TOOL, arguments={"command": "true"})
+    outcome = combine(heard, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 4])
+    assert (outcome.blocked, outcome.arguments) == (False, {"command": "true"})
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_another_prompt_blocks_the_one_that_was_typed(name: str) -> None:
+    """No agent lets a hook rewrite a prompt, and one that redacts must not be passed over."""
+    host = HOSTS[name]
+    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_AGENT)
+    heard = host.hear({"hook_event_name": theirs, "prompt": "my password is x"}, theirs)
+    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="my password is ***")])
+    said = host.say(heard, outcome)
+    assert outcome.blocked
+    assert (
+        said.exit_code == 2 or "block" in str(said.stdout) or "deny" in str(said.stdout) or "False" in str(said.stdout)
+    )
+    assert said.lost
+
+
+AFTER: dict[str, tuple[str, dict[str, Any]]] = {
+    "claude": (
+        "PostToolUse",
+        {"tool_name": "Bash", "tool_response": {"stdout": "secret", "stderr": "", "isImage": False}},
+    ),
+    "codex": ("PostToolUse", {"tool_name": "Bash", "tool_response": "secret"}),
+    "gemini": ("AfterTool", {"tool_name": "run_shell_command", "tool_response": {"llmContent": "secret"}}),
+    "copilot": ("postToolUse", {"toolName": "bash", "toolResult": {"textResultForLlm": "secret"}}),
+}
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
+    """Each agent has its own form for it, as was seen in them; an empty one must not let the old one through."""
+    event, question = AFTER[name]
+    for result in ("***", ""):
+        said = say(name, Outcome(result=result, message="m"), {"hook_event_name": event, **question}, event)
+        expected = {
+            "claude": f"'updatedToolOutput': {{'stdout': '{result}', 'stderr': ''",
+            "codex": result or "(no output)",
+            "gemini": f"'decision': 'deny', 'reason': '{result or '(no output)'}'",
+            "copilot": f"'textResultForLlm': '{result}'",
+        }[name]
+        assert expected in f"{said.stdout} {said.stderr}"
+        assert ("'systemMessage': 'm'" in str(said.stdout)) is (name in ("claude", "gemini"))
+        assert any("a message for the person" in loss for loss in said.lost) is (name in ("codex", "copilot"))
+
+
+def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:
+    """The model would read it otherwise."""
+    question = {"hook_event_name": "PostToolUse", "tool_name": "Grep", "tool_response": {"filenames": ["a"]}}
+    said = say("claude", Outcome(result="***"), question)
+    assert said.stdout is not None
+    assert said.stdout["continue"] is False
+    assert said.lost
+
+
+def test_another_result_hides_no_stop_and_no_deny() -> None:
+    """Codex is told the reason beside it, and the session is refused from then on."""
+    event, question = AFTER["codex"]
+    said = say("codex", Outcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question})
+    assert (said.exit_code, said.stderr, said.unsaid_stop) == (2, "***\n\nenough", "enough")
+
+
+def test_a_tool_of_an_mcp_server_is_rewritten_in_gemini_cli() -> None:
+    """It has another name in our words, and is still the same call."""
+    question = {
+        "hook_event_name": "BeforeTool",
+        "tool_name": "mcp_s_t",
+        "tool_input": {"a": 1},
+        "mcp_context": {"server_name": "s", "tool_name": "t"},
+    }
+    heard = HOSTS["gemini"].hear(question, None)
+    assert heard.questions[0]["tool_name"] == "mcp__s__t"
+    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_TOOL, arguments={"a": 2})])
+    assert outcome.arguments == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    ("event", "asked", "verdict", "sent"),
+    [
+        pytest.param(
+            "BeforeModel",
+            {"llm_request": {"model": "m", "messages": [{"role": "user", "content": "x"}], "config": {}}},
+            {"request": {"model": "m", "messages": [{"role": "user", "content": "***"}], "config": {}}},
+            {"llm_request": {"messages": [{"role": "user", "content": "***"}]}},
+            id="request",
+        ),
+        pytest.param("AfterModel", {}, {"response": {"text": "***"}}, {"llm_response": {"text": "***"}}, id="response"),
+        pytest.param(
+            "BeforeToolSelection",
+            {},
+            {"tools": ToolSelection(mode="ANY", names=("search_file_content", "other"))},
+            {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["grep_search", "other"]}},
+            id="tools",
+        ),
+    ],
+)
+def test_what_hooks_make_of_a_model_call_is_passed_on_to_gemini_cli(
+    event: str, asked: dict[str, Any], verdict: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """In its names of the tools, and of a request only what was changed."""
+    heard = HOSTS["gemini"].hear({"hook_event_name": event, **asked}, None)
+    outcome = combine(heard, [Verdict(event=HookEventName(event), **verdict)])
+    assert HOSTS["gemini"].say(heard, outcome).stdout == {"hookSpecificOutput": {"hookEventName": event, **sent}}
+
+
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 @pytest.mark.parametrize("payload", [{}, {"hook_event_name": ""}, {"hook_event_name": 3, "toolName": 4}])
 def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host: Host, payload: dict[str, Any]) -> None:
@@ -196,4 +320,4 @@ def test_another_prompt_is_lost_in_other_agents() -> None:
     """None of them takes a prompt from a hook; the context beside it is passed on."""
     heard = HOSTS["claude"].hear({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
     outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
-    assert (outcome.lost, outcome.context) == ((NO_OTHER_PROMPT,), "c")
+    assert (outcome.lost, outcome.context) == ((NO_PROMPT,), "c")

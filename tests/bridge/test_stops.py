@@ -188,9 +188,28 @@ def test_a_stop_at_a_prompt_stops(agent: str, own_home: Path, project: Path) -> 
     assert "lost" not in got.stderr
 
 
-@pytest.mark.parametrize("agent", ["cursor", "copilot"])
+@pytest.mark.parametrize("agent", ["cursor", "copilot", "claude", "gemini"])
 def test_a_stop_at_the_start_refuses_the_first_prompt(agent: str, own_home: Path, project: Path) -> None:
-    """These two can't be told anything at the start of a session."""
+    """These can't be told to stop at the start of a session, as was seen in three of them."""
     write_settings(own_home, {"SessionStart": STOP})
-    ask(project, agent, "sessionStart", {})
-    assert is_refused(ask(project, agent, *QUESTIONS[agent][1]))
+    got = ask(project, agent, "sessionStart" if agent in QUESTIONS else "SessionStart", {})
+    assert "every later prompt" in got.stderr
+    prompt = {"claude": "UserPromptSubmit", "gemini": "BeforeAgent"}.get(agent) or QUESTIONS[agent][1][0]
+    assert is_refused(ask(project, agent, prompt, {"prompt": "more"}))
+
+
+def test_a_question_that_can_not_be_read_is_refused_in_the_words_of_its_event(project: Path) -> None:
+    """Copilot CLI only warns about exit code 2 at a prompt; elsewhere it could make an agent go on after its turn."""
+    words = [str(HOOKLINE), "bridge"]
+
+    def broken(agent: str, event: str) -> tuple[int, str]:
+        got = subprocess.run(
+            [*words, agent, event], input="{", capture_output=True, text=True, check=False, timeout=60, cwd=project
+        )
+        assert "is not JSON" in got.stderr
+        return got.returncode, got.stdout
+
+    code, answer = broken("copilot", "userPromptSubmitted")
+    assert (code, json.loads(answer)["decision"]) == (0, "block")
+    assert broken("claude", "PreToolUse") == (2, "")
+    assert broken("claude", "Stop") == (0, "")

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 import uvloop
 
-from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, LateInput, run_children
 from hookline.child.features import FEATURES
 from hookline.contract.hooks import ResourceLimits
 
@@ -29,7 +29,7 @@ class MakeJob(Protocol):
         self,
         command: str,
         *,
-        stdin: bytes = b"",
+        stdin: bytes | LateInput = b"",
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
@@ -54,7 +54,7 @@ def job(tmp_path: Path) -> MakeJob:
     def make(
         command: str,
         *,
-        stdin: bytes = b"",
+        stdin: bytes | LateInput = b"",
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,

@@ -1,14 +1,15 @@
 import asyncio
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, SkipKind
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.engine.plan import HookPlanner, plan
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger
@@ -392,6 +393,27 @@ def test_a_final_copy_is_another_guard() -> None:
     own = {"type": "command", "command": "guard"}
     made = Planned(layer({"hooks": [{**own, "final": True}, own]})).planner.explain(BEFORE_TOOL, "x")
     assert [hook.final for hook in made.hooks] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        ({"dialect": "claude"}, 1),
+        ({"dialect": "claude", "async": True}, 2),
+        ({"dialect": "claude", "if": "Bash(git *)"}, 2),
+        ({"dialect": "gemini"}, 2),
+        ({}, 2),
+        ({"dialect": "claud"}, 2),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_same_command_for_another_agent_is_another_guard(other: dict[str, Any], count: int, is_first: bool) -> None:
+    """It is told other words, or not waited for, or only fails: whichever comes first, both run."""
+    own = {"type": "command", "command": "guard", "dialect": "claude"}
+    copy = {"type": "command", "command": "guard", **other}
+    hooks = [copy, own] if is_first else [own, copy]
+    made = Planned(layer({"hooks": hooks})).planner.explain(BEFORE_TOOL, "x")
+    assert len(made.hooks) == count
 
 
 @pytest.mark.req("HOOK-187")

@@ -11,8 +11,9 @@ import pytest
 from hookline.child.batch import ChildLimits
 from hookline.contract.answers import Answer, deny, read_object, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
@@ -62,6 +63,22 @@ def test_parallel_hooks_run_at_the_same_time(project: Path) -> None:
     wait = "touch {0}; until [ -e {1} ]; do sleep 0.01; done; echo {0}"
     hooks = [hook(wait.format("a", "b"), timeout_ms=10_000), hook(wait.format("b", "a"), timeout_ms=10_000)]
     assert [result.stdout for result in parallel(hooks, told(project))] == ["a\n", "b\n"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"tool_input": {"content": "é\n" * 600_000}}, id="argument"),
+        pytest.param({"prompt": "x" * 100_000}, id="prompt"),
+        pytest.param({"tool_input": {"content": {"deep": "x" * 100_000}}}, id="deeper"),
+    ],
+)
+def test_hooks_read_a_long_input_as_it_is_recorded(project: Path, fields: dict[str, Any], count: int) -> None:
+    """It is the JSON of the event, whether it was made before the hook started or meanwhile."""
+    results = parallel([hook(f"cat >&2; exit {number}") for number in range(count)], told(project, **fields))
+    expected = stringify_json(told(project, **fields))
+    assert [(run.stderr.encode(), run.stdin) for run in results] == [(expected, expected)] * count
 
 
 @pytest.mark.req("HOOK-108")

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from hookline.child.batch import ChildJob, ChildOutcome
 from hookline.contract.answers import TOOL_MODES, ToolSelection
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine import run as run_module
+from hookline.engine import ways as ways_module
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
 from hookline.engine.run import HookRunner, skips
 from hookline.settings.decode import decode_settings
+from hookline.settings.merge import authority
 from hookline.settings.read import Layer
 
 # Making the data takes long on a busy machine, the first time above all.
@@ -94,6 +96,7 @@ COMMANDS: Mapping[str, Callable[[Told], Any]] = {
     "config": rewrite("x", config={"temperature": 1}),
     "null": fixed(specific(tool_input=None, llm_request=None, llm_response=None)),
     "null-keys": fixed(specific(tool_input={"p": None}, llm_request={"model": None, "messages": None, "config": None})),
+    "drop": fixed(specific(tool_input={"q": "x"})),  # all other arguments, in a dialect whose rewrites are whole
     "forge": fixed(specific(llm_response={"text": "FORGED SECRET"})),
     "none": fixed(specific(toolConfig={"mode": "NONE"})),
     "any": fixed(specific(toolConfig={"mode": "ANY", "allowedFunctionNames": ["a", "b"]})),
@@ -108,7 +111,7 @@ ANSWERS = ("guard", "deny", "deny-in-json", "stop", "ask", "quiet", "allow", "cr
 REQUESTS = ("hide", "hide-in-system", "restore", "instruct", "instruct-well", "note", "model", "config", "null-keys")
 # The commands that make a difference on each event.
 RELEVANT = {
-    HookEventName.BEFORE_TOOL: (*ANSWERS, "deny-permission", "clean", "hide", "restore", "config", "null", "null-keys"),
+    HookEventName.BEFORE_TOOL: (*ANSWERS, "deny-permission", "clean", "hide", "restore", "drop", "null", "null-keys"),
     HookEventName.BEFORE_MODEL: (*ANSWERS, *REQUESTS, "clean", "null", "deny-and-answer", "forge"),
     HookEventName.AFTER_TOOL: ANSWERS,
     HookEventName.AFTER_MODEL: (*ANSWERS, "clean", "forge", "null"),
@@ -137,6 +140,8 @@ def setups(draw: st.DrawFn) -> tuple[HookEventName, list[dict[str, Any]]]:
             "timeout": st.sampled_from([200, 5000]),
             "onError": st.sampled_from(["allow", "allow", "block"]),
             "enabled": rarely(usual=True, other=False),
+            # Its words are ours, and its rewrites are whole.
+            "dialect": rarely("hookline", "gemini"),
         }
     )
     group = st.fixed_dictionaries(
@@ -154,12 +159,28 @@ def setups(draw: st.DrawFn) -> tuple[HookEventName, list[dict[str, Any]]]:
             "disabled": rarely([], commands[:1]),
         }
     )
-    return event, [draw(file) for _ in SOURCES]
+    # Files of another agent beside ours; an event that its agent does not have counts for nothing.
+    dialect = draw(st.sampled_from(["claude", "codex", "gemini"]))
+    foreign = st.fixed_dictionaries(
+        {
+            "foreign": st.lists(group, max_size=1),
+            "dialect": rarely(dialect, "gemini"),
+            "silences": st.booleans(),
+        }
+    )
+    return event, [{**draw(file), **draw(foreign)} for _ in SOURCES]
+
+
+def in_place(name: str, file: dict[str, Any], event: HookEventName) -> Layer:
+    """A file of another agent, with everything that could switch hooks off there."""
+    values = {"hooks": {event.value: file["foreign"]}, "hooksConfig": {"disabled": file.get("disabled", [])}}
+    made = Layer(source=SOURCES[name], origin=name, values=values, is_guest=name == "project", dialect=file["dialect"])
+    return made._replace(silences_below=authority(made) + 1 if file["silences"] else 0)
 
 
 def layers(files: Files, event: HookEventName) -> list[Layer]:
     """The files as they would be read; the user's enables hooks."""
-    made = []
+    made = [in_place(name, file, event) for name, file in files.items() if "foreign" in file]
     for name, file in files.items():
         values: dict[str, Any] = {
             "hooks": {event.value: file["hooks"]},
@@ -179,6 +200,7 @@ async def answer_from_table(jobs: Sequence[ChildJob], **_: Any) -> list[ChildOut
 def outcome(job: ChildJob) -> ChildOutcome:
     if job.command == "slow" and job.timeout_ms < 1000:
         return ChildOutcome(timed_out=True)
+    assert isinstance(job.stdin, bytes)
     answer = None if "OFF" in job.env and job.command == "switched" else COMMANDS[job.command](json.loads(job.stdin))
     if isinstance(answer, int):
         return ChildOutcome(exit_code=answer, stderr=job.command.encode())
@@ -199,7 +221,9 @@ def fire(files: Files, event: HookEventName, told: Told) -> tuple[Verdict, Told]
     judging = [run for run in runs if run.hook.origin != "project" and "(project)" not in run.hook.origin]
     if not judging:
         return verdict, {**told, **goes_on_with(verdict, told)}
-    return verdict, json.loads(judging[0].stdin)
+    # A hook of another agent is told less, and nothing else about these.
+    judged = json.loads(judging[0].stdin)
+    return verdict, {**told, **{key: judged[key] for key in told if key in judged}}
 
 
 def goes_on_with(verdict: Verdict, told: Told) -> Told:
@@ -223,6 +247,7 @@ def is_narrower(tools: ToolSelection | None, than: ToolSelection) -> bool:
 @pytest.fixture(autouse=True)
 def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "run_children", answer_from_table)
+    monkeypatch.setattr(ways_module, "run_children", answer_from_table)
 
 
 def entry(command: str, **options: Any) -> dict[str, Any]:
@@ -264,6 +289,8 @@ BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODE
 @example(setup_of(BEFORE_MODEL, [entry("instruct")], [entry("clean")]), "SECRET")
 @example(setup_of(BEFORE_MODEL, [entry("deny-and-answer")], [entry("deny")]), "plain")
 @example(setup_of(BEFORE_TOOL, [entry("allow")], [entry("deny"), entry("stop")], chains="project"), "plain")
+@example(setup_of(BEFORE_TOOL, [entry("restore")], [entry("drop", dialect="gemini")]), "evil")
+@example(setup_of(BEFORE_TOOL, [entry("drop", dialect="gemini")], [entry("guard"), entry("clean")]), "SECRET")
 @pytest.mark.req("HOOK-090", "HOOK-098", "HOOK-107")
 @settings(max_examples=600)
 @given(setups(), TEXTS)
@@ -283,7 +310,7 @@ def test_a_projects_file_lifts_nothing(setup: tuple[HookEventName, list[dict[str
         assert with_it.blocked
         assert with_it.response == without.response
     # A copy with onError can make a hook of a chain block, which ends the chain.
-    groups = [*project["hooks"], *project["extension"]]
+    groups = [*project["hooks"], *project["extension"], *project.get("foreign", [])]
     is_stricter = any(one.get("onError") == "block" for group in groups for one in group["hooks"])
     assert with_it.stop or not without.stop or (is_stricter and with_it.skipped)
     assert with_it.suppress or not without.suppress or with_it.blocked

@@ -40,6 +40,8 @@ class HooksStarted(Event, frozen=True, tag="hooks_started"):
     hooks: tuple[str, ...]
     is_awaited: bool = True
     """False where nothing that they answer is applied, so that nobody waits for them."""
+    messages: dict[str, str] = {}
+    """What to show while a hook runs, for those whose settings say so."""
 
 
 class HookEnded(Event, frozen=True, tag="hook_ended"):

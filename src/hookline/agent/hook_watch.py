@@ -35,9 +35,9 @@ class HookWatch:
         from hookline.engine.event_table import is_awaited  # noqa: PLC0415 - not loaded while hooks are disabled
 
         labels = tuple(hook.label for hook in plan.hooks)
-        self._listener(
-            HooksStarted(event=plan.event.value, hooks=labels, is_awaited=is_awaited(plan.event, plan.hooks))
-        )
+        messages = {hook.label: hook.status_message for hook in plan.hooks if hook.status_message}
+        awaited = is_awaited(plan.event, plan.hooks)
+        self._listener(HooksStarted(event=plan.event.value, hooks=labels, is_awaited=awaited, messages=messages))
 
     def hook_ended(self, hook: HookEntry) -> None:
         """Passes on which one has ended."""

@@ -4,18 +4,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hookline.bridge.host import Heard, Outcome, Said
+from hookline.bridge.host import Heard, Host, Outcome, Said
 from hookline.bridge.judge import hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
 from hookline.bridge.words import Words, fails_open, read_words
 from hookline.contract.text import overheard, printable, visible, visible_json
+from hookline.contract.vocabulary import CHILD_MARK
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
 
 PING = {"hookline": "are you there?"}
 """A question that no agent asks; `hookline bridge status` does, and no hook is run for it."""
 PONG = {"hookline": "yes"}
+# Nobody nests agents this deeply.
+_MOST_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,8 @@ class Bridge:
         except NotServedError:
             raise
         except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
-            said = refusal(None, None, f"the bridge failed ({type(error).__name__}: {error}); please report this")
+            reason = f"the bridge failed ({type(error).__name__}: {error}); please report this"
+            said = refusal(*_asked(call.words), reason)
             return _reply(said, messages, fail_open=fails_open(call.words))
         finally:
             overheard.reset(token)
@@ -68,7 +72,7 @@ class Bridge:
         try:
             words = read_words(call.words)
         except HooklineError as error:
-            return _reply(refusal(None, None, str(error)), messages, fail_open=fails_open(call.words))
+            return _reply(refusal(*_asked(call.words), str(error)), messages, fail_open=fails_open(call.words))
         said = await self._said(call, words)
         return _reply(said, messages, fail_open=words.fail_open)
 
@@ -83,12 +87,22 @@ class Bridge:
             self._asked.note(host.name)
             if heard.event is None:
                 return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
+            _stop_endless_calls(call.environ)
             with self.systems.lease(_caller(call, words, heard)) as lease:
                 return await judge(host, heard, lease, words.deadline)
         except NotServedError:
             raise
         except HooklineError as error:
-            return refusal(host, heard, str(error))
+            return refusal(host, heard or _asked(call.words)[1], str(error))
+
+
+def _asked(words: tuple[str, ...]) -> tuple[Host | None, Heard | None]:
+    """Who asks about what, as far as the command line says so: a no has to be in the words of that agent and event."""
+    host = hosts().get(words[0]) if words else None
+    event = words[1] if len(words) > 1 else ""
+    if host is None or event not in host.events:
+        return host, None
+    return host, Heard(theirs=event, event=host.events[event])
 
 
 def no_in_json(agent: str, event: str, reason: str) -> bytes | None:
@@ -98,6 +112,16 @@ def no_in_json(agent: str, event: str, reason: str) -> bytes | None:
         return None
     said = host.say(Heard(theirs=event, event=host.events[event]), Outcome(blocked=True, reason=reason))
     return None if said.stdout is None else stringify_json(said.stdout)
+
+
+def _stop_endless_calls(environ: Mapping[str, str]) -> None:
+    """Raises HooklineError when hooks call the bridge, which runs these hooks, again and again.
+
+    A command that plainly runs the bridge is never run as a hook; a script can hide it.
+    """
+    if environ.get(CHILD_MARK, "").count("/") >= _MOST_NESTED:
+        message = f"hookline was called by its own hooks {_MOST_NESTED} times, one inside the other"
+        raise HooklineError(f"{message}; find the hook that runs hookline bridge, and remove it")
 
 
 def _caller(call: Call, words: Words, heard: Heard) -> Caller:

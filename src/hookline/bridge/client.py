@@ -8,7 +8,7 @@ import sys
 
 # Built in, and quicker to load than `socket` and `signal`.
 from _signal import SIG_DFL, SIGINT, signal  # type: ignore[import-not-found]
-from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
+from _socket import AF_UNIX, MSG_PEEK, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
 SOCKET = b"serve.sock"
 ACCEPTED, REFUSED = b"+", b"-"
@@ -19,6 +19,8 @@ _ACCEPT_S = 5.0
 _DEADLINE_S = 50.0
 # Hooks that do not end at once are given five seconds after the deadline.
 _SPARE_S = 6.0
+# How often to look whether the agent still waits for the answer.
+_LOOK_S = 0.5
 # What fits into the address of a socket; a longer path is reached through its directory's descriptor.
 _LONGEST_PATH = 100
 _NO = (b"0", b"no", b"off", b"false")
@@ -98,12 +100,13 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
         raise NoServerError from error
     stdin = b""
     is_accepted = False
+    parent = posix.getppid()
     try:
         stdin = _read_all(0)
         connection.sendall(request(words, environ, stdin))
         is_accepted = connection.recv(1) == ACCEPTED
         if is_accepted:
-            connection.settimeout(_deadline_s(words) + _SPARE_S)
+            _wait(connection, _deadline_s(words) + _SPARE_S, parent)
             return read_reply(connection)
     except TimeoutError as error:
         raise LostServerError(stdin, is_late=is_accepted) from error
@@ -135,6 +138,25 @@ def main() -> None:
         _give_back(lost.stdin)
     program = _bytes(sys.executable)
     posix.execve(program, [program, b"-I", b"-m", b"hookline", b"bridge", *words, *more], environ)
+
+
+def _wait(connection: socket, longest_s: float, parent: int) -> None:
+    """Returns when the reply comes; ends this process when the shell or agent that started it is gone.
+
+    An agent that has waited long enough may end the shell alone, and would then wait for us to close the pipes.
+    """
+    while longest_s > 0:
+        connection.settimeout(min(_LOOK_S, longest_s))
+        try:
+            connection.recv(1, MSG_PEEK)
+        except TimeoutError:
+            longest_s -= _LOOK_S
+            if posix.getppid() != parent:
+                posix._exit(EXIT_BLOCK)  # noqa: SLF001 - nobody reads anything from us any more
+        else:
+            connection.settimeout(_ACCEPT_S)
+            return
+    raise TimeoutError
 
 
 def read_reply(connection: socket) -> "tuple[int, bytes, bytes]":

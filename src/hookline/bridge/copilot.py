@@ -140,8 +140,13 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             answer |= {"decision": "block", "reason": reason}
     elif (outcome.blocked or outcome.stop) and heard.event is HookEventName.BEFORE_AGENT:
         answer |= {"decision": "block", "reason": reason}
-    elif outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS:
+    elif reason and (outcome.blocked or outcome.stop) and has_context:
         answer["additionalContext"] = reason
+    if outcome.result is not None:
+        if heard.theirs == "postToolUse":
+            answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": outcome.result}
+        else:
+            lost.append(f"another result: {heard.theirs} of Copilot CLI takes none")
     unsaid = unsaid_stop(heard, outcome)
     if unsaid:
         lost.append(no_stop("Copilot CLI"))
@@ -163,10 +168,8 @@ COPILOT_HOST = Host(
     events=EVENTS,
     hear=hear,
     say=say,
-    known_version="1.0.102",
     # On a prompt it only warns, and on a tool the reason is lost.
     exit_2_blocks=False,
-    can_stop=False,
     remarks=(
         "if the command takes longer than its timeout, Copilot CLI goes on",
         "a project's file is read only in a folder that you trust in Copilot CLI",

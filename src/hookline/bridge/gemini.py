@@ -4,13 +4,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, text
+from hookline.bridge.host import (
+    AT_START,
+    Heard,
+    Host,
+    Outcome,
+    Payload,
+    Said,
+    in_place,
+    losses,
+    mapping,
+    no_stop,
+    text,
+    unsaid_stop,
+)
 from hookline.contract.events import HookEventName
 from hookline.dialects.gemini import GEMINI
 
 _FACTS = ("session_id", "cwd", "transcript_path")
 _NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
 _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+_MODEL_FIELDS = ("llm_request", "llm_response", "toolConfig")
 _HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
 
 
@@ -46,20 +60,44 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
     has_context = heard.event in _HAS_CONTEXT
-    lost = losses("Gemini CLI", heard, outcome, has_context=has_context)
+    lost = losses("Gemini CLI", heard, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
-    if (outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS) or outcome.ask:
-        answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
+    is_refused = outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS
+    if is_refused or outcome.ask or outcome.result is not None:
+        # After a tool, the reason of a deny replaces the result.
+        answer |= {"decision": "deny", "reason": in_place(outcome)}
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
     if outcome.ask:
         lost.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
-    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and not answer:
+    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and "decision" not in answer:
         specific["tool_input"] = dict(outcome.arguments)
+    specific |= _about_model(heard, outcome.model)
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    return Said(stdout=answer or None, lost=tuple(lost))
+    unsaid = unsaid_stop(heard, outcome, AT_START)
+    if unsaid:
+        lost.append(no_stop("Gemini CLI"))
+    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+def _about_model(heard: Heard, effect: Mapping[str, Any]) -> dict[str, Any]:
+    """What hooks make of a model call. Of a request only what they changed: messages that go back lose their calls."""
+    answer = {name: value for name, value in effect.items() if name in _MODEL_FIELDS}
+    if "llm_request" in answer:
+        asked = mapping(heard.questions[0].get("llm_request"))
+        answer["llm_request"] = {
+            name: value for name, value in answer["llm_request"].items() if value != asked.get(name)
+        }
+    if "toolConfig" in answer:
+        chosen = answer["toolConfig"]
+        if isinstance(names := chosen.get("allowedFunctionNames"), list):
+            chosen = {**chosen, "allowedFunctionNames": [GEMINI.tool(name).theirs for name in names]}
+        answer["toolConfig"] = chosen
+    return answer
 
 
 GEMINI_HOST = Host(
@@ -68,7 +106,6 @@ GEMINI_HOST = Host(
     events=GEMINI.events,
     hear=hear,
     say=say,
-    known_version="0.61.0",
     remarks=(
         "if the command takes longer than its timeout, Gemini CLI goes on",
         "a project's hooksConfig.enabled: false turns these hooks off, too",

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hookline.bridge.versions import CHECKED
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import Verdict
 from hookline.dialects.table import Arguments, Tool
 
 Payload = Mapping[str, Any]
-
-NO_OTHER_PROMPT = "another prompt: only hookline's own agent lets a hook rewrite it"
+NO_PART = "a change to one file of a patch, which can't be sent back, so the call is denied"
+NO_PROMPT = "another prompt, which can't be sent back, so the prompt is blocked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,10 @@ class Heard:
     tool: Tool | None = None
     arguments: Arguments = field(default_factory=dict)
     """The tool's arguments as the agent gave them."""
+    result: Any = None
+    """The tool's result as the agent gave it."""
+    has_whole: bool = True
+    """Whether the first question is about the call itself, and not about a part of it, such as one file of a patch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +47,15 @@ class Outcome:
     stop_reason: str = ""
     context: str = ""
     """Notes and context for the model."""
+    message: str = ""
+    """A text for the person."""
+    result: str | None = None
+    """What the model is to read in place of the tool's result."""
     suppress: bool = False
     arguments: Arguments | None = None
     """The rewritten arguments in the agent's words, whole; None where nothing changed."""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """What hooks make of a model call: `llm_request`, `llm_response` or `toolConfig`, in our words and whole."""
     lost: tuple[str, ...] = ()
     """What could not be put into the agent's words."""
 
@@ -76,14 +87,16 @@ class Host:
     hear: Callable[[Payload, str | None], Heard]
     """Reads what the agent wrote on stdin; the second argument is the event's name, if the command line gives it."""
     say: Callable[[Heard, Outcome], Said]
-    known_version: str
-    """The version whose contract was checked."""
     exit_2_blocks: bool = True
     """Whether exit code 2 with a text is a no at every event that can be refused."""
-    can_stop: bool = True
-    """Whether the agent can be told to stop at a tool event."""
     remarks: tuple[str, ...] = ()
     """What holds for this agent whatever the hooks decide; shown by `hookline bridge explain`."""
+
+    @property
+    def known_version(self) -> str:
+        """The version whose contract was checked."""
+        checked = CHECKED[self.name]
+        return checked.version if checked.was_run else f"{checked.version} (not run)"
 
 
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
@@ -92,10 +105,14 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
     reasons = [verdict.reason for verdict in objecting if verdict.reason]
     stops = [verdict.stop_reason or "A hook of hookline stopped the agent" for verdict in verdicts if verdict.stop]
+    changed = [verdict.arguments for verdict in verdicts]
+    arguments = _rewritten(heard, changed[0]) if changed and heard.has_whole else None
     blocked = any(verdict.denied for verdict in verdicts)
-    arguments, lost = _rewritten(heard, verdicts)
-    if any(verdict.prompt is not None for verdict in verdicts):
-        lost = (*lost, NO_OTHER_PROMPT)
+    lost: tuple[str, ...] = ()
+    if not blocked and (unsendable := _unsendable(heard, verdicts)):
+        # Otherwise the agent would go on with what a guard meant to take out.
+        blocked, lost = True, (unsendable,)
+        reasons.append(f"A hook of hookline wants {unsendable}")
     return Outcome(
         blocked=blocked,
         stop=bool(stops),
@@ -104,19 +121,28 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         stop_reason="\n".join(dict.fromkeys(stops)),
         context="\n\n".join(dict.fromkeys(notes)),
         suppress=any(verdict.suppress for verdict in verdicts),
+        message="\n".join(dict.fromkeys(verdict.user_message for verdict in verdicts if verdict.user_message)),
+        result=next((verdict.tool_output for verdict in verdicts if verdict.tool_output is not None), None),
         arguments=arguments,
+        model=next((verdict.effect for verdict in verdicts if verdict.effect and heard.tool is None), {}),
         lost=lost,
     )
 
 
-def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | None, tuple[str, ...]]:
-    changed = [verdict.arguments for verdict in verdicts if verdict.arguments is not None]
-    if not changed or heard.tool is None:
-        return None, ()
-    if len(heard.questions) > 1 or heard.tool.ours != heard.questions[0].get("tool_name"):
-        return None, ("a rewrite of one file of a patch can't be sent back",)
+def _unsendable(heard: Heard, verdicts: Sequence[Verdict]) -> str | None:
+    """What hooks want to be changed and no agent can be told to change."""
+    if any(verdict.prompt is not None for verdict in verdicts):
+        return NO_PROMPT
+    parts = verdicts[1:] if heard.has_whole else verdicts
+    return NO_PART if any(verdict.arguments is not None for verdict in parts) else None
+
+
+def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:
+    """The changed arguments in the agent's words, whole."""
+    if changed is None or heard.tool is None:
+        return None
     before = heard.tool.tell(mapping(heard.questions[0].get("tool_input")), heard.cwd)
-    after = heard.tool.tell(changed[-1], heard.cwd)
+    after = heard.tool.tell(changed, heard.cwd)
     # What our words can't hold stays as the agent sent it, and so does what no hook touched.
     theirs = dict(heard.arguments)
     for name in before.keys() | after.keys():
@@ -124,15 +150,26 @@ def _rewritten(heard: Heard, verdicts: Sequence[Verdict]) -> tuple[Arguments | N
             theirs.pop(name, None)
         elif name not in before or after[name] != before[name]:
             theirs[name] = after[name]
-    return theirs, ()
+    return theirs
 
 
-def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, keeps_history: bool = False) -> list[str]:
+def losses(
+    agent: str,
+    heard: Heard,
+    outcome: Outcome,
+    *,
+    has_context: bool,
+    has_message: bool = False,
+    keeps_history: bool = False,
+) -> list[str]:
     """What most agents can't do with an outcome.
 
-    `has_context` says whether this event has a place for notes, `keeps_history` whether a compression can be blocked.
+    `has_context` says whether this event has a place for notes, `has_message` whether it has one for messages to the
+    person, `keeps_history` whether a compression can be blocked.
     """
     lost = list(outcome.lost)
+    if outcome.message and not has_message:
+        lost.append(f"a message for the person: {heard.theirs} of {agent} has no place for it")
     if outcome.blocked and heard.event is HookEventName.PRE_COMPRESS and not keeps_history:
         lost.append(f"a block: {agent} compresses the history whatever a hook says")
     if outcome.context and not has_context:
@@ -142,10 +179,20 @@ def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, kee
     return lost
 
 
-def unsaid_stop(heard: Heard, outcome: Outcome) -> str:
+_AT_TOOLS = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
+AT_START = frozenset({HookEventName.SESSION_START})
+
+
+def unsaid_stop(heard: Heard, outcome: Outcome, events: frozenset[HookEventName] = _AT_TOOLS | AT_START) -> str:
     """The reason of a stop at an event where an agent can only deny, or not even that; empty if there is none."""
-    is_unsaid = heard.tool is not None or heard.event is HookEventName.SESSION_START
-    return outcome.stop_reason if outcome.stop and is_unsaid else ""
+    return outcome.stop_reason if outcome.stop and heard.event in events else ""
+
+
+def in_place(outcome: Outcome) -> str:
+    """What an agent reads in place of a tool's result, or as the reason of a deny: never empty."""
+    result = "" if outcome.result is None else outcome.result or "(no output)"
+    reason = (outcome.reason or outcome.stop_reason) if outcome.blocked or outcome.stop or outcome.ask else ""
+    return "\n\n".join(filter(None, (result, reason)))
 
 
 def no_stop(agent: str) -> str:

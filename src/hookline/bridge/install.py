@@ -10,12 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.entries import ENTRIES, host_timeout_s
+from hookline.bridge.entries import ENTRIES, SHELL, host_timeout_s
+from hookline.bridge.words import DEADLINE_S
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
 from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
+from hookline.shell.bridge import BridgeUse, bridge_use
 
-_CLIENT = ("hookline", "bridge", "client.py")
+_CLOSING = ("onFailure", "failClosed")
+_TIMEOUTS = ("timeout", "timeoutSec")
 # What is left of a file that we made.
 _NOTHING = (NEW_FILE.encode(), b'{\n  "version": 1\n}\n')
 
@@ -27,7 +30,8 @@ def bridge_command(agent: str, event: str, *, fail_open: bool = False) -> str:
     """
     timeout_s = host_timeout_s(agent, event)
     words = [agent, event, "--deadline", str(timeout_s - max(1, timeout_s // 6)), *(["--fail-open"] * fail_open)]
-    return shlex.join([*_program(), *words])
+    command = shlex.join([*_program(), *words])
+    return command if fail_open else ENTRIES[agent].closed(event, command)
 
 
 def _program() -> list[str]:
@@ -123,34 +127,64 @@ def installed_in(document: Any) -> dict[str, list[Any]]:
     """Our entries in an agent's settings, by event."""
     found: dict[str, list[Any]] = {}
     for event, entries in _object(_object(document).get("hooks")).items():
-        own = [entry for entry in entries if _is_ours(entry)] if isinstance(entries, list) else []
+        own = [entry for entry in entries if is_ours(entry)] if isinstance(entries, list) else []
         if own:
             found[event] = own
     return found
 
 
-def _is_ours(entry: Any) -> bool:
+def is_ours(entry: Any) -> bool:
     """Whether an entry runs our bridge and nothing else."""
     hooks = entry.get("hooks", [entry]) if isinstance(entry, dict) else []
     commands = [_object(hook).get("command") or _object(hook).get("bash") for hook in hooks]
-    return bool(commands) and all(isinstance(command, str) and _runs_bridge(command) for command in commands)
+    return bool(commands) and all(
+        isinstance(command, str) and bridge_use(command) is BridgeUse.ALONE for command in commands
+    )
 
 
-def _runs_bridge(command: str) -> bool:
+def _own_words(command: str) -> list[str]:
+    """The words of our command, without what a shell does when it fails; none where it can't be read."""
     try:
         words = shlex.split(command)
     except ValueError:
-        return False
-    if [Path(words[0]).name if words else "", *words[1:2]] == ["hookline", "bridge"]:
-        return True
-    # A Python, its options, and our client.
-    return words[1:3] == ["-I", "-S"] and Path("".join(words[3:4])).parts[-3:] == _CLIENT
+        return []
+    if words[:2] == [SHELL, "-c"]:
+        words = words[3:]
+    return words[: words.index("||")] if "||" in words else words
 
 
 def commands_of(entries: Iterable[Any]) -> list[str]:
     """The commands that entries of ours run."""
     hooks = (hook for entry in entries for hook in entry.get("hooks", [entry]))
     return [hook.get("command") or hook["bash"] for hook in hooks]
+
+
+def changed(agent: str, event: str, entry: Any) -> str | None:
+    """What was taken from one of our entries so that the agent goes on where it should not; None if nothing was."""
+    command = commands_of([entry])[0]
+    words = _own_words(command)
+    plain = shlex.join(words)
+    closed = plain if "--fail-open" in words else ENTRIES[agent].closed(event, plain)
+    if shlex.split(command) != shlex.split(closed):
+        return f"the command is not in its usual form, so its failure may let {agent} go on"
+    hook = _object(entry).get("hooks", [entry])[0]
+    wanted = ENTRIES[agent].make(event, command, host_timeout_s(agent, event))
+    wanted = wanted.get("hooks", [wanted])[0]
+    if key := next((key for key in _CLOSING if key in wanted and hook.get(key) != wanted[key]), None):
+        return f'"{key}": {json.dumps(wanted[key])} is missing, so a failure of the command lets {agent} go on'
+    timeout = next(key for key in _TIMEOUTS if key in wanted)
+    in_seconds = host_timeout_s(agent, event) / wanted[timeout]
+    given = hook.get(timeout)
+    if not isinstance(given, int | float) or given * in_seconds <= _deadline_s(words):
+        return f'"{timeout}" has to be above our --deadline, or {agent} goes on before it is refused'
+    return None
+
+
+def _deadline_s(words: Sequence[str]) -> float:
+    try:
+        return float(words[words.index("--deadline") + 1])
+    except (ValueError, IndexError):
+        return DEADLINE_S
 
 
 def is_strict_json(file: Path) -> bool:

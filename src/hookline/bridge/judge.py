@@ -80,7 +80,7 @@ async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
         return Said()
     await system.initialize()
     # Without an id every session would be the same.
-    stops = StoppedSessions() if not host.can_stop and heard.session_id else None
+    stops = StoppedSessions() if heard.session_id else None
     stopped = None if stops is None else stops.why(host.name, heard.session_id)
     if stops is not None and stopped is not None:
         if heard.event in _CAN_REFUSE:

@@ -2,16 +2,17 @@
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hookline.bridge.call import PING, PONG
 from hookline.bridge.entries import ENTRIES, settings_file
-from hookline.bridge.install import commands_of, installed, is_strict_json
+from hookline.bridge.install import changed, commands_of, installed, is_strict_json
 from hookline.bridge.judge import hosts
 from hookline.bridge.memory import LastAsked
+from hookline.bridge.trusted import untrusted_by_codex
 from hookline.contract.wire import parse_json, stringify_json, utc_timestamp
 from hookline.errors import HooklineError
 
@@ -51,7 +52,7 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
             events = tuple(entries)
             commands = [command for event in events for command in commands_of(entries[event])]
             answer_ms, problem = _try(commands[0])
-            problem = problem or _problem(agent, file, events)
+            problem = problem or _problem(agent, file, entries)
             yield Installation(
                 agent=agent,
                 file=str(file),
@@ -62,14 +63,18 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
             )
 
 
-def _problem(agent: str, file: Path, events: Sequence[str]) -> str | None:
+def _problem(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> str | None:
     name = hosts()[agent].agent
+    again = f"hookline bridge install {agent}"
     if not ENTRIES[agent].reads_comments and not is_strict_json(file):
         return f"{file} has comments or trailing commas, and {name} ignores such a file: remove them"
-    if ENTRIES[agent].events[0] not in events:
-        return (
-            f"{ENTRIES[agent].events[0]} is missing, so no tool of {name} is guarded; hookline bridge install {agent}"
-        )
+    if ENTRIES[agent].events[0] not in entries:
+        return f"{ENTRIES[agent].events[0]} is missing, so no tool of {name} is guarded; {again}"
+    for event, own in entries.items():
+        if change := next((change for entry in own if (change := changed(agent, event, entry))), None):
+            return f"{event}: {change}; {again} writes it anew"
+    if agent == "codex" and (untrusted := untrusted_by_codex(file)):
+        return f"Codex does not run what you have not trusted there: {', '.join(untrusted)}; start codex, /hooks"
     return None
 
 

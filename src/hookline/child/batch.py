@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 
-from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, LateInput
 from hookline.child.limit import SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
 from hookline.child.spawn import SHORTAGES
 
-__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
+__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
 
 _DEFAULT_LIMITS = ChildLimits()
 _NOT_STARTED = ChildOutcome(error="the hook was not started")
@@ -155,6 +155,7 @@ class _Batch:
         slot, pauses = object(), 0
         while True:
             if not self.slots.try_acquire(slot, self._most):
+                _settle(job)
                 await self.slots.acquire(slot, self._most)
             process = Process(self, index, job, slot)
             self._running.add(process)
@@ -167,6 +168,7 @@ class _Batch:
                     is_shortage = getattr(error, "errno", None) in SHORTAGES
                     self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job), is_shortage=is_shortage)
                     return None
+            _settle(job)
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
             pauses = 0 if self.slots.running else pauses + 1
@@ -184,6 +186,12 @@ class _Batch:
             if self._running:
                 first = min(self._running, key=attrgetter("deadline"))
                 self.schedule(first, first.deadline)
+
+
+def _settle(job: ChildJob) -> None:
+    """Make the input now: while the job waits, the program may change the values that it is made of."""
+    if isinstance(job.stdin, LateInput):
+        job.stdin.data  # noqa: B018 - kept by the input itself
 
 
 @lru_cache(maxsize=8)

@@ -10,8 +10,6 @@ import signal
 import sys
 from pathlib import Path
 
-import regress
-
 # This many steps take a third of a second at most.
 _QUICK_STEPS = 1e7
 _LENGTHS = (1 << 20, 4096, 1024, 256, 128, 64, 48, 32, 24, 16, 12, 10, 8, 6, 4, 2, 1)
@@ -58,6 +56,8 @@ async def search_async(pattern: str, name: str) -> bool | None:
     """
     # Slow to import, and few matchers need it.
     import asyncio  # noqa: PLC0415
+
+    import regress  # noqa: PLC0415
 
     from hookline.child.batch import ChildJob, run_children  # noqa: PLC0415
 

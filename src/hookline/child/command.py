@@ -2,8 +2,7 @@
 
 import errno
 import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from hookline.child.confine import confined
@@ -49,8 +48,8 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: byte
 
 def program_invocation(argv: tuple[str, ...], cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation:
     """A program that is run without a shell; raise a FileNotFoundError if there is none of this name."""
-    folders = os.pathsep.join(os.path.join(cwd, folder) for folder in env.get("PATH", "").split(os.pathsep))  # noqa: PTH118
-    executable = argv[0] if "/" in argv[0] else shutil.which(argv[0], path=folders)
+    folders = (os.path.join(cwd, folder) for folder in env.get("PATH", "").split(os.pathsep))  # noqa: PTH118
+    executable = argv[0] if "/" in argv[0] else _which(argv[0], folders)
     if executable is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     environment = prepare(env, cwd)
@@ -74,5 +73,11 @@ def _argv(command: str, environment: Environment) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=1)
 def _shell() -> tuple[str, str]:
-    bash = shutil.which("bash")
+    bash = _which("bash", os.get_exec_path())
     return (bash, "bash") if bash else ("/bin/sh", "sh")
+
+
+def _which(name: str, folders: Iterable[str]) -> str | None:
+    # As shutil.which, but `shutil` loads three libraries for archives.
+    candidates = (os.path.join(folder, name) for folder in folders if folder)  # noqa: PTH118 - bash shows it as PATH has it
+    return next((path for path in candidates if os.access(path, os.X_OK) and os.path.isfile(path)), None)  # noqa: PTH113

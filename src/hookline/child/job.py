@@ -1,11 +1,24 @@
 """What a hook's process is given and what it returns."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import msgspec
 
-from hookline.contract.hooks import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, ResourceLimits
+from hookline.contract.hooks import ResourceLimits
+from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES
+
+
+class LateInput:
+    """A long stdin that is made while the process starts, which takes longer than making it."""
+
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self._make = make
+
+    @cached_property
+    def data(self) -> bytes:
+        """The input; made when this is asked for the first time."""
+        return self._make()
 
 
 class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,7 +26,7 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
 
     command: str
     """Shell text as configured."""
-    stdin: bytes
+    stdin: bytes | LateInput
     cwd: str
     env: Mapping[str, str]
     """The complete environment. Its encoded form is cached by identity, so don't change this object."""
@@ -25,8 +38,7 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """What it may use of the machine; None means no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildLimits:
+class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on output, time and concurrency."""
 
     output_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES

@@ -6,8 +6,8 @@ import io
 import os
 import select
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from hookline.child.job import LateInput
 from hookline.child.spawn import Stdio
 from hookline.child.watcher import Watcher
 
@@ -25,9 +25,10 @@ _FEWEST_SHARING = 6
 class SharedInput:
     """A large stdin that many hooks have in common: kept in one memory file and spliced into each pipe, not copied."""
 
-    def __init__(self, inputs: Sequence[bytes]) -> None:
+    def __init__(self, inputs: Sequence[bytes | LateInput]) -> None:
         first = inputs[0]
-        is_shared = len(first) > _DEFAULT_PIPE_BYTES and sum(data is first for data in inputs) >= _FEWEST_SHARING
+        is_long = isinstance(first, bytes) and len(first) > _DEFAULT_PIPE_BYTES
+        is_shared = is_long and sum(data is first for data in inputs) >= _FEWEST_SHARING
         self._data = first if is_shared and hasattr(os, "memfd_create") else None
         self._fd = -1
 
@@ -70,15 +71,17 @@ class _Pipe:
 class InputPipe(_Pipe):
     """The end of a hook's stdin that we write to; it closes itself after the last byte."""
 
-    def __init__(self, fd: int, data: bytes, read_end: int | None) -> None:
+    def __init__(self, fd: int, data: bytes | LateInput, read_end: int | None) -> None:
         """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
 
         With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
         """
         self.fd = fd
         self._data = data
-        self._rest = memoryview(data)
         self._read_end = read_end
+        if isinstance(data, LateInput):
+            return
+        self._rest = memoryview(data)
         if len(data) <= select.PIPE_BUF:
             os.write(fd, data)
             os.close(fd)
@@ -89,10 +92,11 @@ class InputPipe(_Pipe):
 
     def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
         """Write what the pipe takes now, and the rest whenever the watcher reports room."""
-        if len(self._data) > _DEFAULT_PIPE_BYTES:
+        data = self._data.data if isinstance(self._data, LateInput) else self._data
+        if data is not self._data or len(data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
-            _enlarge(self.fd, len(self._data))
-            self._rest = self._rest[shared.splice(self._data, self.fd) if shared else 0 :]
+            _enlarge(self.fd, len(data))
+            self._rest = memoryview(data)[shared.splice(data, self.fd) if shared else 0 :]
             self._write()
         if self.fd >= 0:
             watcher.watch(self.fd, self._write, for_writing=True)
@@ -114,14 +118,14 @@ class InputPipe(_Pipe):
                     break
 
 
-@dataclass(eq=False)
 class OutputPipe(_Pipe):
     """The end of a hook's stdout or stderr that we read from, and what was read, up to a limit."""
 
-    fd: int
-    room: int
-    content: io.BytesIO = field(default_factory=io.BytesIO)
-    is_truncated: bool = False
+    def __init__(self, fd: int, room: int) -> None:
+        self.fd = fd
+        self.room = room
+        self.content = io.BytesIO()
+        self.is_truncated = False
 
     def watch(self, watcher: Watcher, on_eof: Callable[[], None]) -> None:
         """Read whenever there is something to read, and call `on_eof` when that was all."""
@@ -151,14 +155,14 @@ class OutputPipe(_Pipe):
         return False
 
 
-def open_pipes(stdin: bytes, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
+def open_pipes(stdin: bytes | LateInput, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
     """Open three pipes and return the child's ends, for the caller to close, and ours."""
     fds: list[int] = []
     try:
         fds += os.pipe()
         fds += os.pipe()
         fds += os.pipe()
-        read_end = os.dup(fds[0]) if len(stdin) > select.PIPE_BUF else None
+        read_end = os.dup(fds[0]) if isinstance(stdin, LateInput) or len(stdin) > select.PIPE_BUF else None
     except OSError:
         for fd in fds:
             os.close(fd)

@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from hookline.child.strays import Hunt, marked
 
@@ -23,8 +24,7 @@ _LONGEST_PAUSE_S = 0.5
 _STRAYS_DYING_S = 2.0
 
 
-@dataclass(slots=True)
-class _Pursuit:
+class _Pursuit(msgspec.Struct):
     """A hunt in progress."""
 
     hunt: Hunt

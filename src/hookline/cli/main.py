@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "log": "show what happened, newest last, or all about one run",
     "stats": "count runs, blocks and failures, and compare times with budgets",
     "doctor": "find out whether hooks run here, and if not, why",
+    "import": "show or add the hooks of another agent's settings: Claude Code, Codex, Gemini CLI",
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
     "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
@@ -126,7 +127,9 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    command: Any = import_module(f"hookline.cli.commands.{name.replace('-', '_')}")
+    # A module can't have the name of a keyword.
+    module = "import_" if name == "import" else name.replace("-", "_")
+    command: Any = import_module(f"hookline.cli.commands.{module}")
     description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
     parser = Parser(
         prog=f"hookline {name}",

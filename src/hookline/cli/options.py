@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.text import tell
+from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,11 +15,24 @@ if TYPE_CHECKING:
     from hookline.log.logger import LogSink
 
 
-def add_common_options(parser: argparse.ArgumentParser, *, settings: bool = True, json: bool = True) -> None:
-    """Adds `--json`, `--project` and `--settings`; without the last, the settings come from their usual places."""
+def add_common_options(
+    parser: argparse.ArgumentParser, *, settings: bool = True, json: bool = True, dialect: bool = True
+) -> None:
+    """Adds `--json`, `--project`, `--dialect` and `--settings`.
+
+    Without the last, the settings come from their usual places.
+    """
     if json:
         parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
+    if dialect:
+        parser.add_argument(
+            "--dialect",
+            metavar="AGENT",
+            action="append",
+            choices=FOREIGN_DIALECTS,
+            help="also read that agent's own settings: claude, codex or gemini (may be repeated)",
+        )
     if settings:
         parser.add_argument(
             "--settings",
@@ -48,6 +62,9 @@ def read_config(
 
     if project_must_exist:
         require_project(given)
+    dialects = getattr(given, "dialect", None) or ()
+    if given.settings and len(dialects) > 1:
+        raise UsageError("with --settings, --dialect says whose file it is; give one --dialect")
     for file in given.settings or ():
         path = Path(file)
         if not path.exists():
@@ -55,7 +72,7 @@ def read_config(
         if not path.is_file():
             what = "a directory" if path.is_dir() else "not a regular file"
             raise UsageError(f"{file} is {what}; give --settings a file")
-    return Config(given.project, settings_files=given.settings, log_sinks=sinks, quiet=True, **facts)
+    return Config(given.project, settings_files=given.settings, log_sinks=sinks, quiet=True, dialects=dialects, **facts)
 
 
 def require_project(given: argparse.Namespace) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import utc_timestamp
 
 agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)
@@ -177,6 +178,7 @@ class Consent(StrEnum):
     UNTRUSTED = "untrusted"
     ENABLED = "enabled"
     DISABLED = "disabled"
+    IMPORTED = "imported"
 
 
 class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw_only=True):

@@ -21,6 +21,13 @@ class HookSpecificAnswer(TypedDict, total=False):
     updatedInput: Annotated[
         dict[str, Any] | None, Meta(description="BeforeTool: the same, for scripts that were written for Claude Code.")
     ]
+    replacesInput: Annotated[
+        bool | None, Meta(description="BeforeTool: true means that tool_input is all arguments; others are removed.")
+    ]
+    tool_output: Annotated[Any, Meta(description="AfterTool: what the model reads in place of the result.")]
+    updatedToolOutput: Annotated[
+        Any, Meta(description="AfterTool: the same, for scripts that were written for Claude Code.")
+    ]
     additionalContext: Annotated[
         str | None,
         Meta(description="BeforeTool, AfterTool: text added to the result for the model. Around prompts: beside them."),
@@ -58,6 +65,9 @@ class HookAnswer(msgspec.Struct, kw_only=True, rename="camel"):
         bool | None, Meta(description="true hides the result from the user; the model still sees it.")
     ] = None
     system_message: Annotated[str | None, Meta(description="A note for the model.")] = None
+    user_message: Annotated[str | None, Meta(description="A message for the user, which the model does not see.")] = (
+        None
+    )
     hook_specific_output: Annotated[
         HookSpecificAnswer | None, Meta(description="The event's own part of the answer.")
     ] = None

@@ -4,6 +4,7 @@ import contextlib
 import re
 import sys
 from contextvars import ContextVar
+from functools import cache
 
 overheard: ContextVar[list[str] | None] = ContextVar("overheard", default=None)
 """Takes the messages of `tell`, where a program works for a caller that has a stderr of its own."""
@@ -22,7 +23,12 @@ _HIDDEN = (
     r"\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff"
 )
-_FOUND = re.compile(rf"{'|'.join(_KEPT)}|([{_HIDDEN}])")
+
+
+@cache
+def _found() -> re.Pattern[str]:
+    # Made on use: it takes more than a millisecond, and most commands print nothing but ASCII.
+    return re.compile(rf"{'|'.join(_KEPT)}|([{_HIDDEN}])")
 
 
 def visible(text: str) -> str:
@@ -30,7 +36,9 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay.
     """
-    return _FOUND.sub(lambda found: ascii(found[1])[1:-1] if found[1] else found[0], text)
+    if _is_plain(text):
+        return text
+    return _found().sub(lambda found: ascii(found[1])[1:-1] if found[1] else found[0], text)
 
 
 def printable(text: str) -> str:
@@ -40,7 +48,14 @@ def printable(text: str) -> str:
 
 def visible_json(text: str) -> str:
     r"""JSON text that holds the same values, and in which `visible` would find nothing: U+202E is `\u202e`."""
-    return _FOUND.sub(lambda found: _json_escape(found[1]) if found[1] else found[0], text)
+    if _is_plain(text):
+        return text
+    return _found().sub(lambda found: _json_escape(found[1]) if found[1] else found[0], text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the text is ASCII without control characters, except line feeds and tabs."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def whole_text(text: str) -> str:

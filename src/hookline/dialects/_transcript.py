@@ -63,8 +63,8 @@ def _blocks(part: Mapping[str, Any], translate: Translate) -> Iterator[dict[str,
         name, given = translate(str(call.get("name")), arguments if isinstance(arguments, Mapping) else {})
         yield {"type": "tool_use", "id": call.get("id") or f"toolu_{name}", "name": name, "input": dict(given)}
     if isinstance(answer, Mapping):
-        given = answer.get("response")
-        response = given if isinstance(given, Mapping) else {}
+        answered = answer.get("response")
+        response = answered if isinstance(answered, Mapping) else {}
         text = response.get("error", response.get("output", response))
         yield {
             "type": "tool_result",

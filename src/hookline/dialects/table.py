@@ -2,9 +2,10 @@
 
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
+
+import msgspec
 
 from hookline.contract.events import HookEventName
 
@@ -35,15 +36,14 @@ def _no_response(_arguments: Arguments, text: str) -> Any:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One tool, in our words and in the other agent's."""
 
     ours: str
     theirs: str
     aliases: tuple[str, ...] = ()
     """Further names under which that agent's matchers find it."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Our name of an argument → theirs, where they differ."""
     to_theirs: Convert = unchanged
     """Converts values, after the arguments were renamed."""
@@ -51,12 +51,18 @@ class Tool:
     """The way back, before they are renamed; raises UntranslatableError for what has no counterpart."""
     paths: tuple[str, ...] = ()
     """Their arguments that hold a path, which that agent makes absolute."""
+    relative_paths: tuple[str, ...] = ()
+    """Our arguments that hold a path, which that agent has relative to the project where the file is inside of it."""
     response: Callable[[Arguments, str], Any] = _no_response
     """Their arguments and the text of the result → the result in the shape that the agent gives its hooks."""
 
     def tell(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
         """Our arguments in their words."""
-        theirs = self.to_theirs({self.renamed.get(name, name): value for name, value in arguments.items()})
+        named = {self.renamed.get(name, name): value for name, value in arguments.items()}
+        for name in self.relative_paths:
+            if isinstance(path := named.get(name), str):
+                named[name] = _relative(path, cwd)
+        theirs = self.to_theirs(named)
         for name in self.paths:
             if isinstance(path := theirs.get(name), str):
                 theirs[name] = posixpath.normpath(posixpath.join(cwd, path))
@@ -85,8 +91,12 @@ class Tool:
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+def _relative(path: str, cwd: str) -> str:
+    path = posixpath.normpath(posixpath.join(cwd, path))
+    return path.removeprefix(f"{cwd.rstrip('/')}/")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook of another agent is asked about, in our words and in its own."""
 
     ours: HookEventName
@@ -96,8 +106,7 @@ class Event:
     """Our input, whole: the session's facts and the event's own fields."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class Printed(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook printed before it exited with this code."""
 
     exit_code: int
@@ -105,8 +114,7 @@ class Printed:
     stderr: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """An answer in our words, as a JSON object that a hook of ours could have printed; None for no answer."""
 
     answer: Mapping[str, Any] | None = None
@@ -116,8 +124,7 @@ class Reading:
     """True when the hook's own agent counts this as a failure, so that `onError` decides."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that differs between hooks of ours and those of one other agent."""
 
     name: str
@@ -133,14 +140,14 @@ class Dialect:
     """Keys of a hook that count for this agent and not for hooks of ours."""
     plugin_variables: tuple[str, ...] = ()
     """Variables that only the hooks of a plugin get."""
-    rules: Mapping[HookEventName, Rule] = field(default_factory=dict)
+    rules: Mapping[HookEventName, Rule] = msgspec.field(default_factory=dict)
     """How matchers are compared on events where it is not by names."""
     bad_matcher_is_text: bool = False
     """Whether a matcher that is no regular expression is compared as plain text; else its hooks run for everything."""
     tools: tuple[Tool, ...] = ()
     name_of_other: Callable[[str], str] = str
     """Its name of a tool that has no row, such as one of an MCP server."""
-    triggers: Mapping[str, str] = field(default_factory=dict)
+    triggers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Our word for how a session began or ended → theirs, where they differ."""
     timeout_unit_ms: float = 1000.0
     default_timeout_ms: float = 600_000.0
@@ -159,7 +166,7 @@ class Dialect:
 
     transcript: Callable[[Mapping[str, Any], Mapping[str, Any], int], dict[str, Any] | None] | None = None
     """Our record of a session → one in the form that its hooks can read; None where they get ours."""
-    env_file: Mapping[str, str] = field(default_factory=dict)
+    env_file: Mapping[str, str] = {}
     """Its events at which hooks can set variables for the agent's shell → the variable with the file's path."""
     meets: Callable[[Event, str], bool] = lambda _event, _condition: True
     """Whether a call meets a hook's `if`; on doubt it does."""

@@ -1,9 +1,10 @@
 """One row per event: everything that differs between events is a column here."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
+
+import msgspec
 
 from hookline.contract import inputs
 from hookline.contract.answers import ANY_FIELD
@@ -44,8 +45,7 @@ class Matching(Enum):
     NEVER_ASKED = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     """What is particular to one event."""
 
     input: type

@@ -3,8 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
+
+import msgspec
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import (
@@ -14,7 +16,6 @@ from hookline.contract.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import GenerateContentParameters, Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
@@ -27,6 +28,7 @@ from hookline.contract.results import (
     make_empty_success_result,
 )
 from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.vocabulary import OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
@@ -219,10 +221,9 @@ class HookEventHandler:
         if plan is None:
             self._note_quiet(event, subject)
             return Verdict(event=event, subject=subject)
-        progress.stage, progress.plan = "translation", plan
+        progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
-        progress.fire_id = os.urandom(5).hex()
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
@@ -308,8 +309,7 @@ class HookEventHandler:
         return {**fields, **translated}
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(msgspec.Struct):
     """How far an event has come, for the report of a fault."""
 
     stage: str = "planning"
@@ -317,6 +317,19 @@ class _Progress:
     session: str = ""
     fire_id: str = ""
     """Set when its hooks are about to start."""
+
+
+# Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.
+_fresh_ids: list[str] = []
+os.register_at_fork(after_in_child=_fresh_ids.clear)
+
+
+def _new_id() -> str:
+    while True:
+        with suppress(IndexError):
+            return _fresh_ids.pop()
+        made = os.urandom(5 * 64).hex()
+        _fresh_ids.extend(made[start : start + 10] for start in range(0, len(made), 10))
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -2,16 +2,19 @@
 
 from enum import Enum, auto
 from functools import lru_cache
-
-import regress
+from typing import TYPE_CHECKING
 
 from hookline.child.bounded_search import is_known, quick_length, search
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import trim
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Rule
 from hookline.engine.event_table import EVENT_TABLE, Matching
+
+if TYPE_CHECKING:
+    import regress
 
 
 class Match(Enum):
@@ -100,7 +103,7 @@ def is_literal(matcher: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _compile(matcher: str) -> tuple[str, regress.Regex | None, int] | None:
+def _compile(matcher: str) -> "tuple[str, regress.Regex | None, int] | None":
     """The pattern, its regular expression if it is one, and how long a name can be to be searched in no time.
 
     None for a matcher that matches everything; one that could crash the regular expression engine counts as such.
@@ -108,6 +111,8 @@ def _compile(matcher: str) -> tuple[str, regress.Regex | None, int] | None:
     pattern = trim(matcher)
     if matches_everything(matcher) or pattern_fault(pattern) is not None:
         return None
+    import regress  # noqa: PLC0415 - many settings have no matcher
+
     try:
         return pattern, regress.Regex(pattern), quick_length(pattern)
     except (regress.RegressError, UnicodeError):

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, OnError, at_approval
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.contract.vocabulary import OnError, at_approval
 from hookline.contract.wire import trim
 from hookline.engine.matcher import Match, compared_names, match
 
@@ -125,8 +128,7 @@ class HookPlanner:
         return cached
 
 
-@dataclass(slots=True)
-class _Cached:
+class _Cached(msgspec.Struct):
     hooks: tuple[HookEntry, ...]
     guests: tuple[HookEntry, ...]
     why_untrusted: list[str | None]
@@ -153,11 +155,13 @@ class _Draft:
         if matched is Match.SLOW and self._subject is not None:
             self.slow += [(trim(hook.matcher or ""), name) for name in compared_names(hook, self._subject)]
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
-        # rewrite. A plugin has no command to compare.
+        # rewrite. Functions are compared themselves: several may have the same place.
         key = (
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
-            hook.command or (hook.origin, hook.location),
+            hook.command or hook.plugin or (hook.origin, hook.location, id(hook.call and hook.call.function)),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
+            (hook.is_async, hook.refusal),
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
@@ -181,7 +185,8 @@ class _Draft:
             self.undecided.add(key)
 
     def _skip_duplicate(self, hook: HookEntry, kept: HookEntry) -> None:
-        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {kept.origin}: {kept.location}")
+        what = "command" if hook.command else "function"
+        self.skip(hook, SkipKind.DUPLICATE, f"the same {what} already runs from {kept.origin}: {kept.location}")
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:

@@ -24,6 +24,8 @@ def check_request(request: Any) -> None:
     if not isinstance(messages, list | tuple):
         raise FormatError("the request's messages", shape_of(messages), f"a list of messages{_HINT}")
     for number, message in enumerate(messages):
+        if type(message) is dict and message.get("role") in _ROLES and type(message.get("content")) is str:
+            continue  # nearly always, and quicker
         if (
             not isinstance(message, Mapping)
             or not isinstance(message.get("content"), str)

@@ -46,6 +46,15 @@ class SessionEvents:
         self._selection: Selection | None = None
         self._is_closed = False
 
+    @property
+    def selection(self) -> Selection | None:
+        """What `before_tool` enforces: the last `select_tools`; set it in a session that continues another's turn."""
+        return self._selection
+
+    @selection.setter
+    def selection(self, selection: Selection | None) -> None:
+        self._selection = selection
+
     async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
         """Fires BeforeToolSelection: which of these tools may be offered to the model.
 

@@ -34,7 +34,8 @@ _QUOTED_WORD = re.compile(r"""[^\s"'`\\]++""")
 _ITEM = re.compile(r"""[^\s"{}\[\],\\]++""")
 _QUOTE = re.compile(r"""(\\*+)(["'`])""")
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_LITERAL = re.compile(r"[^*?\[\]\x80-\U0010ffff]+|\[[^\]]*\]?")
+# ASCII without `*?[]`, written as ranges: a class with all the other characters in it takes 2 ms to compile.
+_LITERAL = re.compile(r"[\x00-)+->@-Z\\^-\x7f]+|\[[^\]]*\]?")
 
 
 # `token_type`, `TOKEN_URL`, `PASSWORD_FILE` say something about a secret.

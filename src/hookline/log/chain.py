@@ -6,7 +6,6 @@ that stand before `,"hash"`. A line whose predecessor is not in the same file na
 
 import os
 import re
-from hashlib import sha256
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -19,10 +18,10 @@ _LONGEST_LINK = 256
 _HEAD = re.compile(r"(?:([1-9]\d{0,17}):)?([0-9a-f]{64})")
 _BLOCK = 1024 * 1024
 
-# OpenSSL hashes long lines faster; Python's own code starts faster. `random` chooses in this way, too.
+# OpenSSL hashes long lines faster; Python's own code starts faster, and loads faster. `random` chooses so, too.
 _SHORT_LINE = 1024
-_sha256_of_short: Any = sha256
-for _module in ("_sha2", "_sha256"):
+_sha256_of_short: Any = None
+for _module in ("_sha2", "_sha256", "hashlib"):
     try:
         _sha256_of_short = import_module(_module).sha256
         break
@@ -124,5 +123,8 @@ def _last_head(descriptor: int, size: int) -> Head | None:
 
 
 def _digest(prev: str, body: bytes) -> str:
-    hashed: str = (sha256 if len(body) > _SHORT_LINE else _sha256_of_short)(prev.encode() + body).hexdigest()
+    sha256 = _sha256_of_short
+    if len(body) > _SHORT_LINE:
+        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes time to load
+    hashed: str = sha256(prev.encode() + body).hexdigest()
     return hashed

@@ -1,16 +1,21 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import SOURCE_PRIORITY, HookEntry, Lifecycle
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT, SOURCE_PRIORITY, Lifecycle
+from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
-from hookline.settings.merge import authority, hooks_enabled
+from hookline.settings.merge import PROGRAM_RANK, authority, by_authority, hooks_enabled, may_name_dialects
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
+
+__all__ = ["Settings", "UnusedHook", "decode_settings"]
 
 _LONGEST_FAULT = 200
 # These count for the hooks of the same file.
@@ -20,8 +25,7 @@ _OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the layers say about hooks."""
 
     enabled: bool
@@ -30,8 +34,12 @@ class Settings:
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    disabled: Mapping[str, str] = {}
+    """The names that are disabled even for hooks of the program itself, and by which file."""
     unused: tuple[UnusedHook, ...] = ()
     """Hooks of other agents that never run, because their event has no counterpart here."""
+    bridges: tuple[HookEntry, ...] = ()
+    """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
 
 
 def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
@@ -39,13 +47,16 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    unused: list[UnusedHook] = []
-    hooks: list[HookEntry] = []
-    for problems, _ in given:
-        applies = applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY
-        reader = HookReader(problems, _disabled_in(problems.layer, ranked), applies_lifecycle=applies)
-        hooks += _hooks(reader, problems)
-        unused += reader.unused
+    readers = [
+        HookReader(
+            problems,
+            _disabled_for(authority(problems.layer), problems.layer.dialect, ranked),
+            applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
+            silenced_by=_silenced_by(problems.layer, layers),
+        )
+        for problems, _ in given
+    ]
+    hooks = [hook for (problems, _), reader in zip(given, readers, strict=True) for hook in _hooks(problems, reader)]
     found = [problem for layer in layers for problem in layer.problems]
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
@@ -54,7 +65,9 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
         options=_options_in_force(ranked),
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
-        unused=tuple(unused),
+        unused=tuple(hook for reader in readers for hook in reader.unused),
+        bridges=tuple(hook for reader in readers for hook in reader.bridges),
+        disabled=_disabled_for(PROGRAM_RANK, OWN_DIALECT, ranked),
     )
 
 
@@ -67,12 +80,12 @@ def _options_in_force(ranked: _GivenByLayer) -> HooksConfigSettings:
     return HooksConfigSettings(**options)
 
 
-def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
-    """The names that are disabled in a layer, by itself or by a more trusted one, and by which file."""
+def _disabled_for(rank: int, dialect: str, ranked: _GivenByLayer) -> dict[str, str]:
+    """The names that are disabled for hooks of a rank, by a layer that is no less trusted, and by which file."""
     return {
         name: problems.layer.origin
         for problems, own in ranked
-        if authority(problems.layer) >= authority(layer)
+        if authority(problems.layer) >= rank and problems.layer.dialect in (OWN_DIALECT, dialect)
         for name in own.get("disabled", ())
     }
 
@@ -81,6 +94,12 @@ def _lifecycle_in(layer: Layer, ranked: _GivenByLayer) -> Lifecycle:
     """Whether a layer's lifecycle hooks are applied; a project's file says so for its own hooks only."""
     given = (own for problems, own in ranked if not problems.layer.is_guest or problems.layer is layer)
     return next((own["lifecycle"] for own in given if "lifecycle" in own), Lifecycle.WATCH)
+
+
+def _silenced_by(layer: Layer, layers: Sequence[Layer]) -> str | None:
+    """The most trusted file of the same agent that disables all hooks of a layer, or None."""
+    silencing = (other for other in by_authority(layers) if other.dialect == layer.dialect)
+    return next((other.origin for other in silencing if authority(layer) < other.silences_below), None)
 
 
 def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
@@ -105,11 +124,16 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
             if field.name not in _OPTIONS_OF_GUESTS:
                 message = "is only used in the user's or the system's settings; move it there"
                 problems.warn(("hooksConfig", field.encode_name), message)
+    elif "dialects" in raw and not may_name_dialects(problems.layer):
+        problems.warn(("hooksConfig", "dialects"), "is only used in the user's or the system's settings; move it there")
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
+    for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
+        advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"
+        problems.error(("hooksConfig", "dialects"), f"names {name!r}, whose files hookline can't read; {advice}")
     return {field.name: getattr(decoded, field.name) for field in known}
 
 
-def _hooks(reader: HookReader, problems: LayerProblems) -> Iterator[HookEntry]:
+def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
     try:
         yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards

@@ -1,5 +1,6 @@
 """Changes one place in the text of a settings file; comments and layout stay as they are."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from hookline.settings import jsonc
 
 _BOM = "\ufeff"
 NEW_FILE = "{\n}\n"
+_LF = "\n"
 _COMMA = re.compile(r"\s*,")
 
 
@@ -44,6 +46,21 @@ def add_to_list(text: str, path: Sequence[str], value: Any) -> str:
             raise _not_a_place(path, known, "an array")
         return text if value in known else _insert(text, path, item)
     return _add_member(text, path, known, depth, f"[{item}]")
+
+
+def add_in_lines(text: str, path: Sequence[str], value: Any) -> str:
+    """The same, with each key of the value on a line of its own, for people to read."""
+    known, depth = _deepest(jsonc.parse(text), path)
+    if depth == len(path):
+        if not isinstance(known, list):
+            raise _not_a_place(path, known, "an array")
+        return _insert(text, path, _lines(value))
+    if not isinstance(known, dict):
+        raise _not_a_place(path[:depth], known, "an object")
+    missing: Any = [value]
+    for key in reversed(path[depth + 1 :]):
+        missing = {key: missing}
+    return _insert(text, path[:depth], f"{stringify_json(path[depth]).decode()}: {_lines(missing)}")
 
 
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
@@ -99,6 +116,21 @@ def _not_a_place(path: Sequence[str], value: Any, expected: str) -> HooklineErro
     return HooklineError(f"{jsonc.show_path(path) or 'it'} is {kind_of(value)}, expected {expected}; fix it first")
 
 
+def _lines(value: Any) -> str:
+    plain = json.loads(stringify_json(value))
+    shown = json.dumps(plain, indent=2, ensure_ascii=False)
+    # A lone surrogate can't be written as it is.
+    return shown if _is_text(shown) else json.dumps(plain, indent=2)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _insert(text: str, path: Sequence[str], item: str) -> str:
     start, end = _span(text, path)
     last = len(jsonc.plain_json(text)[: end - 1].rstrip())
@@ -108,18 +140,21 @@ def _insert(text: str, path: Sequence[str], item: str) -> str:
     line_end = text.find("\n", comma or last, end - 1)
     if line_end >= 0:
         line_end -= text[line_end - 1] == "\r"
-        line = f"{_newline(text)}{_indent(text, last - 1)}{item}{',' if comma else ''}"
+        indent = _newline(text) + _indent(text, last - 1)
+        line = f"{indent}{item.replace(_LF, indent)}{',' if comma else ''}"
         changed = f"{text[:last]}{'' if comma else ','}{text[last:line_end]}{line}{text[line_end:]}"
         # Where that line ends inside a longer comment, the item would be lost in it.
         if jsonc.parse(changed) != jsonc.parse(text):
             return changed
-    return f"{text[:last]}, {item}{text[last:]}"
+    indent = _newline(text) + _indent(text, last - 1)
+    return f"{text[:last]}, {item.replace(_LF, indent)}{text[last:]}"
 
 
 def _insert_first(text: str, start: int, end: int, item: str) -> str:
     inside = text[start + 1 : end - 1]
     if "\n" in inside:
-        item = f"{_newline(text)}{_indent(text, start)}  {item}"
+        indent = f"{_newline(text)}{_indent(text, start)}  "
+        item = f"{indent}{item.replace(_LF, indent)}"
     elif not inside.strip():
         return f"{text[: start + 1]}{item}{text[end - 1 :]}"
     return f"{text[: start + 1]}{item}{text[start + 1 :]}"

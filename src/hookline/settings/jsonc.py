@@ -4,10 +4,9 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 PathStep = str | int
 
@@ -25,17 +24,19 @@ _LONGEST_INTEGER = 309
 _MOST_PLACES = 300_000
 
 
-@dataclass(slots=True)
+# Neither msgspec nor dataclasses: this is loaded while hooks are disabled, and at the start of every command.
 class _Node:
     """An object or array: where it starts, and where its values do."""
 
-    offset: int
-    is_object: bool
-    children: "dict[PathStep, _Node | int]" = field(default_factory=dict)
+    __slots__ = ("children", "is_object", "offset")
+
+    def __init__(self, offset: int, *, is_object: bool) -> None:
+        self.offset = offset
+        self.is_object = is_object
+        self.children: dict[PathStep, _Node | int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(NamedTuple):
     root: _Node | int | None
     newlines: list[int]
     repeated: list[tuple[str, int]]

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource, OnError
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}
+# The program could ignore every verdict anyway, and no project may undo the guards that it brings itself.
+PROGRAM_RANK = _AUTHORITY[ConfigSource.SYSTEM]
 
 
 def authority(layer: Layer) -> int:
@@ -35,6 +37,32 @@ def blocks_on_fault(layers: Sequence[Layer]) -> bool:
         if given is not None:
             return bool(given != OnError.ALLOW)
     return False
+
+
+def may_name_dialects(layer: Layer) -> bool:
+    """Whether a layer can have other agents' files read: the user's and the system's settings can."""
+    return layer.source in (ConfigSource.USER, ConfigSource.SYSTEM)
+
+
+def names_dialects(layers: Sequence[Layer]) -> bool:
+    """Whether somebody has decided which other agents' files are read, be it none."""
+    return any(_dialects_in(layer) is not None for layer in layers)
+
+
+def named_dialects(layers: Sequence[Layer]) -> tuple[str, ...]:
+    """The other agents whose files shall be read; from the raw settings, because it decides what else is read."""
+    named = [name for layer in layers for name in _dialects_in(layer) or ()]
+    if not named:
+        return ()
+    from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few settings name any
+
+    return tuple(dialect for dialect in FOREIGN_DIALECTS if dialect in named)
+
+
+def _dialects_in(layer: Layer) -> Sequence[Any] | None:
+    options = layer.values.get("hooksConfig") if may_name_dialects(layer) else None
+    given = options.get("dialects") if isinstance(options, Mapping) else None
+    return given if isinstance(given, list | tuple) else None
 
 
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:

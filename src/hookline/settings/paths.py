@@ -2,22 +2,27 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 
 _FOLDER = ".llxprt"
 _FILE = "settings.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsPaths:
+class SettingsPaths(NamedTuple):
     """The settings files of a project, its user and the system."""
 
     project: Path
     user: Path
     system: Path
+    environ: Mapping[str, str] | None = None
+    """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
+
+    def __repr__(self) -> str:
+        # Not the environment: it may have secrets.
+        return f"SettingsPaths(project={self.project!r}, user={self.user!r}, system={self.system!r})"
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
         """The files with their sources, most specific first."""
@@ -40,4 +45,5 @@ def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = N
         project=place("HOOKLINE_PROJECT_SETTINGS", Path(working_dir) / _FOLDER / _FILE),
         user=place("HOOKLINE_USER_SETTINGS", home / _FOLDER / _FILE),
         system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
+        environ=environ,
     )

@@ -4,11 +4,11 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
 
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
@@ -20,8 +20,8 @@ MOST_PROBLEMS = 20
 _LARGEST_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+# Neither msgspec nor dataclasses: this is loaded while hooks are disabled, and at the start of every command.
+class Problem(NamedTuple):
     """Something wrong with the settings: where, what, and what to do."""
 
     origin: str
@@ -36,22 +36,23 @@ class Problem:
         return f"{place}: {self.path} {self.message}" if self.path else f"{place}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(NamedTuple):
     """The settings of one file (or given in code), as they were read."""
 
     source: ConfigSource
     origin: str
     """The file's path, or whatever else a person would look for."""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = MappingProxyType({})
     text: str | None = None
     is_guest: bool = False
     """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
     dialect: str = OWN_DIALECT
     """Whose words its hooks are written in, where it does not say so itself: `claude` for .claude/settings.json."""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
+    silences_below: int = 0
+    """For another agent's file: its dialect's hooks in layers with less authority than this are disabled by it."""
 
     @property
     def is_unreadable(self) -> bool:
@@ -60,7 +61,7 @@ class Layer:
 
     def problem(self, path: Sequence[PathStep], message: str, *, is_error: bool = False) -> Problem:
         """A problem at a place of this layer, with line and column if the layer has a text."""
-        at = jsonc.position_of(self.text, path) if self.text is not None else None
+        at = jsonc.position_of(self.text, path) if self.text is not None and not _is_toml(self.origin) else None
         return Problem(
             origin=self.origin,
             path=jsonc.show_path(path),
@@ -105,7 +106,7 @@ def read_layer(
     try:
         # A project's hooks need trust anyway, and a person names the other files.
         text = _read(path, is_believed=source in (ConfigSource.USER, ConfigSource.SYSTEM))
-        values = {} if text is None else _parse(text)
+        values = {} if text is None else _parse_toml(text) if _is_toml(origin) else _parse(text)
     except _UnusableError as error:
         problem = Problem(
             origin=origin,
@@ -121,7 +122,7 @@ def read_layer(
     twice = "appears twice in one object, and only the last one is used; merge the two"
     problems = tuple(
         Problem(origin=origin, path="", message=f"the key {json.dumps(key)} {twice}", line=line, column=column)
-        for key, line, column in ([] if text is None else jsonc.repeated_keys(text))
+        for key, line, column in ([] if text is None or _is_toml(origin) else jsonc.repeated_keys(text))
     )
     return Layer(
         source=source,
@@ -141,14 +142,15 @@ def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:
     return open(path, "rb", buffering, opener=lambda name, usual: os.open(name, usual | flags))
 
 
-@dataclass
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
-    what: str
-    advice: str
-    line: int | None = None
-    column: int | None = None
+    def __init__(self, what: str, advice: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+        self.line = line
+        self.column = column
 
 
 def _read(path: Path, *, is_believed: bool) -> str | None:
@@ -174,6 +176,19 @@ def _read(path: Path, *, is_believed: bool) -> str | None:
         raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
         raise _UnusableError(f"is not UTF-8 (byte {error.start})", "save it as UTF-8") from error
+
+
+def _is_toml(origin: str) -> bool:
+    return origin.endswith(".toml")
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only Codex has such files
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _UnusableError(f"is not TOML ({error})", "fix it") from error
 
 
 def _parse(text: str) -> dict[str, Any]:

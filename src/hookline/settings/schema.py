@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
-from hookline.contract.hooks import (
+from hookline.contract.secrets import SECRET_NAMES
+from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
     DEFAULT_MAX_STOP_BLOCKS,
     DEFAULT_OUTPUT_LIMIT_BYTES,
@@ -15,8 +16,7 @@ from hookline.contract.hooks import (
     OnError,
     TrustLevel,
 )
-from hookline.contract.secrets import SECRET_NAMES
-from hookline.dialects.known import DIALECTS
+from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
 
 
 def about(description: str) -> Meta:
@@ -54,7 +54,9 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
 
     type: Annotated[
         Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
-        about("How the hook is run: `command` or `http`. The others are accepted, and such a hook always fails."),
+        about(
+            "How the hook is run: `command`, `http`, or `plugin` with its name. With any other type it always fails."
+        ),
     ]
     command: Annotated[
         str | None, about("The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory.")
@@ -80,6 +82,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True
+    plugin: Annotated[
+        str | None,
+        Meta(
+            description="type plugin: the hook of an installed package, as package:name. Not in a project's file.",
+            examples=["my-guards:no-secrets"],
+        ),
+    ] = None
     dialect: DialectName = None
     url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
         None
@@ -209,6 +218,13 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
         tuple[str, ...],
         about("Patterns of names whose values are kept out of the log and the transcript, in place of the usual ones."),
     ] = SECRET_NAMES
+    dialects: Annotated[
+        tuple[str, ...],
+        Meta(examples=[list(FOREIGN_DIALECTS)]),
+        about(
+            "Other agents whose own settings files are read as well: claude, codex, gemini. Not in a project's file."
+        ),
+    ] = ()
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True

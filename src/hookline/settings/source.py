@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 from hookline.settings.read import NOTHING_RUNS, Layer, Problem
@@ -14,33 +13,63 @@ _LOOK_AGAIN_S = 0.002
 _Stamp = tuple[int, int, int, int] | None
 
 
+class Watch:
+    """Reads files for a source, which looks at each of them again later."""
+
+    def __init__(self, before: "Watch | None" = None) -> None:
+        self._before = before.taken if before is not None else {}
+        self.taken: dict[str, Layer] = {}
+        self.stamps: dict[Path, _Stamp] = {}
+
+    @property
+    def seen(self) -> tuple[tuple[Path, ...], tuple[_Stamp, ...]]:
+        """What was looked at, and how it was then."""
+        return tuple(self.stamps), tuple(self.stamps.values())
+
+    def look(self, path: Path) -> None:
+        """Has the source read everything again when this file or directory changes, appears or is gone."""
+        self.stamps.setdefault(path, _stamp(path))
+
+    def take(self, path: Path, read: Callable[[Path], Layer]) -> Layer:
+        """The layer of a file as it is now, or as it was if it can't be read any more."""
+        self.look(path)  # first, or a change while it is read would not be noticed
+        after = read(path)
+        before = self._before.get(after.origin)
+        self.taken[after.origin] = after if before is None else _last_good(before, after)
+        return self.taken[after.origin]
+
+
 class SettingsSource:
     """The layers of settings, and whether their files have changed since they were read."""
 
-    def __init__(self, read: Callable[[], tuple[Layer, ...]], files: Sequence[Path] = ()) -> None:
+    def __init__(self, read: Callable[[Watch], tuple[Layer, ...]]) -> None:
         self._read = read
-        self._files = tuple(files)
-        self._stamps = tuple(map(_stamp, self._files))
         self._looked = time.monotonic()
-        self.layers = read()
+        self._watch = Watch()
+        self.layers = read(self._watch)
+        self._seen = self._watch.seen
 
     def has_changed(self) -> bool:
         """Whether it is time to look at the files again, and one of them has changed since it was read."""
         now = time.monotonic()
-        if not self._files or now - self._looked < _LOOK_AGAIN_S:
+        if not self._seen[0] or now - self._looked < _LOOK_AGAIN_S:
             return False
         self._looked = now
-        return tuple(map(_stamp, self._files)) != self._stamps
+        return self._differs()
 
     def refresh(self) -> bool:
         """Reads the files again if one of them has changed, and returns whether it has. Not thread-safe."""
-        stamps = tuple(map(_stamp, self._files))
-        if stamps == self._stamps:
+        if not self._differs():
             return False
-        self.layers = tuple(_last_good(*pair) for pair in zip(self.layers, self._read(), strict=True))
+        watch = Watch(self._watch)
+        self.layers = self._read(watch)
         # Last: another thread that sees these stamps expects the new layers.
-        self._stamps = stamps
+        self._watch, self._seen = watch, watch.seen
         return True
+
+    def _differs(self) -> bool:
+        files, stamps = self._seen
+        return tuple(map(_stamp, files)) != stamps
 
 
 def _last_good(before: Layer, after: Layer) -> Layer:
@@ -54,9 +83,9 @@ def _last_good(before: Layer, after: Layer) -> Layer:
             return after
         # Editors remove a file before they write it anew, and an agent must not end its guards by deleting it.
         message = f"was deleted, {kept}; write {{}} to the file, or restart, to remove its hooks"
-        return replace(before, problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
-    problems = [replace(one, message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
-    return replace(before, problems=tuple(problems))
+        return before._replace(problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
+    problems = [one._replace(message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
+    return before._replace(problems=tuple(problems))
 
 
 def _stamp(file: Path) -> _Stamp:

@@ -197,6 +197,7 @@ def test_json_is_for_programs(project: Path, capsys: pytest.CaptureFixture[str])
                 ),
             }
         ],
+        "unread": [],
     }
 
 

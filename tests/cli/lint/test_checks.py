@@ -1,10 +1,10 @@
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.matchers import plans_of
@@ -64,7 +64,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, serve, environment, http, log"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, serve,"
+            " environment, http, log"
         ),
     ),
     (
@@ -219,6 +220,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", {"type": "plugin"}),
         "hooks.BeforeTool[0].hooks[0]",
         'is of type "plugin", which cannot be run; write "type": "command"',
+    ),
+    (
+        "program",
+        on("BeforeTool", {"type": "plugin", "plugin": "no-such-package:guard"}),
+        "hooks.BeforeTool[0].hooks[0]",
+        "could not be loaded: the package no-such-package is not installed here",
     ),
     (
         "erased-block",

@@ -40,6 +40,12 @@ def tool(status: CallStatus) -> ToolCallChanged:
         pytest.param([], 2.4, "thinking, 2 s", id="for-long"),
         pytest.param([started("a")], 0.2, None, id="quick-hook"),
         pytest.param([started("a")], 3.0, "waiting for hook a (BeforeTool), 3 s", id="one-hook"),
+        pytest.param(
+            [HooksStarted(event="BeforeTool", hooks=("a",), messages={"a": "asking the linter"})],
+            3.0,
+            "asking the linter (BeforeTool), 3 s",
+            id="a-message-of-its-own",
+        ),
         pytest.param([started("a", "b")], 0.4, "waiting for hook a and 1 more (BeforeTool)…", id="two-hooks"),
         pytest.param([started("a", "b"), ended("a")], 0.4, "waiting for hook b (BeforeTool)…", id="the-slow-one"),
         pytest.param([started("a"), finished()], 0.4, "thinking…", id="done"),

@@ -15,6 +15,7 @@ _COMMANDS = {
     Consent.UNTRUSTED: "hookline untrust",
     Consent.ENABLED: "hookline enable",
     Consent.DISABLED: "hookline disable",
+    Consent.IMPORTED: "hookline import",
 }
 
 

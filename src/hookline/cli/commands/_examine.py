@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+from hookline.adapters.table import ADAPTERS
 from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
@@ -19,11 +21,13 @@ from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
+from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.files import open_regular
 from hookline.log.paths import log_path, why_unwritable
 from hookline.settings.merge import by_authority, hooks_enabled
@@ -57,6 +61,7 @@ def examine(config: Config) -> list[Sign]:
     setup = read_setup(config)
     return [
         *_layers(setup),
+        *_agents(config),
         *_checkout(setup),
         _enabled(setup),
         _shell(setup),
@@ -65,6 +70,7 @@ def examine(config: Config) -> list[Sign]:
         *_trust_store(setup),
         *_hooks(setup),
         *_bridges(setup),
+        *_frameworks(),
         _canary(config),
     ]
 
@@ -75,6 +81,9 @@ def _layers(setup: Setup) -> Iterator[Sign]:
         unusable = [problem for problem in layer.problems if problem.is_error]
         if unusable:
             yield Sign(about, Health.BAD, str(unusable[0]))
+        elif layer.dialect != OWN_DIALECT:
+            if layer.text is not None:
+                yield Sign(about, Health.GOOD, f"{layer.origin} is read, because it is a file of {layer.dialect}")
         elif layer.text is None:
             yield Sign(about, Health.GOOD, f"{layer.origin} does not exist")
             yield from _of_a_parent(layer, setup)
@@ -86,6 +95,14 @@ def _layers(setup: Setup) -> Iterator[Sign]:
     if broken:
         message = f"{plural(len(broken), 'problem')}, the first: {broken[0]}; hookline check shows all"
         yield Sign("problems", Health.BAD if broken[0].is_error else Health.ODD, message)
+
+
+def _agents(config: Config) -> Iterator[Sign]:
+    """Hooks of other agents that are not read, and our own bridge in files that are."""
+    for line in unread_lines(unread_report(config)):
+        yield Sign("other agents", Health.ODD, line)
+    for line in bridge_lines(config.get_settings().bridges):
+        yield Sign("other agents", Health.GOOD, line)
 
 
 def _checkout(setup: Setup) -> Iterator[Sign]:
@@ -129,7 +146,13 @@ def _enabled(setup: Setup) -> Sign:
     elif unusable := setup.unusable():
         message = f"unknown until {unusable[0].origin} is fixed; no hook runs until then"
     else:
-        advice = "add it to the file with your hooks" if setup.hooks else "hookline init writes one that does"
+        advice = "hookline init writes one that does"
+        if any(hook.dialect == OWN_DIALECT for hook in setup.hooks):
+            advice = "add it to the file with your hooks"
+        elif setup.hooks:
+            # An agent's own file can't enable hooks here.
+            user = next(layer.origin for layer in setup.layers if layer.source is ConfigSource.USER)
+            advice = f"add it to {user}"
         message = f'no: no settings file says "enableHooks": true; {advice}'
     return Sign("enabled", Health.BAD, message)
 
@@ -237,6 +260,19 @@ def _bridges(setup: Setup) -> Iterator[Sign]:
                 yield Sign(about, Health.ODD, message)
     if (server := _server()) is not None:
         yield Sign("server", Health.GOOD, f"process {server['pid']} has answered {plural(server['calls'], 'call')}")
+
+
+def _frameworks() -> Iterator[Sign]:
+    """What the adapters for the frameworks that are installed beside hookline can't do."""
+    for adapter in ADAPTERS:
+        try:
+            installed = version(adapter.package)
+        except PackageNotFoundError:
+            continue
+        lost = "; ".join(f"{key} ({why})" for key, why in adapter.cannot.items())
+        health, shown = (Health.ODD, f"can't do this: {lost}") if lost else (Health.GOOD, "has every effect of hooks")
+        message = f"{adapter.package} {installed} is installed; hookline.adapters.{adapter.name} {shown}"
+        yield Sign(adapter.framework, health, message)
 
 
 def _server() -> dict[str, Any] | None:

@@ -7,13 +7,12 @@ from typing import Any
 
 from hookline.cli.commands._consent import add_yes_option, log_consent, require_person, require_terminal
 from hookline.cli.lint.setup import Setup, read_setup, value_at
-from hookline.cli.options import add_common_options, make_config
+from hookline.cli.options import add_common_options, make_config, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, show_place, unknown_hook
-from hookline.config import Config
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.records import Consent, hook_place
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
 from hookline.settings.fingerprint import fingerprint
@@ -87,7 +86,8 @@ def _settings(given: argparse.Namespace, action: Consent) -> tuple[Setup, Layer]
     """The settings, and the layer that is to be changed by a person."""
     require_person(action)
     setup = read_setup(make_config(given))
-    target = next(layer for layer in setup.layers if layer.source is ConfigSource(given.scope))
+    ours = (layer for layer in setup.layers if layer.dialect == OWN_DIALECT)
+    target = next(layer for layer in ours if layer.source is ConfigSource(given.scope))
     for problem in target.problems:
         raise HooklineError(str(problem))
     return setup, target
@@ -108,6 +108,8 @@ def _still_off(setup: Setup, disabled_by: str) -> str:
     layer = next((layer for layer in setup.layers if layer.origin == disabled_by), None)
     if layer is None:
         return f"it is disabled by {disabled_by}; change that"
+    if layer.dialect != OWN_DIALECT:
+        return f"{layer.origin} does; change it there"
     if layer.source is ConfigSource.SYSTEM:
         return f"{layer.origin} does, and overrides the other files"
     return f"{layer.origin} does; add --in {layer.source}"
@@ -115,7 +117,7 @@ def _still_off(setup: Setup, disabled_by: str) -> str:
 
 def _print_result(given: argparse.Namespace, target: Layer, *, changed: bool) -> int:
     """Prints the state of the hooks, from the settings as they are now."""
-    setup = read_setup(Config(given.project))
+    setup = read_setup(read_config(given))
     states = [
         {"event": hook.event.value, "origin": hook.origin, "enabled": hook.enabled, "disabledBy": hook.disabled_by}
         for hook in setup.hooks

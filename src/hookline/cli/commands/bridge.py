@@ -21,16 +21,18 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from hookline.bridge.call import Bridge, Call, Reply
-from hookline.bridge.judge import hosts
+from hookline.bridge.judge import EXIT_BLOCK, hosts
 from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS, people_parser
 from hookline.errors import UsageError
 
 _WORDS = (*FORMS, *hosts())
+_LOOK_S = 0.5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +79,7 @@ def _answer(words: tuple[str, ...]) -> int:
         return _print(reply)
     bridge = Bridge()
     call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
-    answer = asyncio.run(bridge.answer(call))
+    answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
     code = _print(answer)
     may_serve = bridge.systems.may_serve and not answer.is_pong
     bridge.systems.close()
@@ -86,6 +88,21 @@ def _answer(words: tuple[str, ...]) -> int:
 
         start_server()
     return code
+
+
+async def _while_wanted(answer: Coroutine[Any, Any, Reply], parent: int) -> Reply:
+    """The answer; a no, and the hooks are ended, when the shell or agent that started this process is gone.
+
+    An agent that has waited long enough may end the shell alone, and would then wait for us to close the pipes.
+    """
+    working = asyncio.create_task(answer)
+    while not working.done() and os.getppid() == parent:
+        await asyncio.wait((working,), timeout=_LOOK_S)
+    if working.done():
+        return working.result()
+    working.cancel()
+    await asyncio.wait((working,))
+    return Reply(exit_code=EXIT_BLOCK)
 
 
 def _ask_server(words: tuple[str, ...]) -> tuple[Reply | bytes, bool]:

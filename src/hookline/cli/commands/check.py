@@ -23,6 +23,7 @@ from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, read_config
+from hookline.cli.report.foreign import unread_lines, unread_report
 from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_report
 from hookline.cli.report.style import style
@@ -63,7 +64,7 @@ def run(given: argparse.Namespace) -> int:
         report = sarif(findings, rules, project_dir=setup.project_dir, version=version("hookline"))
         print_json(report)
     else:
-        summary = _report(findings, setup)
+        summary = {**_report(findings, setup), "unread": unread_report(config)}
         print_report(given, summary, _lines(findings, summary, setup))
     return 1 if any(given.strict or finding.problem.is_error for finding in findings) else 0
 
@@ -95,6 +96,7 @@ def _lines(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup)
     if report["untrusted"]:
         yield style.warn(trust_advice(report["untrusted"]))
         yield style.dim("Matchers and scripts are checked when they are trusted, or with --settings FILE.")
+    yield from map(style.warn, unread_lines(report["unread"]))
 
 
 def _shown(finding: Finding) -> str:

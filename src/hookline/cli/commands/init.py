@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language", choices=tuple(HOOKS), default="sh", help="what the hook is written in (default: sh)"
     )
-    add_common_options(parser, settings=False)
+    add_common_options(parser, settings=False, dialect=False)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from typing import Any
 from hookline.cli.commands._consent import log_consent, require_person
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, make_config
+from hookline.cli.report.foreign import in_dialect
 from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.cli.report.review import Review, review, review_lines
@@ -178,7 +179,13 @@ def _listing(setup: Setup, store: TrustStore, problem: str | None) -> dict[str, 
         "problem": problem,
         "project": setup.project_dir,
         "hooks": [
-            {"event": hook.event.value, "hook": hook.label, "state": states[id(hook)], "file": hook.origin}
+            {
+                "event": hook.event.value,
+                "hook": hook.label,
+                "state": states[id(hook)],
+                "file": hook.origin,
+                "dialect": hook.dialect,
+            }
             for hook in setup.hooks
             if hook.needs_trust
         ],
@@ -207,7 +214,8 @@ def _list_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield style.bold("Hooks of this project")
     for hook in report["hooks"]:
         paint = style.good if hook["state"] == "trusted" else style.warn
-        yield f"  {paint(hook['state'].ljust(8))}  {hook['event']} {one_line(hook['hook'])}"
+        place = in_dialect(hook["dialect"]) and f"  {show_place(hook['file'])}{in_dialect(hook['dialect'])}"
+        yield f"  {paint(hook['state'].ljust(8))}  {hook['event']} {one_line(hook['hook'])}{style.dim(place)}"
     if not report["hooks"]:
         yield "  none that need trust"
     here = os.path.realpath(report["project"])

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -33,8 +34,7 @@ Path = tuple[PathStep, ...]
 _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The settings of a project as the engine reads them."""
 
     layers: Sequence[Layer]
@@ -42,6 +42,8 @@ class Setup:
     """What the engine itself reports."""
     hooks: tuple[HookEntry, ...]
     """Every usable hook, by event in the order of planning, disabled ones included."""
+    bridges: tuple[HookEntry, ...] = ()
+    """Entries of other agents' files that run our own bridge; they are not among the hooks."""
     unused: tuple[UnusedHook, ...] = ()
     """Hooks of other agents whose event has no counterpart here."""
     options: HooksConfigSettings
@@ -114,6 +116,7 @@ def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
         layers=config.get_layers(),
         problems=settings.problems,
         hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
+        bridges=settings.bridges,
         unused=settings.unused,
         options=settings.options,
         is_enabled=config.get_enable_hooks(),

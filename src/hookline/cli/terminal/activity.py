@@ -18,6 +18,7 @@ class _Run:
     event: str
     hooks: list[str]
     since: float
+    messages: dict[str, str]
 
 
 class Activity:
@@ -39,7 +40,7 @@ class Activity:
         now = self._clock()
         match event:
             case HooksStarted() if event.is_awaited:
-                self._runs.append(_Run(event.event, list(event.hooks), now))
+                self._runs.append(_Run(event.event, list(event.hooks), now, event.messages))
             case HookEnded():
                 running = (run.hooks for run in self._runs if run.event == event.event and event.hook in run.hooks)
                 next(running, [event.hook]).remove(event.hook)
@@ -63,7 +64,8 @@ class Activity:
         run = next((run for run in self._runs if run.hooks), None)
         if run is not None:
             others = f" and {len(run.hooks) - 1} more" if len(run.hooks) > 1 else ""
-            return _after(now - run.since, f"waiting for hook {run.hooks[0]}{others} ({run.event})")
+            what = run.messages.get(run.hooks[0]) or f"waiting for hook {run.hooks[0]}"
+            return _after(now - run.since, f"{what}{others} ({run.event})")
         if self._tools:
             name, since = next(iter(self._tools.values()))
             return _after(now - since, name)

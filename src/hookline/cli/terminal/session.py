@@ -17,11 +17,13 @@ from hookline.agent.replay import Recorder, ReplayModel
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
 from hookline.cli.options import make_config
+from hookline.cli.report.foreign import unread_lines, unread_report
 from hookline.cli.terminal.permission import refuse
 from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.errors import UsageError
+from hookline.settings.merge import names_dialects
 from hookline.settings.read import MOST_PROBLEMS
 
 
@@ -75,6 +77,7 @@ def make_session(
     watch = HookWatch(listener)
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
     _report_unusable_hooks(config)
+    _report_other_agents(config)
     agent = Agent(
         config=config,
         model=model,
@@ -110,6 +113,13 @@ def _report_unusable_hooks(config: Config) -> None:
         tell(str(problem))
     if len(errors) > len(shown):
         tell("more hooks can't run because of their settings; hookline check shows them")
+
+
+def _report_other_agents(config: Config) -> None:
+    """Reports hooks of other agents that are not read, unless the settings say which agents' files are."""
+    if not names_dialects(config.get_layers()):
+        for line in unread_lines(unread_report(config)):
+            tell(line)
 
 
 def project_of(given: argparse.Namespace) -> str:

@@ -1,0 +1,44 @@
+"""Whether an agent has been told to trust the hooks that we installed in it; without that some never run them."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from hookline.bridge.entries import settings_file
+from hookline.bridge.install import is_ours
+from hookline.settings import jsonc
+
+
+def untrusted_by_codex(file: Path) -> list[str]:
+    """The events of our entries in a hooks file of Codex for which its configuration has no trust.
+
+    Codex keeps a hash of each entry under the file's path, the event and two indexes. How it makes the hash is not
+    known here, so an entry that was changed after it was trusted is not noticed.
+    """
+    states = _states(settings_file("codex", None).with_name("config.toml"))
+    events: dict[str, Any] = jsonc.parse(file.read_bytes().decode("utf-8-sig")).get("hooks") or {}
+    return [
+        event
+        for event, entries in events.items()
+        for index, entry in enumerate(entries if isinstance(entries, list) else ())
+        if is_ours(entry) and not any(_is_trusted(states.get(key)) for key in _keys(file, event, index))
+    ]
+
+
+def _keys(file: Path, event: str, index: int) -> list[str]:
+    word = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+    return [f"{path}:{word}:{index}:0" for path in (file, file.resolve())]
+
+
+def _is_trusted(state: Any) -> bool:
+    return isinstance(state, dict) and bool(state.get("trusted_hash")) and state.get("enabled", True) is not False
+
+
+def _states(config: Path) -> dict[str, Any]:
+    try:
+        hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks")
+    except (OSError, ValueError):
+        return {}
+    states = hooks.get("state") if isinstance(hooks, dict) else None
+    return states if isinstance(states, dict) else {}

@@ -1,0 +1,75 @@
+"""The hooks of Claude Code's plugins: those that its settings enable, from where they are installed."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookline.contract.vocabulary import ConfigSource
+from hookline.settings.merge import by_authority
+from hookline.settings.read import Layer, read_layer
+from hookline.settings.source import Watch
+
+_USUAL_FILE = "hooks/hooks.json"
+_MANIFEST = ".claude-plugin/plugin.json"
+
+
+def plugin_layers(settings: Sequence[Layer], project: Path, folder: Path, watch: Watch) -> Iterator[Layer]:
+    """The hook files of the plugins that Claude Code's settings enable; `folder` is where its list of plugins is.
+
+    A plugin has the source and the trust of the most trusted file that enables it.
+    """
+    enabled = _enabled_plugins(settings)
+    if not enabled:
+        return
+    file = folder / "installed_plugins.json"
+    installed = watch.take(file, lambda path: read_layer(path, ConfigSource.USER, dialect="claude"))
+    yield installed._replace(values={})
+    plugins = installed.values.get("plugins")
+    for name, layer in enabled.items():
+        root = _root_of(plugins.get(name) if isinstance(plugins, Mapping) else None, project)
+        if root is None:
+            message = f"enables a plugin that {file} does not list, so its hooks do not run"
+            problem = layer.problem(("enabledPlugins", name), f"{message}; install or disable it")
+            yield Layer(source=layer.source, origin=f"plugin {name}", dialect="claude", problems=(problem,))
+        else:
+            yield from _plugin(root, layer, watch)
+
+
+def _enabled_plugins(settings: Sequence[Layer]) -> dict[str, Layer]:
+    """The enabled plugins, each with the most trusted file that says so: a project's `false` takes nothing away."""
+    found: dict[str, Layer] = {}
+    for layer in by_authority(settings):
+        given = layer.values.get("enabledPlugins")
+        for name, value in given.items() if isinstance(given, Mapping) else ():
+            if value not in (False, None) and name not in found:
+                found[str(name)] = layer
+    return found
+
+
+def _root_of(installations: Any, project: Path) -> Path | None:
+    """Where a plugin is installed for a project: the list has one place, or one for each scope."""
+    places = installations if isinstance(installations, list) else [installations]
+    usable = [place for place in places if isinstance(place, Mapping) and isinstance(place.get("installPath"), str)]
+    here = os.path.realpath(project)
+    # The project's own copy first, then one for all projects.
+    for place in sorted(usable, key=lambda place: place.get("projectPath") is None):
+        other = place.get("projectPath")
+        if not isinstance(other, str) or os.path.realpath(other) == here:
+            return Path(place["installPath"])
+    return None
+
+
+def _plugin(root: Path, enabling: Layer, watch: Watch) -> Iterator[Layer]:
+    def read(path: Path) -> Layer:
+        env = {"CLAUDE_PLUGIN_ROOT": str(root)}
+        return read_layer(path, enabling.source, is_guest=enabling.is_guest, dialect="claude", env=env)
+
+    manifest = watch.take(root / _MANIFEST, read)
+    given = manifest.values.get("hooks")
+    # The manifest may have hooks in it, or name files beside the usual one.
+    inline = given.get("hooks", given) if isinstance(given, Mapping) else None
+    yield manifest._replace(values={} if inline is None else {"hooks": inline})
+    named = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
+    files = dict.fromkeys(Path(os.path.normpath(root / name)) for name in (_USUAL_FILE, *named))
+    yield from (watch.take(file, read) for file in files)

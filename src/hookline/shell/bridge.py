@@ -1,0 +1,63 @@
+"""Recognizes commands that run our own bridge: as a hook of ours such a command would call itself for ever."""
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from pathlib import PurePosixPath
+
+from hookline.shell.lexer import Item, Text, Word, read_script
+
+CLIENT = ("hookline", "bridge", "client.py")
+
+_REDIRECTIONS = frozenset(("<", ">", ">>", ">|", ">&", "<&", "&>", "&>>", "<>", "<<<"))
+# They may stand around the bridge and are no guards themselves.
+_NO_GUARDS = frozenset((":", "cd", "echo", "exit", "export", "false", "set", "true", "umask", "unset"))
+_DEEPEST = 5
+
+
+class BridgeUse(Enum):
+    """Whether a command runs the bridge."""
+
+    NO = auto()
+    ALONE = auto()
+    """It does nothing else."""
+    AMONG_OTHERS = auto()
+
+
+def bridge_use(command: str, depth: int = 0) -> BridgeUse:
+    """Whether a command plainly runs `hookline bridge` or its client, also behind `env`, `sh -c` or `python -m`."""
+    if CLIENT[0] not in command or CLIENT[1] not in command:
+        return BridgeUse.NO  # reading all commands would take long
+    used = [_use_of(words, depth) for words in _simple_commands(read_script(command)[0])]
+    if all(use is BridgeUse.NO for use in used):
+        return BridgeUse.NO
+    return BridgeUse.ALONE if all(use is BridgeUse.ALONE for use in used) else BridgeUse.AMONG_OTHERS
+
+
+def _use_of(words: list[str], depth: int) -> BridgeUse:
+    if any(_is_bridge(words[index:]) for index in range(len(words))):
+        return BridgeUse.ALONE
+    # A script in one word, as `sh -c` has it.
+    inner = [bridge_use(word, depth + 1) for word in words if " " in word] if depth < _DEEPEST else []
+    return next((use for use in inner if use is not BridgeUse.NO), BridgeUse.NO)
+
+
+def _is_bridge(words: list[str]) -> bool:
+    path = PurePosixPath(words[0])
+    return path.parts[-3:] == CLIENT or (path.name == "hookline" and words[1:2] == ["bridge"])
+
+
+def _simple_commands(items: tuple[Item, ...]) -> Iterator[list[str]]:
+    """The words of each command, without redirections and without commands that do nothing of their own."""
+    words: list[str] = []
+    is_target = False
+    for item in (*items, ";"):
+        if isinstance(item, Word):
+            if not is_target:
+                words.append("".join(piece.text if isinstance(piece, Text) else piece.source for piece in item.pieces))
+            is_target = False
+        elif item in _REDIRECTIONS:
+            is_target = True
+        else:
+            if words and words[0] not in _NO_GUARDS:
+                yield words
+            words = []
