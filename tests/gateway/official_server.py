@@ -72,7 +72,7 @@ def fail() -> str:
 
 
 @server.tool()
-async def talk(ctx: Context) -> str:  # type: ignore[type-arg]
+async def talk(ctx: Context) -> str:
     """Uses everything that a client can offer."""
     await ctx.info("a log line")
     await ctx.report_progress(1, 2, "half")
@@ -96,7 +96,7 @@ def greet(name: str) -> str:
     return f"Greet {name}"
 
 
-@server.completion()
+@server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
 async def complete(_ref: object, argument: object, _context: object) -> Completion:
     """Completes an argument."""
     return Completion(values=[f"{argument.value}!"])  # type: ignore[attr-defined]

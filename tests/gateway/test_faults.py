@@ -68,7 +68,8 @@ def test_a_cancelled_call_in_a_hook(raw: Callable[..., Raw], tmp_path: Path) -> 
     """The hook ends, the server never hears of the call, and no answer comes late."""
     pid = tmp_path / "pid"
     heard = tmp_path / "heard"
-    code = f"for request in requests():\n    Path({str(heard)!r}).open('a').write(json.dumps(request))\n" + (
+    code = (
+        f"for request in requests():\n    Path({str(heard)!r}).open('a').write(json.dumps(request))\n"
         "    if 'id' in request: answer(request, 'ok')\n"
     )
     client = raw(code, {"BeforeTool": [hook(f"echo $$ > {pid}; exec sleep 60", "mcp__demo__slow")]})
@@ -93,7 +94,7 @@ def test_a_cancelled_call_in_the_server(raw: Callable[..., Raw]) -> None:
     assert "an answer that nobody waits for" in client.leave()[1]
 
 
-def test_a_slow_hook_holds_up_nothing(raw: Callable[..., Raw], tmp_path: Path) -> None:
+def test_a_slow_hook_holds_up_nothing(raw: Callable[..., Raw]) -> None:
     """Other calls are answered while a hook waits, and its timeout ends it."""
     events = {"BeforeTool": [hook("sleep 60", "mcp__demo__slow", timeout=1500, onError="block")]}
     client = raw(ECHO, events)
@@ -237,13 +238,11 @@ REDACT = {"AfterTool": [hook("sleep 0.3; " + says(specific(tool_output="[hidden]
         "answer({'id': str(request['id'])}, 'secret'); answer(request, 'secret')",
         "send({'jsonrpc':'2.0','id':1,'method':'x','result':{'content':[]}}); answer(request, 'secret')",
         "send([{'jsonrpc':'2.0','id':1,'result':{'content':[{'type':'text','text':'secret'}]}}])",
-        "send({'jsonrpc':'2.0','id':1,'result':{'resultType':'input_required','content':"
-        "[{'type':'text','text':'secret'}]}})",
+        "send({'id':1,'result':{'resultType':'input_required','content':[{'type':'text','text':'secret'}]}})",
         "send({'jsonrpc':'2.0','id':1,'result':{'toolResult':'secret'}})",
         "send({'jsonrpc':'2.0','id':1,'result':{'content':[],'structuredContent':{'a':'secret'}}})",
         "send({'jsonrpc':'2.0','id':1,'error':{'code':1,'message':'secret','data':'secret'}})",
-        "send({'jsonrpc':'2.0','id':1,'result':{'content':[{'type':'resource','resource':{'text':'secret'}}],"
-        "'_meta':{'x':'secret'}}})",
+        "send({'id':1,'result':{'content':[{'type':'resource','resource':{'text':'secret'}}],'_meta':{'x':'secret'}}})",
     ],
     ids=["twice", "other-id", "with-method", "batch", "input", "old-form", "structured", "error", "resource"],
 )
