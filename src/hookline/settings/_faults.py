@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import CONFIGURED_TYPES, OWN_DIALECT, HookEntry, OnError
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, OnError
 from hookline.settings._dialect import table_of, why_unknown
 
 
