@@ -65,6 +65,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Google ADK",
         extra="adk",
         package="google-adk",
+        front="HooklinePlugin",
         use="Runner(..., plugins=[HooklinePlugin(hooks)])",
     ),
     Adapter(
