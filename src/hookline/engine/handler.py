@@ -172,8 +172,7 @@ class HookEventHandler:
         token = current_session.set(session)
         try:
             reason = self._planner.why_nothing_runs(event, subject)
-            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
-                self._event_log.nothing_ran(first)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
         finally:
             current_session.reset(token)
         return True
@@ -222,8 +221,7 @@ class HookEventHandler:
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
             reason = self._planner.why_nothing_runs(event, subject)
-            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
-                self._event_log.nothing_ran(first)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
             return Verdict(event=event, subject=subject)
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
