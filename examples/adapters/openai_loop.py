@@ -49,7 +49,7 @@ async def converse(client: AsyncOpenAI, hooks: Hooks, tools: Tools, messages: li
             if is_held and message.content and not answer.suppress:
                 show(message.content)
 
-            messages.append(message)
+            messages.append(remembered(message))
             for call in message.tool_calls or ():
                 result = await called(session, tools, call)
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": result.llm_content})
@@ -85,6 +85,13 @@ async def asked(client: AsyncOpenAI, request: Any, show: Show | None) -> Any:
             if event.type == "content.delta":
                 show(event.delta)
         return await stream.get_final_completion()
+
+
+def remembered(message: Any) -> dict[str, Any]:
+    """The message as the API takes it back, without the fields that the SDK's streams add."""
+    parts = {"role": True, "content": True, "refusal": True, "tool_calls": {"__all__": {"id", "type", "function"}}}
+    kept: dict[str, Any] = message.model_dump(include=parts, exclude_none=True)
+    return kept
 
 
 async def called(session: Session, tools: Tools, call: Any) -> Any:

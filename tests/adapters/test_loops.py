@@ -149,6 +149,20 @@ def test_the_loop_streams_while_it_may(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=named)
+def test_a_streamed_answer_goes_back_as_it_came(loop: Loop) -> None:
+    """APIs refuse fields that they do not know, and the SDKs' streams add some."""
+    silent = {"enableHooks": True, "hooks": {"AfterModel": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+    sent: list[Any] = []
+    for settings in ({}, silent):
+        server = stand_in(loop, [Turn("I look.", ("look", {})), Turn("Done.")])
+        with Hooks(".", settings=settings) as hooks:
+            asyncio.run(loop.converse(server.url, hooks, {"look": lambda: "x"}, Conversation(()), lambda _: None))
+        server.close()
+        sent.append(server.requests[1]["messages"])
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=named)
 def test_the_example_runs(loop: Loop, tmp_path: Path) -> None:
     """As a program, with the settings of the directory that it is started in."""
     (tmp_path / "notes.txt").write_text("Milk.")
