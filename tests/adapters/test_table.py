@@ -57,6 +57,7 @@ def test_hooks_without_effect_are_reported(tmp_path: Path, capfd: pytest.Capture
     cannot = {"response redaction": "it has no such thing", "stop: AfterModel": "nor this", "request rewrite": "no"}
     with Hooks(tmp_path, settings={"enableHooks": True, "hooks": dict.fromkeys(events, group)}) as hooks:
         report_inabilities(hooks, "the loop", cannot)
+        report_inabilities(hooks, "the loop", cannot)
     idle = "BeforeAgent, SessionStart"
     assert capfd.readouterr().err.splitlines() == [
         "hookline: the loop can't apply the response redaction of AfterModel hooks: it has no such thing",

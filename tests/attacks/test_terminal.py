@@ -288,7 +288,7 @@ class Stranger:
             input=call.piped.encode(),
             capture_output=True,
             check=False,
-            timeout=20,
+            timeout=45,
         )
         stdout = done.stdout.decode()
         return (re.sub("^", "model: ", stdout, flags=re.MULTILINE) if call.answers else stdout) + done.stderr.decode()

@@ -68,6 +68,7 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002 - LangChain calls it by these names
         """Begins a run: nothing is restricted or stopped yet."""
+        report_inabilities(self._hooks, _SELF.framework, _SELF.cannot)
         info = runtime.execution_info
         session_id = (info.thread_id if info is not None else None) or new_session_id()
         return {"hookline": {"session": session_id, "names": None, "mode": None, "note": None, "stop": None}}

@@ -74,6 +74,7 @@ class HooklineCapability(AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> "HooklineCapability":
         """The capability with a session for this run."""
+        report_inabilities(self.hooks, _SELF.framework, _SELF.cannot)
         capability = copy.copy(self)
         capability._run = self._new_run(ctx.conversation_id or ctx.run_id)  # noqa: SLF001 - its own
         return capability

@@ -1,9 +1,10 @@
 """Which adapters there are, and what their hosts can't do; read by `doctor`, docs/adapters.md and `make adapters`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
@@ -60,6 +61,14 @@ class Adapter:
 
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
+        name="adk",
+        framework="Google ADK",
+        extra="adk",
+        package="google-adk",
+        front="HooklinePlugin",
+        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
         name="langchain",
         framework="LangChain",
         extra="langchain",
@@ -95,6 +104,7 @@ ADAPTERS: tuple[Adapter, ...] = (
 
 
 _reported: set[str] = set()
+_said: "WeakKeyDictionary[Hooks, set[str]]" = WeakKeyDictionary()
 
 
 def adapter(name: str) -> Adapter:
@@ -118,15 +128,25 @@ def events_of(key: str) -> tuple[str, ...]:
 
 
 def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> None:
-    """Says on stderr which configured hooks the host can't apply; an adapter calls it once, when it gets its hooks."""
+    """Says on stderr which configured hooks the host can't apply, each once.
+
+    An adapter calls it when it gets its hooks, and for every run, because functions can be registered later.
+    """
+    for message in _inabilities(hooks, framework, cannot):
+        if message not in _said.setdefault(hooks, set()):
+            _said[hooks].add(message)
+            tell(message)
+
+
+def _inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> Iterator[str]:
     for key, why in cannot.items():
         configured = [event for event in events_of(key) if hooks.has_hooks(event)]
         if configured:
             effect = key.partition(": ")[0]
-            tell(f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}")
+            yield f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}"
     served = {event for events in EVENTS.values() for event in events}
     if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
-        tell(f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run")
+        yield f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run"
 
 
 def report_once(message: str) -> None:

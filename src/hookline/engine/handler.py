@@ -16,7 +16,6 @@ from hookline.contract.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import GenerateContentParameters, Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
@@ -29,6 +28,7 @@ from hookline.contract.results import (
     make_empty_success_result,
 )
 from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.vocabulary import OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import Match, foreign_matcher_fault, is_literal, match
