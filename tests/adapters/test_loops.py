@@ -58,7 +58,7 @@ class OpenAILoop:
         """What the server was sent."""
         messages = body["messages"]
         return Request(
-            texts=tuple(one["content"] or "" for one in messages if one["role"] != "tool"),
+            texts=tuple(one.get("content", "") for one in messages if one["role"] != "tool"),
             results=tuple(one["content"] for one in messages if one["role"] == "tool"),
             tools=tuple(tool["function"]["name"] for tool in body["tools"]),
         )
