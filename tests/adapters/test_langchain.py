@@ -112,6 +112,11 @@ async def astream_updates(agent: Any, conversation: Conversation) -> list[str]:
     return said([one for update in updates for state in update.values() for one in (state or {}).get("messages", ())])
 
 
+async def astream_events_v3(agent: Any, conversation: Conversation) -> list[str]:
+    """The same in LangChain's newer protocol."""
+    return [str(event) async for event in await agent.astream_events(ask(conversation), version="v3")]
+
+
 async def astream_events(agent: Any, conversation: Conversation) -> list[str]:
     """Everything that LangChain's events have."""
     return [str(event["data"]) async for event in agent.astream_events(ask(conversation), version="v2")]
@@ -173,7 +178,8 @@ def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     check(LangChainHost(mode), effect)
 
 
-@pytest.mark.parametrize("mode", [stream, astream, astream_events], ids=lambda mode: mode.__name__)
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+@pytest.mark.parametrize("mode", [stream, astream, astream_events, astream_events_v3], ids=lambda mode: mode.__name__)
 def test_streams_do_not_leak(mode: Mode) -> None:
     """No stream and no event shows the text that an AfterModel hook redacts."""
     check(LangChainHost(mode), effects.NO_LEAK)
@@ -412,3 +418,13 @@ def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.Capt
     with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
         agent_with(hooks, AIMessage("Done."))[0].invoke({"messages": "Go."})
     assert "suppressOutput hides nothing in LangChain" in capfd.readouterr().err
+
+
+def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
+    """A choice of tools in a rewritten request counts for the offer and for the calls."""
+    allow = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"allowedFunctionNames": ["second"]}}}}
+    with Hooks(tmp_path, settings=settings("BeforeModel", allow)) as hooks:
+        agent, model = agent_with(hooks, calls("first", "second"), AIMessage("Done."), tools=[first, second])
+        agent.invoke({"messages": "Go."})
+    assert ran == ["second"]
+    assert {request.tools for request in model.requests} == {("second",)}

@@ -350,3 +350,27 @@ def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.Capt
     with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
         asyncio.run(agent_with(hooks, Turn("Done."))[0].run("Go."))
     assert "suppressOutput hides nothing in Pydantic AI" in capfd.readouterr().err
+
+
+def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
+    """A choice of tools in a rewritten request counts for the offer and for the calls."""
+    allow = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"allowedFunctionNames": ["second"]}}}}
+    ran: list[str] = []
+
+    def first() -> str:
+        """The first tool."""
+        ran.append("first")
+        return "one"
+
+    def second() -> str:
+        """The second tool."""
+        ran.append("second")
+        return "two"
+
+    turns = (Turn("", ("first", {})), Turn("", ("second", {})), Turn("Done."))
+    with Hooks(tmp_path, settings=settings("BeforeModel", allow)) as hooks:
+        agent, script = agent_with(hooks, *turns, tools=[first, second])
+        asyncio.run(agent.run("Go."))
+    assert ran == ["second"]
+    assert {request.tools for request in script.requests} == {("second",)}
+    assert "first is not allowed now" in script.requests[-1].results[0]

@@ -116,7 +116,8 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         gate = yield lambda session: session.before_model(told)
         if gate.blocked:
             return _end(_text_of(gate), note=gate.note)
-        request = _offered(messages.apply_request(request, gate.request, native), chosen)
+        allowed = gate.selection or chosen
+        request = _offered(messages.apply_request(request, gate.request, native), allowed)
         if chosen.note is not None:
             request = request.override(messages=[*request.messages, messages.note(chosen.note)])
         if self._hooks.must_hold_stream:
@@ -124,7 +125,7 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
                 response = yield lambda _session: handler(_quiet(request))
         else:
             response = yield lambda _session: handler(request)
-        return (yield from _answer(response, gate.request, chosen))
+        return (yield from _answer(response, gate.request, allowed))
 
 
 def _answer(response: Any, sent: Any, chosen: Selection) -> Steps:

@@ -141,7 +141,7 @@ class _HookedModel(WrapperModel):
         if gate.blocked:
             run.note = gate.note
             return call, messages.said((gate.response or {}).get("text") or gate.reason or "", self.model_name)
-        wanted = messages.offer(messages.apply_request(gate.request, sent), chosen)
+        wanted = messages.offer(messages.apply_request(gate.request, sent), gate.selection or chosen)
         if chosen.note is not None:
             wanted = messages.with_note(wanted, chosen.note)
         return call if wanted is native else call.changed(wanted), None

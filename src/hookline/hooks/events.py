@@ -48,7 +48,10 @@ class SessionEvents:
 
     @property
     def selection(self) -> Selection | None:
-        """What `before_tool` enforces: the last `select_tools`; set it in a session that continues another's turn."""
+        """What `before_tool` enforces; set it in a session that continues another's turn.
+
+        It is the last `select_tools`, less what a BeforeModel hook took from it.
+        """
         return self._selection
 
     @selection.setter
@@ -69,7 +72,11 @@ class SessionEvents:
         """Fires BeforeModel: whether the call is made, and with which request."""
         check_request(request)
         verdict = await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
-        return ModelGate(request=request) if verdict is None else readings.model_gate(verdict, request)
+        if verdict is None:
+            return ModelGate(request=request)
+        gate = readings.model_gate(verdict, request, self._selection)
+        self._selection = gate.selection or self._selection
+        return gate
 
     async def after_model(self, request: LLMRequest, response: LLMResponse) -> ModelAnswer:
         """Fires AfterModel on the complete response: which text to go on with."""
