@@ -262,6 +262,16 @@ def test_a_session_of_the_framework_is_a_session_of_hooks(tmp_path: Any) -> None
     assert json.loads(told.read_text())["session_id"] == "s-1"
 
 
+def test_before_model_hooks_restrict_tools_too() -> None:
+    """A BeforeModel hook that forbids tools is obeyed when the model calls one."""
+    none = settings("BeforeModel", {"hookSpecificOutput": {"llm_request": {"toolConfig": {"mode": "NONE"}}}})
+    client = FakeClient(turns=[Turn(call=("delete_file", {"path": "a"})), Turn("done")])
+    with Hooks(".", settings=none) as hooks:
+        asyncio.run(new_agent(client, [delete_file], hooks).run("go"))
+    assert client.options[0]["tool_choice"] == "none"
+    assert "delete_file is not allowed now" in client.requests[1].results[0]
+
+
 def test_a_note_reaches_the_next_request() -> None:
     """AfterModel's note comes with the next request of the run."""
     client = FakeClient(turns=[Turn(call=("delete_file", {"path": "a"})), Turn("done")])

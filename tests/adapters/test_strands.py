@@ -259,6 +259,24 @@ def test_the_deprecated_structured_output_is_refused() -> None:
             agent.structured_output(Answer, "go")
 
 
+def test_before_model_hooks_restrict_tools_too() -> None:
+    """A BeforeModel hook that forbids tools is obeyed when the model calls one."""
+    ran: list[str] = []
+
+    def look() -> str:
+        """Looks."""
+        ran.append("look")
+        return "ok"
+
+    none = settings("BeforeModel", {"hookSpecificOutput": {"llm_request": {"toolConfig": {"mode": "NONE"}}}})
+    model = FakeModel([Turn(call=("look", {})), Turn("done")])
+    with Hooks(".", settings=none) as hooks:
+        new_agent(model, [look], hooks=[HooklineHooks(hooks)])("go")
+    assert not ran
+    assert model.requests[0].tools == ()
+    assert "look is not allowed now" in model.requests[1].results[0]
+
+
 def test_one_provider_serves_many_agents() -> None:
     """Each agent is a session of its own: a stop of one is none of the other."""
     stop = settings("AfterTool", {"continue": False, "stopReason": "Enough."})

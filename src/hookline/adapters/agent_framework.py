@@ -44,10 +44,14 @@ def hookline_middleware(hooks: Hooks, *, agent: str | None = None) -> list[Any]:
 
     `agent` is which of the program's agents it is, for the log; the agent's own name if it is not given.
     """
+    _report(hooks)
+    return [_Agent(hooks, agent), _Chat(hooks), _Function()]
+
+
+def _report(hooks: Hooks) -> None:
     report_inabilities(hooks, _SELF.framework, _SELF.cannot)
     if hooks.has_hooks("AfterModel") and not hooks.must_hold_stream:
         report_once("hooksConfig.streamDuringAfterModel is not used: Agent Framework would go on with what it streamed")
-    return [_Agent(hooks, agent), _Chat(hooks), _Function()]
 
 
 class _Run:
@@ -75,6 +79,7 @@ class _Agent(AgentMiddleware):
         self._agent = agent
 
     async def process(self, context: Any, call_next: Next) -> None:
+        _report(self._hooks)
         client = getattr(context.agent, "client", None)
         if not isinstance(client, ChatMiddlewareLayer) or not isinstance(client, FunctionInvocationLayer):
             name = type(context.agent if client is None else client).__name__
@@ -161,7 +166,7 @@ async def _gate(run: _Run, context: Any) -> LLMRequest | str:
     native = messages.with_note(native, chosen.note)
     gate = await run.session.before_model(messages.to_hook_request(native))
     if not gate.blocked:
-        messages.apply_request(context, gate.request, native, chosen)
+        messages.apply_request(context, gate.request, native, gate.selection or chosen)
         return gate.request
     run.note = gate.note
     if gate.stop:

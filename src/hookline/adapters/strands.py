@@ -70,6 +70,7 @@ class HooklineHooks(HookProvider):
         agent.hooks.add_callback(AfterInvocationEvent, calls.after_invocation)
 
     def _check(self, event: Any) -> None:
+        report_inabilities(self._hooks, _SELF.framework, _SELF.cannot)
         # Only the deprecated `structured_output` has no messages here: it asks the model without any middleware.
         if event.messages is None and any(map(self._hooks.has_hooks, _MODEL_EVENTS)):
             raise HooklineError(
@@ -140,7 +141,8 @@ class _Calls:
         native = messages.with_note(native, chosen.note)
         gate = await self._session.before_model(messages.to_hook_request(native))
         if not gate.blocked:
-            return messages.apply_request(context, gate.request, native, chosen), gate.request
+            allowed = gate.selection or chosen
+            return messages.apply_request(context, gate.request, native, allowed), gate.request
         self._note = gate.note
         if gate.stop:
             return self._ended(gate.stop_reason or gate.reason)
