@@ -8,16 +8,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hookline import Config
+from hookline import Config, Hooks, LLMRequest, LLMResponse
 from hookline.child.batch import ChildJob, run_children
 from hookline.contract.answers import read_object
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.vocabulary import ConfigSource
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator
 from hookline.hook import BeforeTool
@@ -97,6 +99,45 @@ async def without_match(project: str) -> float:
             await handler.fire_before_tool_event("write_file", INPUT)
         spans.append((time.perf_counter_ns() - begin) / 50)
     return median(spans) / 1000
+
+
+async def neutral(project: str) -> float:
+    """Microseconds that a session's method takes longer than `fire_event`: the worst of its events.
+
+    Of four events for which nothing has to run, and of one with a hook, as a median of differences within a round.
+    """
+    hooks = Hooks(project, settings=settings(group(HOOK, "^write_file$")))
+    session = hooks.session("bench")
+    system = hooks.config.get_hook_system()
+    assert system is not None
+    await system.initialize()
+    handler = system.get_event_handler()
+    request: LLMRequest = {"model": "m", "messages": [{"role": "user", "content": "hello"}] * 20, "config": {}}
+    told: LLMResponse = {"text": "hi", "candidates": [{"content": {"role": "model", "parts": ["hi"]}}]}
+    tool = {"tool_name": "write_file", "tool_input": INPUT}
+    other = {**tool, "tool_name": "read_file"}
+    both = {"llm_request": request, "llm_response": told}
+    pairs: list[tuple[int, Callable[[], Any], Callable[[], Any]]] = [
+        (50, partial(session.before_tool, "read_file", INPUT), partial(handler.fire_event, "BeforeTool", other)),
+        (50, partial(session.before_model, request), partial(handler.fire_event, "BeforeModel", both)),
+        (50, partial(session.after_model, request, told), partial(handler.fire_event, "AfterModel", both)),
+        (50, partial(session.select_tools, request, ["a"]), partial(handler.fire_event, "BeforeToolSelection", both)),
+        (1, partial(session.before_tool, "write_file", INPUT), partial(handler.fire_event, "BeforeTool", tool)),
+    ]
+    return max([await _difference(ours, bare, times) for times, ours, bare in pairs])
+
+
+async def _difference(ours: Callable[[], Any], bare: Callable[[], Any], times: int) -> float:
+    differences = []
+    for number in range(ROUNDS * 4):
+        took = [0, 0]
+        for which in (0, 1) if number % 2 else (1, 0):
+            begin = time.perf_counter_ns()
+            for _ in range(times):
+                await (ours() if which else bare())
+            took[which] = time.perf_counter_ns() - begin
+        differences.append((took[1] - took[0]) / times)
+    return median(differences) / 1000
 
 
 def disabled(project: str) -> float:
@@ -192,6 +233,7 @@ async def main() -> None:
             "event_us": event_us,
             "without_match_us": await without_match(project),
             "function_us": await function_as_hook(project),
+            "neutral_us": await neutral(project),
             "disabled_ns": disabled(project),
             "planning_first_us": first,
             "planning_again_us": again,

@@ -29,7 +29,7 @@ LAYERS = (
     ("config",),
     ("triggers",),
     ("hooks",),
-    ("agent", "bridge"),
+    ("agent", "bridge", "adapters", "gateway"),
     ("cli", "testing"),
     ("__main__",),
 )

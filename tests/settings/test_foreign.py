@@ -12,7 +12,8 @@ import pytest
 from hookline import ToolResult, execute_tool_with_hooks
 from hookline.bridge.install import install
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.read import Layer
 
 ALL = ["claude", "codex", "gemini"]

@@ -552,4 +552,42 @@ def test_a_block_needs_no_sdk(
     response: Any = {"candidates": [{"content": {"role": "model", "parts": [{"text": "yo"}]}}]}
     after = asyncio.run(fire_after_model_hook(config, request, response))
     assert (after.should_stop, after.stop_reason, after.response) == (True, "enough", response)
-    assert capsys.readouterr().err.count("a hook's response is not used") == 2
+    remedy = "a hook's response is not used: this needs the package google-genai, which is not installed"
+    said = capsys.readouterr().err
+    assert said.count(remedy) == said.count("pip install 'hookline[genai]'") == 2
+    assert "fault in hookline" not in said
+
+
+def test_a_rewrite_that_needs_a_package_is_logged_as_that(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log says what is missing and how to get it, and does not ask for a report."""
+
+    def missing() -> NoReturn:
+        raise MissingExtraError("google-genai", "genai")
+
+    monkeypatch.setattr("hookline.formats.genai.sdk.types", missing)
+    sink = MemorySink()
+    hook = {"type": "command", "command": says({"hookSpecificOutput": {"llm_response": {"text": "[gone]"}}})}
+    settings = {"enableHooks": True, "hooks": {"AfterModel": [{"hooks": [hook]}]}}
+    config = Config(project, settings=settings, log_sinks=[sink])
+    response: Any = {"candidates": [{"content": {"role": "model", "parts": [{"text": "yo"}]}}]}
+    asyncio.run(fire_after_model_hook(config, REQUEST, response))
+    (record,) = [record for record in sink.records if "hookline[genai]" in record.message]
+    assert (record.level, record.event, record.message.partition(":")[0]) == (LogLevel.WARN, "AfterModel", "AfterModel")
+    assert not any("please report" in record.message for record in sink.records)
+
+
+def test_contents_of_another_api_are_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OpenAI's messages in genai's type are never told as an empty conversation: the person learns of it, once."""
+    sink = MemorySink()
+    hook = {"type": "command", "command": "touch ran"}
+    settings = {"enableHooks": True, "hooks": {"BeforeModel": [{"hooks": [hook]}]}}
+    config = Config(project, settings=settings, log_sinks=[sink])
+    odd = GenerateContentParameters(model="m", contents=[{"role": "user", "content": "my password is 1234"}])
+    for _ in range(2):
+        assert asyncio.run(fire_before_model_hook(config, odd)) == BeforeModelHookResult()
+    assert not (project / "ran").exists()
+    assert capsys.readouterr().err.count("BeforeModel: contents[0] is an object with role, content; expected") == 1
+    warned = [record.level for record in sink.records if "contents[0] is an object" in record.message]
+    assert warned == [LogLevel.WARN] * 2
+    strict = Config(project, settings=settings, on_fault="block")
+    assert asyncio.run(fire_before_model_hook(strict, odd)).blocked

@@ -34,6 +34,7 @@ from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import can_block
+from hookline.errors import FormatError
 from hookline.log.logger import Beginning, HookLogger
 from hookline.log.quiet import QuietEvents
 
@@ -162,6 +163,14 @@ class EventLog:
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
         common = {"fire": fire_id or None, "session": self._session_if_known(), **self._asked_by()}
+        if isinstance(error, FormatError):
+            # No fault of ours: the program hands in what hooks can't read, and nobody else would notice.
+            message = f"{event}: {error}, {consequence}"
+            self._log.write(AdviceRecord(level=LogLevel.WARN, message=message, event=event.value, **common))
+            if message not in self._reported:
+                self._reported.add(message)
+                tell(message)
+            return
         self._log.write(_fault(stage, error, consequence, event=event.value, **common))
 
     def flush(self) -> None:

@@ -16,7 +16,6 @@ from hookline.contract.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from hookline.contract.hooks import OnError
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import GenerateContentParameters, Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
@@ -29,6 +28,7 @@ from hookline.contract.results import (
     make_empty_success_result,
 )
 from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.vocabulary import OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
@@ -163,6 +163,20 @@ class HookEventHandler:
         finally:
             current_session.reset(token)
 
+    def passes(self, event: HookEventName, subject: str | None, session: SharedSession | None = None) -> bool:
+        """Whether no hook has to run for an event about a subject; then it counts as fired. This never waits."""
+        if self._has_changed():
+            self._refresh()
+        if self.unreadable is not None or self._planner.create_execution_plan(event, subject) is not None:
+            return False
+        token = current_session.set(session)
+        try:
+            reason = self._planner.why_nothing_runs(event, subject)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
+        finally:
+            current_session.reset(token)
+        return True
+
     async def _fire_and_log(self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts) -> Verdict:
         progress = _Progress()
         try:
@@ -207,13 +221,11 @@ class HookEventHandler:
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
             reason = self._planner.why_nothing_runs(event, subject)
-            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
-                self._event_log.nothing_ran(first)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
             return Verdict(event=event, subject=subject)
-        progress.stage, progress.plan = "translation", plan
+        progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
-        progress.fire_id = _new_id()
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))

@@ -70,6 +70,19 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     return wanted
 
 
+def wanted_request(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
+    """The request that hooks were told with their changes, for putting it back into the program's own format.
+
+    In hook form a request can't be without messages; here messages that hooks don't see may be left.
+    """
+    wanted: Any = overlay_llm_request(told, hook_request)
+    dropped = read_messages(normalize_llm_request(hook_request).get("messages")) == []
+    if dropped and wanted["messages"] == told["messages"]:
+        wanted["messages"] = []
+    request: LLMRequest = wanted
+    return request
+
+
 def split_system(messages: Sequence[LLMMessage], shown: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
     """The messages of the conversation, and the texts of the system messages that a hook added."""
     new = [message["content"] for message in messages if message["role"] == "system" and message not in shown]

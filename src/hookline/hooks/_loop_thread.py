@@ -5,6 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from hookline.errors import HooklineError
@@ -36,8 +37,10 @@ class LoopThread:
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
-        except BaseException:
+        except BaseException as error:
             future.cancel()
+            if isinstance(error, CancelledError) and self._loop is not loop:
+                raise HooklineError("the hooks were closed while they ran, so nothing is decided") from None
             raise
 
     def close(self) -> None:

@@ -5,16 +5,27 @@ from collections.abc import Awaitable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.errors import SessionClosedError
 from hookline.formats.checks import check_request, check_response
 from hookline.hooks import _readings as readings
 from hookline.hooks._engine import Engine
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
+from hookline.triggers import session as lifecycle
 from hookline.triggers.arguments import own_copy
-from hookline.triggers.door import fire
-from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
+from hookline.triggers.door import fire, passes
+from hookline.triggers.results import (
+    AfterAgentHookResult,
+    AskReason,
+    BeforeAgentHookResult,
+    Normalize,
+    PreCompressHookResult,
+    SessionStartHookResult,
+    ToolResult,
+    Validate,
+    to_tool_result,
+)
 
 if TYPE_CHECKING:
     from hookline.contract.records import AdviceRecord
@@ -35,6 +46,18 @@ class SessionEvents:
         self._selection: Selection | None = None
         self._is_closed = False
 
+    @property
+    def selection(self) -> Selection | None:
+        """What `before_tool` enforces; set it in a session that continues another's turn.
+
+        It is the last `select_tools`, less what a BeforeModel hook took from it.
+        """
+        return self._selection
+
+    @selection.setter
+    def selection(self, selection: Selection | None) -> None:
+        self._selection = selection
+
     async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
         """Fires BeforeToolSelection: which of these tools may be offered to the model.
 
@@ -49,7 +72,11 @@ class SessionEvents:
         """Fires BeforeModel: whether the call is made, and with which request."""
         check_request(request)
         verdict = await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
-        return ModelGate(request=request) if verdict is None else readings.model_gate(verdict, request)
+        if verdict is None:
+            return ModelGate(request=request)
+        gate = readings.model_gate(verdict, request, self._selection)
+        self._selection = gate.selection or self._selection
+        return gate
 
     async def after_model(self, request: LLMRequest, response: LLMResponse) -> ModelAnswer:
         """Fires AfterModel on the complete response: which text to go on with."""
@@ -114,6 +141,47 @@ class SessionEvents:
         # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
         output = fn(own_copy(call.arguments) or {})
         return await self.after_tool(call, await output if inspect.isawaitable(output) else output)
+
+    def passes(self, event: HookEventName | str, tool_name: str = "") -> bool:
+        """Whether no hook has to run for a tool's event, so that a program can save the time of firing it.
+
+        It counts as fired then. The answer holds for this moment only: settings may change.
+        """
+        self._check_open()
+        return passes(self._engine.system, HookEventName(event), tool_name, self)
+
+    async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
+        """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""
+        verdict = await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
+        return BeforeAgentHookResult() if verdict is None else lifecycle.before_agent_result(verdict)
+
+    async def after_agent(
+        self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False
+    ) -> AfterAgentHookResult:
+        """Fires AfterAgent: whether the agent has to go on; `stop_hook_active` if a hook has made it go on before."""
+        fields = lifecycle.after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
+        verdict = await self._fire(HookEventName.AFTER_AGENT, fields)
+        return AfterAgentHookResult() if verdict is None else lifecycle.after_agent_result(verdict)
+
+    async def session_start(self, source: SessionStartSource | str) -> SessionStartHookResult:
+        """Fires SessionStart: what hooks add to the session. As a context manager a session does this itself."""
+        fields = {"source": SessionStartSource(source)}
+        verdict = await self._fire(HookEventName.SESSION_START, fields)
+        return SessionStartHookResult() if verdict is None else lifecycle.session_start_result(verdict)
+
+    async def session_end(self, reason: SessionEndReason | str) -> None:
+        """Fires SessionEnd, whose hooks only watch."""
+        await self._fire(HookEventName.SESSION_END, {"reason": SessionEndReason(reason)})
+
+    async def pre_compress(self, trigger: PreCompressTrigger | str) -> PreCompressHookResult:
+        """Fires PreCompress, before the history is compressed."""
+        verdict = await self._fire(HookEventName.PRE_COMPRESS, {"trigger": PreCompressTrigger(trigger)})
+        return PreCompressHookResult() if verdict is None else lifecycle.pre_compress_result(verdict)
+
+    async def notify(self, notification_type: str, message: str, details: Mapping[str, Any]) -> None:
+        """Fires Notification, whose hooks only watch."""
+        fields = {"notification_type": notification_type, "message": message, "details": details}
+        await self._fire(HookEventName.NOTIFICATION, fields)
 
     async def fire_before_tool(
         self, name: str, arguments: Mapping[str, Any], call_id: str | None, mcp_context: Mapping[str, Any] | None

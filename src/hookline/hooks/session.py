@@ -8,6 +8,8 @@ from hookline.hooks._engine import Engine
 from hookline.hooks.events import SessionEvents
 from hookline.hooks.sync import SyncSession
 from hookline.triggers.door import fire
+from hookline.triggers.results import SessionStartHookResult
+from hookline.triggers.session import is_applied
 
 # How long the end of a session waits for the hooks of SessionStart and SessionEnd.
 _END_S = 5.0
@@ -17,15 +19,18 @@ class Session(SessionEvents):
     """One conversation of an agent; `Hooks.session()` makes it.
 
     Its methods are safe to use from several tasks, and from several event loops and threads. As a context manager it
-    fires SessionStart and SessionEnd, and waits for their hooks at its end only, for some seconds. Without `with`
-    neither is fired, and nothing has to be closed.
+    fires SessionStart and SessionEnd, and waits for their hooks at its end only, for some seconds; but if answers to
+    SessionStart are applied, `started` has them from the beginning. Without `with` neither event is fired, and nothing
+    has to be closed.
     """
 
-    __slots__ = ("_background",)
+    __slots__ = ("_background", "started")
 
     def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
         super().__init__(engine, session_id, agent=agent, cwd=cwd, transcript_path=transcript_path)
         self._background: set[asyncio.Task[Any]] = set()
+        self.started = SessionStartHookResult()
+        """What the hooks of SessionStart added when the session was entered, where answers are applied."""
 
     @property
     def id(self) -> str:
@@ -43,12 +48,17 @@ class Session(SessionEvents):
 
     async def __aenter__(self) -> Self:
         self._check_open()
-        self._spawn(HookEventName.SESSION_START, {"source": SessionStartSource.STARTUP})
+        source = SessionStartSource.STARTUP
+        if await is_applied(self._engine.config, HookEventName.SESSION_START, source):
+            self.started = await self.session_start(source)
+        else:
+            self._spawn(HookEventName.SESSION_START, {"source": source})
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._drain()
         if not self._is_closed and not self._engine.is_closed:
             self._spawn(HookEventName.SESSION_END, {"reason": SessionEndReason.EXIT})
         self.close()

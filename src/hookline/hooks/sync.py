@@ -4,11 +4,20 @@ import inspect
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.hooks import _readings as readings
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.triggers.arguments import own_copy
-from hookline.triggers.results import Normalize, ToolResult, Validate
+from hookline.triggers.results import (
+    AfterAgentHookResult,
+    BeforeAgentHookResult,
+    Normalize,
+    PreCompressHookResult,
+    SessionStartHookResult,
+    ToolResult,
+    Validate,
+)
 
 if TYPE_CHECKING:
     from hookline.hooks._loop_thread import LoopThread
@@ -72,6 +81,30 @@ class SyncSession:
         # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
         output: ToolOutput = self._finished(fn(own_copy(call.arguments) or {}))
         return self.after_tool(call, output)
+
+    def before_agent(self, prompt: str) -> BeforeAgentHookResult:
+        """Fires BeforeAgent: whether a prompt is answered, and what is added to it."""
+        return self._thread.run(self._session.before_agent(prompt))
+
+    def after_agent(self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False) -> AfterAgentHookResult:
+        """Fires AfterAgent: whether the agent has to go on."""
+        return self._thread.run(self._session.after_agent(prompt, prompt_response, stop_hook_active=stop_hook_active))
+
+    def session_start(self, source: SessionStartSource | str) -> SessionStartHookResult:
+        """Fires SessionStart: what hooks add to the session."""
+        return self._thread.run(self._session.session_start(source))
+
+    def session_end(self, reason: SessionEndReason | str) -> None:
+        """Fires SessionEnd, whose hooks only watch."""
+        self._thread.run(self._session.session_end(reason))
+
+    def pre_compress(self, trigger: PreCompressTrigger | str) -> PreCompressHookResult:
+        """Fires PreCompress, before the history is compressed."""
+        return self._thread.run(self._session.pre_compress(trigger))
+
+    def notify(self, notification_type: str, message: str, details: Mapping[str, Any]) -> None:
+        """Fires Notification, whose hooks only watch."""
+        self._thread.run(self._session.notify(notification_type, message, details))
 
     def _finished(self, value: Any) -> Any:
         """The value itself, or what it comes to: an async function of the caller runs on the loop of the hooks."""

@@ -1,11 +1,13 @@
 """Hooks that can't be used as they are written: why, and which of them block until somebody fixes them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
+
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import CONFIGURED_TYPES, OWN_DIALECT, HookEntry, OnError
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, OnError
 from hookline.settings._dialect import table_of, why_unknown
 
 

@@ -4,15 +4,16 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
 from hookline.settings._faults import hook_fault, unreadable
@@ -51,8 +52,7 @@ class UnusedHook(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Context:
+class _Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook has from the places that it stands in."""
 
     source: ConfigSource

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.merge import by_authority
 from hookline.settings.read import Layer, read_layer
 from hookline.settings.source import Watch
@@ -25,7 +24,7 @@ def plugin_layers(settings: Sequence[Layer], project: Path, folder: Path, watch:
         return
     file = folder / "installed_plugins.json"
     installed = watch.take(file, lambda path: read_layer(path, ConfigSource.USER, dialect="claude"))
-    yield replace(installed, values={})
+    yield installed._replace(values={})
     plugins = installed.values.get("plugins")
     for name, layer in enabled.items():
         root = _root_of(plugins.get(name) if isinstance(plugins, Mapping) else None, project)
@@ -83,6 +82,6 @@ def _plugin(root: Path, enabling: Layer, watch: Watch) -> Iterator[Layer]:
         for name in lost
     )
     hooks = {} if inline is None else {"hooks": inline}
-    yield replace(manifest, values=hooks, problems=(*manifest.problems, *problems))
+    yield manifest._replace(values=hooks, problems=(*manifest.problems, *problems))
     for file in dict.fromkeys((root / _USUAL_FILE, *inside.values())):
         yield watch.take(file, read)

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import OWN_DIALECT, HookEntry, TrustLevel
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT, TrustLevel
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, state_path, write_atomically

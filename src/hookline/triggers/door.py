@@ -2,10 +2,11 @@
 
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.text import tell
+from hookline.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -48,6 +49,18 @@ async def fire(
         return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
 
 
+def passes(
+    system: "HookSystem | None", event: "HookEventName", subject: str, session: "SharedSession | None" = None
+) -> bool:
+    """Whether no hook has to run for an event, so that it need not be fired; False if that is not known at once."""
+    if system is None:
+        return True
+    try:
+        return system.handler is not None and system.handler.passes(event, subject, session)
+    except Exception:  # noqa: BLE001 - the door: firing the event reports it
+        return False
+
+
 def _reported(system: "HookSystem", verdict: "Verdict | None") -> "Verdict | None":
     if verdict is not None:
         system.report_unapplied(verdict)
@@ -68,6 +81,9 @@ class _NoSystem:
         self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
     ) -> "Verdict | None":
         return _blocked(event, self._error)
+
+    def passes(self, *_: object) -> bool:
+        return False
 
     def awaits(self, _event: "HookEventName", _subject: str | None) -> bool:
         return True
@@ -90,7 +106,7 @@ async def fire_and_apply(
     config: "Config",
     event: "HookEventName",
     fields: Mapping[str, Any],
-    apply: "Callable[[Verdict], Applied]",
+    apply: "Callable[[Verdict, Attempt], Applied]",
     otherwise: Applied,
 ) -> Applied:
     """What `apply` makes of the verdict; `otherwise` where no hook answered or a fault of ours prevented it."""
@@ -98,21 +114,53 @@ async def fire_and_apply(
     verdict = await fire(system, event, fields)
     if system is None or verdict is None or verdict.answer is None:
         return otherwise
+    attempt_here = _logged_attempt(system, event)
     try:
-        return apply(verdict)
+        return apply(verdict, attempt_here)
     except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing
         report(error)
         blocked = _blocked(event, error) if system.blocks_on_fault else None
-        return otherwise if blocked is None else attempt(lambda: apply(blocked), otherwise)
+        return otherwise if blocked is None else attempt(lambda: apply(blocked, attempt_here), otherwise)
 
 
-def attempt(make: Callable[[], Applied], otherwise: Applied, consequence: str = "hooks had no effect") -> Applied:
+class Attempt(Protocol):
+    """What `make` returns, or `otherwise` if it fails, which is reported."""
+
+    def __call__(self, make: Callable[[], Applied], otherwise: Applied, consequence: str) -> Applied:
+        """What `make` returns, or `otherwise`."""
+
+
+def attempt(
+    make: Callable[[], Applied],
+    otherwise: Applied,
+    consequence: str = "hooks had no effect",
+    log: Callable[[str], None] = lambda _: None,
+) -> Applied:
     """What `make` returns, or `otherwise` if it fails; the fault is reported, and no block or stop is lost."""
     try:
         return make()
+    except MissingExtraError as error:  # no fault of ours: whoever installed this can mend it
+        message = f"{consequence}: {error}"
+        log(message)
+        tell(message)
+        return otherwise
     except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing, or refuse what a hook wrote
         report(error, consequence)
         return otherwise
+
+
+def _logged_attempt(system: "HookSystem", event: "HookEventName") -> Attempt:
+    """`attempt` that logs, too, what can't be applied for lack of a package."""
+    from hookline.contract.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while hooks are disabled
+
+    def log(message: str) -> None:
+        record = AdviceRecord(level=LogLevel.WARN, message=f"{event}: {message}", event=event.value)
+        system.get_log().write(record)
+
+    def try_it(make: Callable[[], Applied], otherwise: Applied, consequence: str) -> Applied:
+        return attempt(make, otherwise, consequence, log)
+
+    return try_it
 
 
 def report(error: Exception, consequence: str = "hooks had no effect") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import GenerateContentParameters
-from hookline.triggers.door import attempt, fire_and_apply
+from hookline.triggers.door import Attempt, fire_and_apply
 from hookline.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def fire_before_tool_selection_hook(
     return await fire_and_apply(config, HookEventName.BEFORE_TOOL_SELECTION, fields, apply, otherwise)
 
 
-def _before_model(verdict: "Verdict", request: GenerateContentParameters) -> BeforeModelHookResult:
+def _before_model(verdict: "Verdict", attempt: Attempt, request: GenerateContentParameters) -> BeforeModelHookResult:
     """Whether the call is made, with which request, or what is used in its place."""
     from hookline.contract.answers import Answer
     from hookline.formats.genai.request import append_system_note
@@ -72,13 +72,15 @@ def _before_model(verdict: "Verdict", request: GenerateContentParameters) -> Bef
     return BeforeModelHookResult(modified_request=None if modified is request else modified, **_shared(verdict, None))
 
 
-def _after_model(verdict: "Verdict", response: "GenerateContentResponse") -> AfterModelHookResult:
+def _after_model(verdict: "Verdict", attempt: Attempt, response: "GenerateContentResponse") -> AfterModelHookResult:
     """The response to go on with: a hook's text in place of the model's, or a stop in place of everything."""
     modified = attempt(lambda: _modified_response(verdict, response), response, "a hook's response is not used")
     return AfterModelHookResult(response=modified, **_shared(verdict, verdict.note))
 
 
-def _tool_selection(verdict: "Verdict", request: GenerateContentParameters) -> BeforeToolSelectionHookResult:
+def _tool_selection(
+    verdict: "Verdict", attempt: Attempt, request: GenerateContentParameters
+) -> BeforeToolSelectionHookResult:
     """The tool configuration to use, if hooks changed it."""
     from hookline.formats.genai.parts import field
 

@@ -40,7 +40,7 @@ async def fire_after_agent_hook(
     config: "Config", prompt: str, prompt_response: str, *, stop_hook_active: bool = False
 ) -> None:
     """Runs the AfterAgent hooks on the agent's answer; nothing that they answer is applied."""
-    fields = _after_agent(prompt, prompt_response, stop_hook_active=stop_hook_active)
+    fields = after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
     await fire(system_of(config), HookEventName.AFTER_AGENT, fields)
 
 
@@ -79,7 +79,7 @@ async def apply_before_agent_hook(config: "Config", prompt: str) -> BeforeAgentH
         config,
         HookEventName.BEFORE_AGENT,
         {"prompt": prompt},
-        lambda verdict: _result(BeforeAgentHookResult, verdict, blocked=verdict.blocked, prompt=verdict.prompt),
+        lambda verdict, _: before_agent_result(verdict),
         BeforeAgentHookResult(),
     )
 
@@ -95,8 +95,8 @@ async def apply_after_agent_hook(
     return await fire_and_apply(
         config,
         HookEventName.AFTER_AGENT,
-        _after_agent(prompt, prompt_response, stop_hook_active=stop_hook_active),
-        lambda verdict: _result(AfterAgentHookResult, verdict, should_go_on=verdict.go_on),
+        after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active),
+        lambda verdict, _: after_agent_result(verdict),
         AfterAgentHookResult(),
     )
 
@@ -107,7 +107,7 @@ async def apply_session_start_hook(config: "Config", source: "SessionStartSource
         config,
         HookEventName.SESSION_START,
         {"source": source},
-        lambda verdict: _result(SessionStartHookResult, verdict),
+        lambda verdict, _: session_start_result(verdict),
         SessionStartHookResult(),
     )
 
@@ -118,12 +118,33 @@ async def apply_pre_compress_hook(config: "Config", trigger: "PreCompressTrigger
         config,
         HookEventName.PRE_COMPRESS,
         {"trigger": trigger},
-        lambda verdict: _result(PreCompressHookResult, verdict, blocked=verdict.blocked),
+        lambda verdict, _: pre_compress_result(verdict),
         PreCompressHookResult(),
     )
 
 
-def _after_agent(prompt: str, prompt_response: str, *, stop_hook_active: bool) -> dict[str, Any]:
+def before_agent_result(verdict: "Verdict") -> BeforeAgentHookResult:
+    """The verdict on the event, as a result."""
+    return _result(BeforeAgentHookResult, verdict, blocked=verdict.blocked, prompt=verdict.prompt)
+
+
+def after_agent_result(verdict: "Verdict") -> AfterAgentHookResult:
+    """The verdict on the event, as a result."""
+    return _result(AfterAgentHookResult, verdict, should_go_on=verdict.go_on)
+
+
+def session_start_result(verdict: "Verdict") -> SessionStartHookResult:
+    """The verdict on the event, as a result."""
+    return _result(SessionStartHookResult, verdict)
+
+
+def pre_compress_result(verdict: "Verdict") -> PreCompressHookResult:
+    """The verdict on the event, as a result."""
+    return _result(PreCompressHookResult, verdict, blocked=verdict.blocked)
+
+
+def after_agent_fields(prompt: str, prompt_response: str, *, stop_hook_active: bool) -> dict[str, Any]:
+    """The event's own fields."""
     return {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hookline.bridge.install import install
 from hookline.config import Config
-from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.vocabulary import CHILD_MARK
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench

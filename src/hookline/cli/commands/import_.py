@@ -20,7 +20,7 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, show_place, text_lines
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.records import Consent
+from hookline.contract.vocabulary import ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.errors import HooklineError, UsageError
 from hookline.settings import jsonc
@@ -157,7 +157,7 @@ def _report(
 def _is_enabled(layers: Sequence[Layer], target: Layer, adoption: Adoption) -> bool:
     """Whether hooks run when the settings are as proposed."""
     others = [layer for layer in layers if layer.origin != target.origin]
-    return hooks_enabled((*others, replace(target, values=jsonc.parse(adoption.text))))[0]
+    return hooks_enabled((*others, target._replace(values=jsonc.parse(adoption.text))))[0]
 
 
 def _lines(report: Mapping[str, Any], given: argparse.Namespace, *, is_written: bool) -> Iterator[str]:

@@ -8,8 +8,6 @@ from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import printable
-from hookline.engine.functions import plugin_fault
-from hookline.engine.ways import way_of
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
 
@@ -26,6 +24,10 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     )
 
     def why_idle(hook: HookEntry) -> str | None:
+        # Loaded on use: while hooks are disabled, nothing of the engine is.
+        from hookline.engine.functions import plugin_fault  # noqa: PLC0415
+        from hookline.engine.ways import way_of  # noqa: PLC0415
+
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
         if hook.refusal:

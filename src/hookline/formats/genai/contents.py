@@ -15,11 +15,11 @@ from hookline.formats.genai.parts import (
     parts_of,
     remove_text,
     replace_text,
-    shape_of,
     texts_of,
     with_parts,
 )
 from hookline.formats.hook_format import Role, listed
+from hookline.formats.native import shape_of
 
 _EXPECTED = """a string, a Content, a Part, or their JSON, such as {"role": "user", "parts": [{"text": "hi"}]}"""
 

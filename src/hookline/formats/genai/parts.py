@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from hookline.formats import parts as shared
 from hookline.formats.hook_format import listed
 
 _CALLS = ("function_call", "tool_call", "executable_code")
@@ -35,13 +36,6 @@ def with_fields(value: Any, **changes: Any) -> Any:
 def word(value: Any) -> Any:
     """An enumeration's value, and anything else as it is."""
     return value.value if isinstance(value, Enum) else value
-
-
-def shape_of(value: Any) -> str:
-    """What a value of an unknown format is, for an error message."""
-    if isinstance(value, Mapping):
-        return f"an object with {', '.join(map(str, value)) or 'no keys'}"
-    return f"of the type {type(value).__name__}"
 
 
 def snake(name: str) -> str:
@@ -102,18 +96,13 @@ def has_response(content: Any) -> bool:
 
 
 def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
-    """The parts with another text: text parts that agree with it stay, one takes the difference, the others go.
-
-    A part that loses its text but carries a signature stays. There must be a text part among them.
-    """
-    return replace_texts(parts, _spread(text, [part for part in parts if text_of_part(part) is not None]))
+    """The parts with another text; a part that loses its text but carries a signature stays."""
+    return shared.replace_text(parts, text, _FORM)
 
 
 def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     """The parts with one text for each text part, in order."""
-    remaining = iter(texts)
-    replaced = [part if text_of_part(part) is None else _with_text(part, next(remaining)) for part in parts]
-    return [part for part in replaced if part is not None]
+    return shared.replace_texts(parts, texts, _FORM)
 
 
 def remove_text(parts: Sequence[Any]) -> list[Any]:
@@ -132,28 +121,21 @@ def _camel(name: str) -> str:
     return first + "".join(other.capitalize() for other in others)
 
 
-def _spread(text: str, parts: Sequence[Any]) -> list[str]:
-    """The text divided among these text parts, so that as many as possible keep what they have."""
-    texts = [text_of_part(part) or "" for part in parts]
-    head, tail = 0, len(texts)
-    while head < tail - 1 and text.startswith(texts[head]):
-        text = text[len(texts[head]) :]
-        head += 1
-    while head < tail - 1 and text.endswith(texts[tail - 1]):
-        text = text[: len(text) - len(texts[tail - 1])]
-        tail -= 1
-    # An answer must not turn into a thought.
-    taker = next((slot for slot in range(head, tail) if not is_thought(parts[slot])), head)
-    return [old if not head <= slot < tail else text if slot == taker else "" for slot, old in enumerate(texts)]
+class _Form:
+    """What `formats/parts.py` has to know of these parts."""
+
+    text_of_part = staticmethod(text_of_part)
+    is_thought = staticmethod(is_thought)
+
+    @staticmethod
+    def part_with_text(part: Any, text: str) -> Any | None:
+        """The part with this text, or None when nothing is left of it."""
+        if isinstance(part, str):
+            return text or None
+        if not text and _has_any(part, _PAYLOADS):
+            return with_fields(part, text=None)
+        # The model expects its signature back, even with an empty text.
+        return with_fields(part, text=text) if text or _has_any(part, ("thought_signature",)) else None
 
 
-def _with_text(part: Any, text: str) -> Any:
-    """The part with this text, or None when nothing is left of it."""
-    if text == text_of_part(part):
-        return part
-    if isinstance(part, str):
-        return text or None
-    if not text and _has_any(part, _PAYLOADS):
-        return with_fields(part, text=None)
-    # The model expects its signature back, even with an empty text.
-    return with_fields(part, text=text) if text or _has_any(part, ("thought_signature",)) else None
+_FORM = _Form()

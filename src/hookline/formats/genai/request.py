@@ -14,10 +14,8 @@ from hookline.formats.hook_format import (
     GENERATION,
     listed,
     message_text,
-    normalize_llm_request,
-    overlay_llm_request,
-    read_messages,
     split_system,
+    wanted_request,
 )
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
@@ -56,7 +54,7 @@ def from_hook_llm_request(
     """
     given = base or GenerateContentParameters(model="", contents=[])
     told = to_hook_llm_request(given)
-    wanted = _overlay(told, hook_request)
+    wanted = wanted_request(told, hook_request)
     messages, instructions = wanted["messages"], list[str]()
     if base is not None:
         messages, instructions = split_system(messages, told["messages"])
@@ -76,16 +74,6 @@ def append_system_note(params: GenerateContentParameters, text: str) -> Generate
     """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
     *earlier, last = listed(params.contents) or [[]]
     return replace(params, contents=[*earlier, *_with_note(last, whole_text(f"[System] {text}"))])
-
-
-def _overlay(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
-    wanted: Any = overlay_llm_request(told, hook_request)
-    dropped = read_messages(normalize_llm_request(hook_request).get("messages")) == []
-    if dropped and wanted["messages"] == told["messages"]:
-        # In hook form a request can't be without messages; here contents that hooks don't see may be left.
-        wanted["messages"] = []
-    request: LLMRequest = wanted
-    return request
 
 
 def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:

@@ -14,7 +14,6 @@ from hookline.formats.genai.parts import (
     remove_text,
     replace_text,
     replace_texts,
-    shape_of,
     snake,
     text_of_part,
     texts_of,
@@ -22,6 +21,7 @@ from hookline.formats.genai.parts import (
     word,
 )
 from hookline.formats.hook_format import candidate_texts, hook_candidates, listed
+from hookline.formats.native import shape_of
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse

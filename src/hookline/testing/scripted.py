@@ -1,4 +1,4 @@
-"""Help for tests of agents with hooks: ours, and those of programs that embed hookline."""
+"""A model that follows a script, in the SDK's types."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

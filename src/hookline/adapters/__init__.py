@@ -1,0 +1,4 @@
+"""Hooks in other people's agents: one module per framework, on the neutral API alone.
+
+A module imports its framework, so import it by its own name; `table` knows all of them without importing any.
+"""

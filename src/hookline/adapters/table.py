@@ -1,0 +1,168 @@
+"""Which adapters there are, and what their hosts can't do; read by `doctor`, docs/adapters.md and `make adapters`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from hookline.contract.events import HookEventName
+from hookline.contract.text import tell
+from hookline.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from hookline.hooks import Hooks
+
+
+class EffectName(StrEnum):
+    """What a hook can bring about in an agent."""
+
+    DENY = "deny"
+    INPUT_REWRITE = "input rewrite"
+    CONTEXT = "context"
+    REQUEST_REWRITE = "request rewrite"
+    RESPONSE_REDACTION = "response redaction"
+    SYNTHETIC_RESPONSE = "synthetic response"
+    TOOL_RESTRICTION = "tool restriction"
+    STOP = "stop"
+
+
+EVENTS: Mapping[EffectName, tuple[str, ...]] = {
+    EffectName.DENY: ("BeforeTool",),
+    EffectName.INPUT_REWRITE: ("BeforeTool",),
+    EffectName.CONTEXT: ("BeforeTool", "AfterTool"),
+    EffectName.REQUEST_REWRITE: ("BeforeModel",),
+    EffectName.RESPONSE_REDACTION: ("AfterModel",),
+    EffectName.SYNTHETIC_RESPONSE: ("BeforeModel",),
+    EffectName.TOOL_RESTRICTION: ("BeforeToolSelection",),
+    EffectName.STOP: ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool"),
+}
+"""The events whose hooks have an effect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One adapter of ours."""
+
+    name: str
+    """Its module in `hookline.adapters`."""
+    framework: str
+    """What its makers call it."""
+    extra: str
+    package: str
+    """The distribution that is installed if the framework is."""
+    front: str
+    """The name to import from its module."""
+    use: str
+    """How a program uses it, in one line."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """What the host can't do, and why: an effect's name, or `effect: event` for one event of it."""
+
+
+ADAPTERS: tuple[Adapter, ...] = (
+    Adapter(
+        name="adk",
+        framework="Google ADK",
+        extra="adk",
+        package="google-adk",
+        front="HooklinePlugin",
+        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
+        name="langchain",
+        framework="LangChain",
+        extra="langchain",
+        package="langchain",
+        front="HooklineMiddleware",
+        use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
+    ),
+    Adapter(
+        name="openai_agents",
+        framework="OpenAI Agents SDK",
+        extra="openai-agents",
+        package="openai-agents",
+        use="with_hooks(agent, hooks)",
+    ),
+    Adapter(
+        name="pydantic_ai",
+        framework="Pydantic AI",
+        extra="pydantic-ai",
+        package="pydantic-ai-slim",
+        front="HooklineCapability",
+        use="Agent(..., capabilities=[HooklineCapability(hooks)])",
+    ),
+    Adapter(
+        name="strands",
+        framework="Strands",
+        extra="strands",
+        package="strands-agents",
+        front="HooklineHooks",
+        use="Agent(..., hooks=[HooklineHooks(hooks)])",
+    ),
+    Adapter(
+        name="agent_framework",
+        framework="Agent Framework",
+        extra="agent-framework",
+        package="agent-framework-core",
+        front="hookline_middleware",
+        use="Agent(..., middleware=hookline_middleware(hooks))",
+    ),
+)
+
+
+_reported: set[str] = set()
+_said: "WeakKeyDictionary[Hooks, set[str]]" = WeakKeyDictionary()
+
+
+def adapter(name: str) -> Adapter:
+    """The adapter of this name."""
+    return next(one for one in ADAPTERS if one.name == name)
+
+
+def missing(name: str) -> MissingExtraError:
+    """The error for an adapter whose framework is not installed."""
+    one = adapter(name)
+    return MissingExtraError(one.package, one.extra)
+
+
+def events_of(key: str) -> tuple[str, ...]:
+    """The events that an inability is about; ValueError for a key that names no effect."""
+    name, _, event = key.partition(": ")
+    events = EVENTS[EffectName(name)]
+    if event and event not in events:
+        raise ValueError(f"{key!r} is no inability: {name} is an effect of {', '.join(events)}")
+    return (event,) if event else events
+
+
+def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> None:
+    """Says on stderr which configured hooks the host can't apply, each once.
+
+    An adapter calls it when it gets its hooks, and for every run, because functions can be registered later.
+    """
+    for message in _inabilities(hooks, framework, cannot):
+        if message not in _said.setdefault(hooks, set()):
+            _said[hooks].add(message)
+            tell(message)
+
+
+def _inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> Iterator[str]:
+    for key, why in cannot.items():
+        configured = [event for event in events_of(key) if hooks.has_hooks(event)]
+        if configured:
+            effect = key.partition(": ")[0]
+            yield f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}"
+    served = {event for events in EVENTS.values() for event in events}
+    if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
+        yield f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run"
+
+
+def report_once(message: str) -> None:
+    """Says something on stderr, once in this process: what a hook asks for and the host can't do."""
+    if message not in _reported:
+        _reported.add(message)
+        tell(message)
+
+
+def report_suppression(framework: str) -> None:
+    """Says that a hook's `suppressOutput` hides nothing."""
+    report_once(f"a hook's suppressOutput hides nothing in {framework}, which shows messages itself")

@@ -1,0 +1,200 @@
+"""The items of OpenAI's Responses API; this module is their `ContentFormat`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookline.contract.llm import LLMResponse
+from hookline.errors import FormatError
+from hookline.formats import _openai_chat as chat
+from hookline.formats import requests, responses
+from hookline.formats.conversation import Turn
+from hookline.formats.hook_format import Role
+from hookline.formats.native import field, kind_of, listed, shape_of, with_fields
+from hookline.formats.parts import replace_text, replace_texts
+from hookline.formats.texts import TEXTS, check_part
+
+_ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
+_CALLS = ("_call", "_request", "_list_tools", "program")
+_RESULTS = ("_output", "_response")
+_HIDDEN = frozenset(
+    {"reasoning", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update"}
+)
+_ENDINGS = {"completed": "STOP", "max_output_tokens": "MAX_TOKENS", "content_filter": "SAFETY"}
+_EXPECTED = 'a text, a message such as {"role": "user", "content": "hi"}, or an item of a known type'
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The parameter `instructions`, as the first content of the conversation."""
+
+    text: str
+
+
+def read(content: Any) -> Turn:
+    """The item as a turn; hooks see the texts of messages only."""
+    if isinstance(content, Instructions):
+        return Turn(content, "system", content.text)
+    if isinstance(content, str):
+        return Turn(content, "user", content)
+    kind = kind_of(content)
+    if not _is_message(content):
+        return Turn(content, "user", "", has_call=kind.endswith(_CALLS), has_response=kind.endswith(_RESULTS))
+    text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(content))
+    return Turn(content, _ROLES[field(content, "role")], text)
+
+
+def make(role: Role, text: str) -> Any:
+    """A new message with this text alone."""
+    return {"role": "assistant" if role == "model" else role, "content": text}
+
+
+def with_text(content: Any, text: str) -> Any:
+    """The item with another text."""
+    if isinstance(content, Instructions):
+        return Instructions(text)
+    if isinstance(content, str):
+        return text
+    given = field(content, "content")
+    return with_fields(content, content=text if isinstance(given, str) else replace_text(given, text, TEXTS))
+
+
+def without_text(content: Any) -> Any | None:
+    """The item without its text, or None if nothing is left of it."""
+    if isinstance(content, str | Instructions):
+        return None
+    left = [part for part in _parts(content) if TEXTS.text_of_part(part) is None]
+    return with_fields(content, content=left) if left else None
+
+
+def _is_message(item: Any) -> bool:
+    return kind_of(item) == "message" or (not kind_of(item) and field(item, "role") is not None)
+
+
+def _parts(item: Any) -> list[Any]:
+    content = field(item, "content")
+    if isinstance(content, str):
+        return [content]
+    return [] if content is None else list(content)
+
+
+def _contents(native: Mapping[str, Any]) -> list[Any]:
+    given, instructions = native.get("input"), native.get("instructions")
+    found = [given] if isinstance(given, str) else [] if given is None else listed(given, "input")
+    for number, item in enumerate(found):
+        _check(item, f"input[{number}]")
+    if isinstance(instructions, list | tuple | Mapping):
+        raise FormatError("instructions", f"of the type {type(instructions).__name__}", "a text")
+    return [Instructions(instructions), *found] if isinstance(instructions, str) and instructions else found
+
+
+def _check(item: Any, where: str) -> None:
+    kind = kind_of(item)
+    if isinstance(item, str) or kind in _HIDDEN or kind.endswith((*_CALLS, *_RESULTS)) or _is_reference(item):
+        return
+    role, content = field(item, "role"), field(item, "content")
+    if not _is_message(item) or role not in _ROLES or not isinstance(content, str | list | tuple):
+        raise FormatError(where, f"of the type {kind!r}" if kind and kind != "message" else shape_of(item), _EXPECTED)
+    for number, part in enumerate(() if isinstance(content, str) else content):
+        check_part(part, f"{where}.content[{number}]")
+
+
+def _is_reference(item: Any) -> bool:
+    """True for a reference to a stored item, whose type may be left out."""
+    return isinstance(item, Mapping) and item.keys() == {"id"}
+
+
+def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
+    instructions = [one.text for one in contents if isinstance(one, Instructions)]
+    left = [one for one in contents if not isinstance(one, Instructions)]
+    changes: dict[str, Any] = {}
+    if (native.get("instructions") or "") != "\n\n".join(instructions):
+        changes["instructions"] = "\n\n".join(instructions) or None
+    if len(left) == 1 and isinstance(left[0], str):
+        return {**changes, "input": left[0]}
+    return {**changes, "input": [make("user", one) if isinstance(one, str) else one for one in left]}
+
+
+class _Form:
+    read = staticmethod(read)
+    make = staticmethod(make)
+    with_text = staticmethod(with_text)
+    without_text = staticmethod(without_text)
+
+
+API = requests.Api(
+    name="OpenAI's Responses API",
+    form=_Form(),
+    contents=_contents,
+    put_contents=_put,
+    config={"temperature": ("temperature",), "maxOutputTokens": ("max_output_tokens",), "topP": ("top_p",)},
+    read_choice=chat.read_choice,
+    write_choice=chat.write_choice,
+    tool_name=chat.tool_name,
+)
+
+
+def to_hook_response(response: Any) -> LLMResponse:
+    """What hooks see of a response: the texts of its messages as one candidate."""
+    texts = [text for _, part in _texts(response) if (text := TEXTS.text_of_part(part)) is not None]
+    why = field(field(response, "incomplete_details"), "reason") or field(response, "status")
+    candidate = responses.Candidate(texts, _ENDINGS.get(why) if isinstance(why, str) else None, 0)
+    return responses.in_hook_form(
+        [candidate], field(response, "usage"), ("input_tokens", "output_tokens", "total_tokens")
+    )
+
+
+def replace_response_text(hook_response: Mapping[str, Any], base: Any) -> Any:
+    """The response with the hooks' text; every item and part that is not text stays."""
+    parts = [part for _, part in _texts(base)]
+    old = "".join(TEXTS.text_of_part(part) or "" for part in parts)
+    (text,) = responses.texts_by_candidate(hook_response, 1)
+    if text == old:
+        return base
+    output = listed(field(base, "output"), "output")
+    if not parts:
+        said = {"type": "output_text", "text": text, "annotations": []}
+        message = {"type": "message", "id": "hookline", "role": "assistant", "status": "completed", "content": [said]}
+        return with_fields(base, output=[message, *output])
+    remaining = iter(_spread(parts, text))
+    changed = [_with_texts(item, remaining) for item in output]
+    kept = {"output_text": text} if isinstance(base, Mapping) and "output_text" in base else {}
+    return with_fields(base, output=[item for item in changed if item is not None], **kept)
+
+
+def _spread(parts: list[Any], text: str) -> list[str]:
+    """The text for each text part, as `replace_text` would divide it."""
+    marked = [{"text": TEXTS.text_of_part(part), "at": number} for number, part in enumerate(parts)]
+    left = {part["at"]: part["text"] for part in replace_text(marked, text, TEXTS)}
+    return [left.get(number, "") for number in range(len(parts))]
+
+
+def _with_texts(item: Any, texts: Any) -> Any | None:
+    if not _is_message(item):
+        return item
+    parts = _parts(item)
+    own = [next(texts) for part in parts if TEXTS.text_of_part(part) is not None]
+    changed = replace_texts(parts, own, TEXTS)
+    if len(changed) == len(parts) and all(new is old for new, old in zip(changed, parts, strict=True)):
+        return item
+    return with_fields(item, content=changed) if changed else None
+
+
+def _texts(response: Any) -> list[tuple[Any, Any]]:
+    """The text parts of a response's messages, each with its message."""
+    found: list[tuple[Any, Any]] = []
+    for number, item in enumerate(listed(field(response, "output"), "output")):
+        if not kind_of(item):
+            raise FormatError(f"output[{number}]", shape_of(item), "an item with a type, such as message")
+        if _is_message(item):
+            found += [(item, part) for part in _parts(item) if TEXTS.text_of_part(part) is not None]
+    return found
+
+
+def make_response(hook_response: Mapping[str, Any]) -> dict[str, Any]:
+    """A response of text alone, as JSON."""
+    text = "".join(responses.texts_of(hook_response)[:1])
+    base = {"id": "hookline", "object": "response", "created_at": 0, "model": "hookline", "status": "completed"}
+    empty = {**base, "output": [], "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+    made: dict[str, Any] = replace_response_text({"text": text}, empty)
+    return made

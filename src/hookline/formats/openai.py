@@ -1,0 +1,56 @@
+"""OpenAI's requests and responses ↔ hook form: chat completions and the Responses API.
+
+Requests are the keyword arguments of `client.chat.completions.create` or `client.responses.create`. Messages, items and
+responses may be dictionaries or the SDK's objects. Hooks see texts only: tool calls and their results, images, files,
+reasoning and refusals stay as they are.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
+from hookline.formats import _openai_chat as chat
+from hookline.formats import _openai_items as items
+from hookline.formats import requests
+from hookline.formats.native import field
+
+
+def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
+    """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+    return requests.to_hook(native, _api_of(native))
+
+
+def from_hook_llm_request(hook_request: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """The request to send; the base itself when hooks changed nothing, and its messages where they left them alone."""
+    return requests.from_hook(hook_request, base, _api_of(base))
+
+
+def to_hook_llm_response(response: Any) -> LLMResponse:
+    """What hooks see of a response: its texts, why it ended, and the token counts."""
+    is_items = field(response, "output") is not None
+    return items.to_hook_response(response) if is_items else chat.to_hook_response(response)
+
+
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None, *, is_items: bool = False) -> Any:
+    """The response with the hooks' texts in place of its own; the base itself when nothing changes.
+
+    Without a base it is a new response of text alone, as JSON; `is_items` makes it one of the Responses API.
+    """
+    if base is None:
+        return (items if is_items else chat).make_response(hook_response)
+    return (items if field(base, "output") is not None else chat).replace_response_text(hook_response, base)
+
+
+def with_note(native: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The request with a hook's note as its last message, for this call only."""
+    return requests.with_note(native, text, _api_of(native))
+
+
+def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolMode | None = None) -> dict[str, Any]:
+    """The request with those of its tools that a `Selection` permits, and with its mode."""
+    return requests.offer(native, permits, mode, _api_of(native))
+
+
+def _api_of(native: Any) -> requests.Api:
+    is_items = isinstance(native, Mapping) and "messages" not in native and ("input" in native or "prompt" in native)
+    return items.API if is_items else chat.API

@@ -1,0 +1,150 @@
+"""What hooks must be able to do in any agent, as a test that each adapter runs with its framework's own fake model.
+
+An adapter's test writes a `Host`, which runs one conversation in the framework, and then:
+
+    @pytest.mark.parametrize("effect", effects.EFFECTS, ids=str)
+    async def test_effect(effect): await effects.check(MyHost(), effect, cannot=CANNOT)
+
+The hooks are real processes; the tools record the calls that really ran. `NO_HOOKS` proves the host itself, and
+`NO_LEAK` is for hosts that stream.
+"""
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hookline.adapters.table import EffectName, events_of
+from hookline.errors import HooklineError
+from hookline.hooks import Hooks
+from hookline.testing import _effect_cases as cases
+from hookline.testing._effect_cases import Case, Conversation, Outcome, Request, Turn
+
+__all__ = [
+    "EFFECTS",
+    "NO_HOOKS",
+    "NO_LEAK",
+    "Case",
+    "Conversation",
+    "Effect",
+    "Host",
+    "Outcome",
+    "Request",
+    "Turn",
+    "check",
+]
+
+Tool = Callable[..., str]
+
+
+class Host(Protocol):
+    """One framework with its adapter, as a test runs it."""
+
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Tool]) -> Outcome:
+        """Runs the conversation in a new agent and returns what the model and the user saw.
+
+        The tools are plain functions with annotations and docstrings. The fake model answers with the conversation's
+        turns, one for each request, and fails the test if it is asked more often. An adapter that ends a run by an
+        exception is right to do so: its message is a text that the user is shown.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One row of the table."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+EFFECTS = (
+    Effect(EffectName.DENY, cases.DENY),
+    Effect(EffectName.INPUT_REWRITE, cases.INPUT_REWRITE),
+    Effect(EffectName.CONTEXT, cases.CONTEXT),
+    Effect(EffectName.REQUEST_REWRITE, cases.REQUEST_REWRITE),
+    Effect(EffectName.RESPONSE_REDACTION, cases.RESPONSE_REDACTION),
+    Effect(EffectName.SYNTHETIC_RESPONSE, cases.SYNTHETIC_RESPONSE),
+    Effect(EffectName.TOOL_RESTRICTION, cases.TOOL_RESTRICTION),
+    Effect(EffectName.STOP, cases.STOP),
+)
+NO_HOOKS = Effect("no hooks", cases.NO_HOOKS)
+NO_LEAK = Effect("no leak", cases.NO_LEAK)
+"""For a host that streams: a text that an AfterModel hook redacts never gets out; refusing to stream is right, too."""
+
+
+async def check(host: Host, effect: Effect, *, cannot: Mapping[str, str] | None = None) -> None:
+    """AssertionError unless every case of the effect holds, and every declared inability is real and reported.
+
+    `cannot` maps an effect's name, or `effect: event` for the hooks of one event, to the reason why.
+    """
+    declared = {(key.partition(": ")[0], event) for key in cannot or {} for event in events_of(key)}
+    for case in effect.cases:
+        if (effect.name, case.event) in declared:
+            await _check_inability(host, effect, case)
+        else:
+            await _check_case(host, effect, case)
+
+
+async def _check_case(host: Host, effect: Effect, case: Case) -> None:
+    attempt = await _run(host, case)
+    if problem := attempt.problem:
+        raise AssertionError(f"{effect}, {case}: {problem}\n{attempt.outcome}")
+
+
+async def _check_inability(host: Host, effect: Effect, case: Case) -> None:
+    attempt = await _run(host, case)
+    if not attempt.problem:
+        raise AssertionError(f"{effect}, {case}: declared as impossible, but it holds: remove the declaration")
+    if not attempt.is_refused and case.event not in attempt.stderr:
+        raise AssertionError(
+            f"{effect}, {case}: it has no effect, and nothing on stderr says so, as report_inabilities of"
+            f" hookline.adapters.table does; stderr was {attempt.stderr!r}"
+        )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    outcome: Outcome = field(default_factory=Outcome)
+    problem: str | None = None
+    is_refused: bool = False
+    stderr: str = ""
+
+
+async def _run(host: Host, case: Case) -> _Attempt:
+    attempt, stderr = _Attempt(), io.StringIO()
+    ran: list[tuple[str, dict[str, Any]]] = []
+    with (
+        tempfile.TemporaryDirectory() as project,
+        Hooks(project, settings=case.settings) as hooks,
+        contextlib.redirect_stderr(stderr),
+    ):
+        try:
+            attempt.outcome = await host.run(hooks, case.conversation, _tools(ran))
+        except HooklineError as refusal:
+            attempt.is_refused = True
+            attempt.problem = None if case.may_be_refused else f"the host refuses: {refusal}"
+        else:
+            attempt.problem = case.problem(attempt.outcome, ran)
+    attempt.stderr = stderr.getvalue()
+    return attempt
+
+
+def _tools(ran: list[tuple[str, dict[str, Any]]]) -> tuple[Tool, ...]:
+    """The tools of every conversation; calls that run are recorded."""
+
+    def write_file(path: str, text: str) -> str:
+        """Writes a text to a file."""
+        ran.append(("write_file", {"path": path, "text": text}))
+        return f"Wrote {path}."
+
+    def delete_file(path: str) -> str:
+        """Deletes a file."""
+        ran.append(("delete_file", {"path": path}))
+        return f"Deleted {path}."
+
+    return write_file, delete_file

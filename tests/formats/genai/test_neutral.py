@@ -1,0 +1,51 @@
+from typing import Any
+
+from google.genai import types
+
+from hookline import GenerateContentParameters
+from hookline.formats import anthropic, genai, openai
+
+TOOL = types.Tool(function_declarations=[types.FunctionDeclaration(name=name) for name in ("read", "write")])
+SEARCH = types.Tool(google_search=types.GoogleSearch())
+
+
+def lookup(word: str) -> str:
+    """A Python function as a tool."""
+    return word
+
+
+REQUEST = GenerateContentParameters(
+    model="gemini", contents="hi", config=types.GenerateContentConfig(tools=[TOOL, SEARCH, lookup])
+)
+
+
+def test_all_formats_have_the_same_names() -> None:
+    """A program changes its API by changing one import."""
+    for name in genai.__all__:
+        assert callable(getattr(openai, name))
+        assert callable(getattr(anthropic, name))
+
+
+def test_functions_are_offered_as_they_are_permitted() -> None:
+    """Functions that are not permitted go; tools that the API runs itself stay; all permitted changes nothing."""
+    config: Any = genai.offer(REQUEST, {"read"}.__contains__).config
+    assert [[one.name for one in tool.function_declarations or []] for tool in config.tools] == [["read"], []]
+    assert config.tools[1] is SEARCH
+    assert genai.offer(REQUEST, lambda _: True) is REQUEST
+    assert TOOL.function_declarations is not None
+    assert len(TOOL.function_declarations) == 2
+    none: Any = genai.offer(REQUEST, lambda _: False, "NONE").config
+    assert none.tools == [SEARCH]
+    assert none.tool_config.function_calling_config.mode == types.FunctionCallingConfigMode.NONE
+    assert genai.offer(GenerateContentParameters(model="m", contents="hi"), lambda _: False).config is None
+
+
+def test_a_response_with_another_text() -> None:
+    """The text changes, and calls stay; without a response to change it is a new one."""
+    call = types.Part(function_call=types.FunctionCall(name="read", args={}))
+    content = types.Content(role="model", parts=[types.Part(text="secret"), call])
+    response = types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
+    changed = genai.from_hook_llm_response({"text": "[gone]"}, response)
+    assert [part.text for part in changed.candidates[0].content.parts] == ["[gone]", None]
+    assert genai.from_hook_llm_response(genai.to_hook_llm_response(response), response) is response
+    assert genai.from_hook_llm_response({"text": "Later."}).text == "Later."
