@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event adapters check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event adapters adapters-page check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench: $(READY) ## measure the runner against its floor and its peers; writes do
 
 adapters: $(READY) ## the adapters' tests, each with its framework in an environment of its own (ONLY="langchain ...")
 	@$(BIN)/python tools/adapters.py $(ONLY)
+
+adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
+	@$(BIN)/python tools/adapters_page.py
 
 check: fmt lint types trace test attacks ## what CI runs
 

@@ -19,7 +19,7 @@ PACKAGE = Path(hookline.__file__).parent
 
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
-    ("errors",),
+    ("errors", "hook"),
     ("contract",),
     ("shell", "files"),
     ("dialects",),
@@ -29,7 +29,7 @@ LAYERS = (
     ("config",),
     ("triggers",),
     ("hooks",),
-    ("agent", "bridge", "adapters"),
+    ("agent", "bridge", "adapters", "gateway"),
     ("cli", "testing"),
     ("__main__",),
 )
@@ -151,6 +151,7 @@ def test_few_modules_write_to_the_terminal() -> None:
         "hookline.cli.main",  # the version, and tracebacks through `visible`
         "hookline.cli.terminal.screen",  # a console that makes whatever it draws visible
         "hookline.cli.terminal.slash",  # the help, on that console
+        "hookline.hook",  # a script's own stderr, which hookline reads
         "hookline.agent.tools._seeker",  # JSON for the process that started it
     }
 

@@ -85,7 +85,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     check("completion")
 
 
-@pytest.mark.parametrize("name", ["neutral", "tools", "verdict", "bus"])
+@pytest.mark.parametrize("name", ["neutral", "tools", "verdict", "bus", "callables"])
 def test_the_examples_of_embedding_print_what_is_shown(name: str, project: Path) -> None:
     """Each example is a whole program, and prints what the page says."""
     page = (ROOT / "docs" / "embedding.md").read_text()

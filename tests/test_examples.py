@@ -87,6 +87,18 @@ def test_guard_paths(path: str, reason: str | None, project: Path, tmp_path: Pat
     assert (result.llm_content, ran is None) == (reason or "Done.", reason is not None)
 
 
+@pytest.mark.parametrize(
+    ("content", "is_refused"),
+    [("key = 'sk-abcdefghij0123456789'", True), ("-----BEGIN RSA PRIVATE KEY-----", True), ("sk-learn", False)],
+)
+def test_no_keys(content: str, is_refused: bool, project: Path) -> None:
+    """A key in an argument is refused, with advice."""
+    config = configured(project, "BeforeTool", "no-keys.py")
+    result, ran = call_tool(config, "write_file", file_path="a", content=content)
+    assert (ran is None) is is_refused
+    assert ("content contains a key; put a placeholder there" in result.llm_content) is is_refused
+
+
 def test_tidy_text(project: Path) -> None:
     """Trailing white space is gone before the file is written, and other characters stay."""
     config = configured(project, "BeforeTool", "tidy-text.py")
@@ -236,6 +248,15 @@ def test_embedding_runs_as_it_is(project: Path) -> None:
     )
     assert done.stdout == "I was told: Files with secrets are off limits; ask the user to do this by hand.\n"
     assert list(project.iterdir()) == []
+
+
+def test_callables_run_as_they_are(project: Path) -> None:
+    """The functions of the example rewrite, add a text, and refuse."""
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "callables.py"], cwd=project, capture_output=True, text=True, check=True, timeout=20
+    )
+    first = "wrote 'text'\n\nnotes.txt was written; run the tests."
+    assert (done.stdout, done.stderr) == (f"{first}\nFiles with secrets are off limits.\n", "")
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_what_a_system_shows_of_itself() -> None:
     """Planner, runner and aggregator are not reachable from outside."""
     shown = {name for name in dir(HookSystem) if not name.startswith("_")}
     assert shown == {
+        "add_hook",
+        "awaits",
         "blocks_on_fault",
         "dispose",
         "explain",
@@ -120,7 +122,9 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_registry",
         "get_settings",
         "get_status",
+        "has_approval_hooks",
         "initialize",
+        "report_unapplied",
         "set_hook_enabled",
         "start",
     }

@@ -11,6 +11,7 @@ import sys
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from hookline.adapters.table import ADAPTERS, Adapter
@@ -30,20 +31,23 @@ def main() -> int:
     """The exit code: 0 when the tests of every adapter passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="the adapters to test; all without any")
-    names = parser.parse_args().names
+    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR", help="where they are made")
+    given = parser.parse_args()
+    names = given.names
     if unknown := set(names) - {one.name for one in ADAPTERS}:
         parser.error(f"no such adapter: {', '.join(sorted(unknown))}; there are {', '.join(a.name for a in ADAPTERS)}")
     chosen = [one for one in ADAPTERS if not names or one.name in names]
+    report = partial(_report, given.environments)
     with ThreadPoolExecutor(2) as pool:
-        failed = [one.name for one, passed in zip(chosen, pool.map(_report, chosen), strict=True) if not passed]
+        failed = [one.name for one, passed in zip(chosen, pool.map(report, chosen), strict=True) if not passed]
     print(f"adapters: {len(chosen) - len(failed)} passed, {len(failed)} failed {' '.join(failed)}".rstrip(), flush=True)
     return 1 if failed else 0
 
 
-def _report(adapter: Adapter) -> bool:
+def _report(environments: Path, adapter: Adapter) -> bool:
     start = time.monotonic()
     try:
-        summary = _test(adapter)
+        summary = _test(environments / adapter.name, adapter)
     except Failure as failure:
         print(f"--- {adapter.name}: FAILED\n{failure}\n---", flush=True)
         return False
@@ -51,11 +55,11 @@ def _report(adapter: Adapter) -> bool:
     return True
 
 
-def _test(adapter: Adapter) -> str:
+def _test(folder: Path, adapter: Adapter) -> str:
     test = ROOT / "tests" / "adapters" / f"test_{adapter.name}.py"
     if not test.exists():
         raise Failure(f"{test.relative_to(ROOT)} does not exist")
-    python = _environment(adapter)
+    python = _environment(folder, adapter)
     words = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
     output = _run(words, TEST_S, "its tests failed")
     summary = output.strip().splitlines()[-1]
@@ -65,9 +69,8 @@ def _test(adapter: Adapter) -> str:
     return f"{_version(python, adapter.package)}: {summary}"
 
 
-def _environment(adapter: Adapter) -> Path:
+def _environment(folder: Path, adapter: Adapter) -> Path:
     """The Python of the adapter's environment, with everything installed."""
-    folder = ENVIRONMENTS / adapter.name
     python, mark = folder / "bin" / "python", folder / ".installed"
     wanted = _fingerprint(adapter)
     if not mark.exists() or mark.read_text() != wanted:
@@ -97,7 +100,7 @@ def _run(words: list[str], limit_s: float, what: str) -> str:
             words, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False
         )
     except subprocess.TimeoutExpired as expired:
-        raise Failure(f"{what}: it took longer than {limit_s:.0f} s\n{expired.stdout or ''}") from None
+        raise Failure(f"{what}: it took longer than {limit_s:.0f} s\n{expired.stdout!r}") from None
     if done.returncode:
         raise Failure(f"{what} (exit code {done.returncode})\n{done.stdout}{done.stderr}")
     return done.stdout

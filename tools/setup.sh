@@ -18,3 +18,8 @@ with open("pyproject.toml", "rb") as file:
 PY
 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
     --editable ".[agent]" --requirement "$VENV/dev-requirements.txt"
+# Pyright is a program for Node. Without it one test is skipped, and says so.
+if command -v npm >/dev/null 2>&1; then
+    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$VENV/pyright" pyright@1.1 >/dev/null 2>&1 ||
+        echo "pyright could not be installed, so its test is skipped" >&2
+fi

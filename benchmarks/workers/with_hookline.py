@@ -17,9 +17,12 @@ from unittest.mock import patch
 from hookline import Config
 from hookline.child.batch import ChildJob, ChildLimits, run_children
 from hookline.child.features import FEATURES
+from hookline.contract.wire import stringify_json
 
 HOOK, BASH, SH = sys.argv[1:4]
 LIMITS = ChildLimits(max_concurrent=512)
+# At most so many bytes of an event's input are not its text.
+ENVELOPE_BYTES = 1024
 BALLAST_BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 
 
@@ -31,11 +34,12 @@ def payload(size: int) -> bytes:
 
 @cache
 def content(kind: str, size: int) -> str:
-    """Words, or Python with numbers in it."""
+    """Words, or Python with numbers in it: so much that the hook reads as many bytes as the floor's does."""
     piece = "some words, "
     if kind == "code":
         piece = Path(json.__file__).with_name("decoder.py").read_text() + "\nx = [1.0, 2.0]\n" * 50
-    return (piece * (size // len(piece) + 1))[:size]
+    pieces = (size - ENVELOPE_BYTES) // (len(stringify_json(piece)) - len('""'))
+    return piece * pieces
 
 
 async def make_handler(folder: str) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hookline.contract.hooks import ConfigSource, OnError
+from hookline.contract.hooks import ConfigSource, HookOptions, OnError
 from hookline.contract.text import tell
 from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects
 from hookline.settings.paths import SettingsPaths, default_paths
@@ -18,6 +18,7 @@ from hookline.settings.source import SettingsSource, Watch
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
+    from hookline.hook import Event, Hook
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
     from hookline.settings.decode import Settings
@@ -129,6 +130,17 @@ class Config:
                     agent=self._agent,
                 )
             return self._hook_system
+
+    def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> None:
+        """Adds a function of this program as a hook, after those of the settings; it runs even if these are disabled.
+
+        Args:
+            event: the event, such as "BeforeTool", or its class in `hookline.hook`.
+            function: gets the event, and returns or raises an answer of `hookline.hook`, or returns None.
+            options: matcher, name, description, timeout (in seconds), on_error, final, sequential, thread.
+        """
+        self._make_hook_system().add_hook(event, function, **options)
+        self._has_system = True
 
     def blocks_on_fault(self) -> bool:
         """Whether a fault of hookline blocks, on events that can block."""

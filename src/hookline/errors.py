@@ -7,6 +7,7 @@
     ├── MissingExtraError                     an optional dependency is needed and not installed
     ├── FormatError                           a model request or response has a shape that its format does not know
     ├── SessionClosedError                    a session was used after its end
+    ├── AgentStoppedError                     a hook stopped an agent whose framework can end a run only by an exception
     ├── ModelError                            the model could not be asked, or its answer broke off
     ├── TurnLimitError                        the agent did not come to an end within its turns
     └── UsageError                            the command line was given something it cannot work with
@@ -63,6 +64,10 @@ class SessionClosedError(HooklineError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is closed; make another with `hooks.session()`")
+
+
+class AgentStoppedError(HooklineError):
+    """A hook stopped the agent, in a framework that can end this run only by an exception."""
 
 
 class ModelError(HooklineError):

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, Lifecycle, OnError
+from hookline.contract.hooks import HookEntry, HookOptions, Lifecycle, OnError
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
@@ -38,6 +38,7 @@ from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
+    from hookline.hook import Event, Hook
     from hookline.settings.trust import TrustStore
 
 
@@ -86,6 +87,7 @@ class HookSystem:
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._agent = agent
+        self._program: list[HookEntry] = []
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -172,6 +174,18 @@ class HookSystem:
                     consent_record(action, via="the program", **hook_place(hook), event=hook.event.value)
                 )
         return is_known
+
+    def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> HookEntry:
+        """Adds a function of this program as a hook, at any time; the options are those of `Config.add_hook`."""
+        from hookline.engine.functions import callable_hook  # noqa: PLC0415 - most programs have scripts only
+
+        hook = callable_hook(event, function, **options)
+        with self._lock:
+            if self._parts is None:
+                self._program.append(hook)
+            else:
+                self._parts.registry.add(hook)
+        return hook
 
     def dispose(self) -> None:
         """Leaves the bus and closes the log; the system is not used after this."""
@@ -262,6 +276,8 @@ class HookSystem:
         parts = _Parts(
             settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
         )
+        for hook in self._program:
+            registry.add(hook)
         try:
             registry.initialize()
         except BaseException:

@@ -2,20 +2,28 @@
 
 import asyncio
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 pytest.importorskip("langchain", reason="LangChain is not installed here: `make adapters` runs these tests")
 
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import BaseModel
 
 from hookline import Hooks
 from hookline.adapters.langchain import HooklineMiddleware
@@ -104,6 +112,11 @@ async def astream_updates(agent: Any, conversation: Conversation) -> list[str]:
     return said([one for update in updates for state in update.values() for one in (state or {}).get("messages", ())])
 
 
+async def astream_events_v3(agent: Any, conversation: Conversation) -> list[str]:
+    """The same in LangChain's newer protocol."""
+    return [str(event) async for event in await agent.astream_events(ask(conversation), version="v3")]
+
+
 async def astream_events(agent: Any, conversation: Conversation) -> list[str]:
     """Everything that LangChain's events have."""
     return [str(event["data"]) async for event in agent.astream_events(ask(conversation), version="v2")]
@@ -165,7 +178,8 @@ def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     check(LangChainHost(mode), effect)
 
 
-@pytest.mark.parametrize("mode", [stream, astream, astream_events], ids=lambda mode: mode.__name__)
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+@pytest.mark.parametrize("mode", [stream, astream, astream_events, astream_events_v3], ids=lambda mode: mode.__name__)
 def test_streams_do_not_leak(mode: Mode) -> None:
     """No stream and no event shows the text that an AfterModel hook redacts."""
     check(LangChainHost(mode), effects.NO_LEAK)
@@ -210,3 +224,207 @@ def test_without_after_model_hooks_tokens_are_streamed() -> None:
     with Hooks(".", settings={}) as hooks:
         outcome = asyncio.run(LangChainHost(astream).run(hooks, conversation, ()))
     assert outcome.shown == ("one two ", "three fo", "ur")
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "langchain_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")
+
+
+def settings(event: str, answer: object, matcher: str = "") -> dict[str, Any]:
+    """One hook with this answer."""
+    hook = {"type": "command", "name": "guard", "command": f"printf %s {shlex.quote(json.dumps(answer))}"}
+    return {"enableHooks": True, "hooks": {event: [{"matcher": matcher, "hooks": [hook]}]}}
+
+
+def agent_with(hooks: Hooks, *answers: AIMessage, tools: Sequence[Any] = (), **options: Any) -> tuple[Any, FakeModel]:
+    """An agent whose model gives these answers."""
+    model = FakeModel(messages=iter(answers), requests=[])
+    return create_agent(model, list(tools), middleware=[HooklineMiddleware(hooks)], **options), model
+
+
+def calls(*names: str) -> AIMessage:
+    """A message that calls tools without arguments."""
+    return AIMessage("", tool_calls=[{"name": name, "args": {}, "id": f"id-{name}"} for name in names])
+
+
+ran: list[str] = []
+
+
+def first() -> str:
+    """The first tool."""
+    ran.append("first")
+    return "one"
+
+
+def second() -> str:
+    """The second tool."""
+    ran.append("second")
+    return "two"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    ran.clear()
+
+
+def test_calls_side_by_side_are_judged_one_by_one(tmp_path: Path) -> None:
+    """Of two calls in one answer, a hook refuses one; the other runs."""
+    refuse = settings("BeforeTool", {"decision": "deny", "reason": "Not the first."}, "first")
+    with Hooks(tmp_path, settings=refuse) as hooks:
+        agent, model = agent_with(hooks, calls("first", "second"), AIMessage("Done."), tools=[first, second])
+        agent.invoke({"messages": "Go."})
+    assert ran == ["second"]
+    assert model.requests[-1].results == ("Not the first.", "two")
+
+
+def test_two_stops_side_by_side_end_the_run_once(tmp_path: Path) -> None:
+    """Calls of one answer can both stop the agent."""
+    stop = settings("AfterTool", {"continue": False, "stopReason": "Enough."})
+    with Hooks(tmp_path, settings=stop) as hooks:
+        agent, model = agent_with(hooks, calls("first", "second"), tools=[first, second])
+        result = agent.invoke({"messages": "Go."})
+    assert len(model.requests) == 1
+    assert said(result["messages"]) == ["Enough."]
+
+
+def test_a_resumed_run_keeps_its_restriction(tmp_path: Path) -> None:
+    """Between the model's answer and its calls a run may be saved and go on in another process."""
+    allow = settings(
+        "BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["second"]}}}
+    )
+    saver, thread = InMemorySaver(), {"configurable": {"thread_id": "t"}}
+    options = {"tools": [first, second], "checkpointer": saver, "interrupt_before": ["tools"]}
+    with Hooks(tmp_path, settings=allow) as hooks:
+        agent_with(hooks, calls("first", "second"), **options)[0].invoke({"messages": "Go."}, thread)
+        assert ran == []
+        other, model = agent_with(hooks, AIMessage("Done."), **options)
+        other.invoke(None, thread)
+    assert ran == ["second"]
+    assert "first is not allowed now" in model.requests[-1].results[0]
+
+
+def test_a_new_run_of_a_thread_is_not_stopped(tmp_path: Path) -> None:
+    """A stop ends its run, and the next question in the thread is answered."""
+    stop = settings("BeforeTool", {"continue": False, "stopReason": "Enough."})
+    thread = {"configurable": {"thread_id": "t"}}
+    with Hooks(tmp_path, settings=stop) as hooks:
+        agent, _ = agent_with(hooks, calls("first"), AIMessage("Hello."), tools=[first], checkpointer=InMemorySaver())
+        assert said(agent.invoke({"messages": "Go."}, thread)["messages"]) == ["Enough."]
+        assert said(agent.invoke({"messages": "Hi."}, thread)["messages"]) == ["Enough.", "Hello."]
+
+
+class Answer(BaseModel):
+    """A structured output."""
+
+    text: str
+
+
+@pytest.mark.parametrize("tools", [(), (first,)], ids=["without tools", "with tools"])
+@pytest.mark.parametrize("answer", [{"continue": False, "stopReason": "No."}, {"decision": "deny", "reason": "No."}])
+def test_structured_output_does_not_run_on_after_a_block(tmp_path: Path, answer: object, tools: Any) -> None:
+    """An agent that has to give structured output ends, though it has none."""
+    with Hooks(tmp_path, settings=settings("BeforeModel", answer)) as hooks:
+        agent, model = agent_with(hooks, tools=tools, response_format=ToolStrategy(Answer))
+        result = agent.invoke({"messages": "Go."})
+    assert (model.requests, said(result["messages"])) == ([], ["No."])
+    assert result.get("structured_response") is None
+
+
+def test_structured_output_of_a_redacted_text_is_gone(tmp_path: Path) -> None:
+    """What was read from the old text would show it."""
+    redact = settings("AfterModel", {"hookSpecificOutput": {"llm_response": {"text": "[hidden]"}}})
+    with Hooks(tmp_path, settings=redact) as hooks:
+        agent, _ = agent_with(hooks, AIMessage('{"text": "s3cret"}'), response_format=ProviderStrategy(Answer))
+        result = agent.invoke({"messages": "Go."})
+    assert "s3cret" not in str(result)
+
+
+def test_a_tool_that_returns_a_command_has_its_context(tmp_path: Path) -> None:
+    """The message inside a `Command` gets what hooks add, and its other updates stay."""
+
+    @tool
+    def command(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Returns a command."""
+        return Command(update={"messages": [ToolMessage("done", tool_call_id=tool_call_id), HumanMessage("and")]})
+
+    add = settings("AfterTool", {"hookSpecificOutput": {"additionalContext": "Use tabs."}})
+    with Hooks(tmp_path, settings=add) as hooks:
+        agent, model = agent_with(hooks, calls("command"), AIMessage("Done."), tools=[command])
+        agent.invoke({"messages": "Go."})
+    assert model.requests[-1].results == ("done\n\nUse tabs.",)
+    assert model.requests[-1].texts[-1] == "and"
+
+
+REPLACE = """
+import json, sys
+messages = json.load(sys.stdin)["llm_request"]["messages"]
+for message in messages:
+    message["content"] = message["content"].replace("4711", "[number]")
+print(json.dumps({"hookSpecificOutput": {"llm_request": {"messages": messages, "config": {"temperature": 0.5}}}}))
+"""
+
+
+def test_a_rewritten_request_keeps_what_hooks_cannot_see(tmp_path: Path) -> None:
+    """Images, tool calls and untouched messages stay; settings of the model are passed on."""
+    image = {"type": "image", "url": "https://example.com/a.png"}
+    call = calls("first")
+    history = [
+        HumanMessage([{"type": "text", "text": "Code 4711"}, image]),
+        call,
+        ToolMessage("4711", tool_call_id="id-first"),
+        AIMessage("Untouched."),
+        HumanMessage("Again."),
+    ]
+    seen: list[Any] = []
+
+    class Watching(FakeModel):
+        def _generate(self, messages: list[BaseMessage], *given: Any, **kwargs: Any) -> Any:
+            seen.append((messages, kwargs.get("temperature")))
+            return super()._generate(messages, *given, **kwargs)
+
+    command = shlex.join([sys.executable, "-I", "-c", REPLACE])
+    hook = {"enableHooks": True, "hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": command}]}]}}
+    with Hooks(tmp_path, settings=hook) as hooks:
+        model = Watching(messages=iter([AIMessage("Done.")]), requests=[])
+        create_agent(model, [first], middleware=[HooklineMiddleware(hooks)]).invoke({"messages": history})
+    ((messages, temperature),) = seen
+    assert messages[0].content == [{"type": "text", "text": "Code [number]"}, image]
+    assert messages[1].tool_calls == call.tool_calls
+    assert [one.content for one in messages[2:]] == ["4711", "Untouched.", "Again."]
+    assert temperature == 0.5
+
+
+def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
+    """What an AfterModel hook says to the model is read with the next request, once."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be brief."})) as hooks:
+        agent, model = agent_with(hooks, calls("first"), AIMessage("Done."), tools=[first])
+        agent.invoke({"messages": "Go."})
+    assert [request.texts[-1] for request in model.requests] == ["Go.", "[System] Be brief."]
+
+
+def test_what_the_model_raises_reaches_the_caller(tmp_path: Path) -> None:
+    """An error of the model is an error of the run, also one that means the end of an iteration."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {})) as hooks:
+        agent, _ = agent_with(hooks)
+        with pytest.raises((StopIteration, RuntimeError)):
+            agent.invoke({"messages": "Go."})
+
+
+def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """That suppressOutput hides nothing here is said."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
+        agent_with(hooks, AIMessage("Done."))[0].invoke({"messages": "Go."})
+    assert "suppressOutput hides nothing in LangChain" in capfd.readouterr().err
+
+
+def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
+    """A choice of tools in a rewritten request counts for the offer and for the calls."""
+    allow = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"allowedFunctionNames": ["second"]}}}}
+    with Hooks(tmp_path, settings=settings("BeforeModel", allow)) as hooks:
+        agent, model = agent_with(hooks, calls("first", "second"), AIMessage("Done."), tools=[first, second])
+        agent.invoke({"messages": "Go."})
+    assert ran == ["second"]
+    assert {request.tools for request in model.requests} == {("second",)}

@@ -193,6 +193,50 @@ def test_another_prompt_blocks_the_one_that_was_typed(name: str) -> None:
     assert said.lost
 
 
+AFTER: dict[str, tuple[str, dict[str, Any]]] = {
+    "claude": (
+        "PostToolUse",
+        {"tool_name": "Bash", "tool_response": {"stdout": "secret", "stderr": "", "isImage": False}},
+    ),
+    "codex": ("PostToolUse", {"tool_name": "Bash", "tool_response": "secret"}),
+    "gemini": ("AfterTool", {"tool_name": "run_shell_command", "tool_response": {"llmContent": "secret"}}),
+    "copilot": ("postToolUse", {"toolName": "bash", "toolResult": {"textResultForLlm": "secret"}}),
+}
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
+    """Each agent has its own form for it, as was seen in them; an empty one must not let the old one through."""
+    event, question = AFTER[name]
+    for result in ("***", ""):
+        said = say(name, Outcome(result=result, message="m"), {"hook_event_name": event, **question}, event)
+        expected = {
+            "claude": f"'updatedToolOutput': {{'stdout': '{result}', 'stderr': ''",
+            "codex": result or "(no output)",
+            "gemini": f"'decision': 'deny', 'reason': '{result or '(no output)'}'",
+            "copilot": f"'textResultForLlm': '{result}'",
+        }[name]
+        assert expected in f"{said.stdout} {said.stderr}"
+        assert ("'systemMessage': 'm'" in str(said.stdout)) is (name in ("claude", "gemini"))
+        assert any("a message for the person" in loss for loss in said.lost) is (name in ("codex", "copilot"))
+
+
+def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:
+    """The model would read it otherwise."""
+    question = {"hook_event_name": "PostToolUse", "tool_name": "Grep", "tool_response": {"filenames": ["a"]}}
+    said = say("claude", Outcome(result="***"), question)
+    assert said.stdout is not None
+    assert said.stdout["continue"] is False
+    assert said.lost
+
+
+def test_another_result_hides_no_stop_and_no_deny() -> None:
+    """Codex is told the reason beside it, and the session is refused from then on."""
+    event, question = AFTER["codex"]
+    said = say("codex", Outcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question})
+    assert (said.exit_code, said.stderr, said.unsaid_stop) == (2, "***\n\nenough", "enough")
+
+
 def test_a_tool_of_an_mcp_server_is_rewritten_in_gemini_cli() -> None:
     """It has another name in our words, and is still the same call."""
     question = {
@@ -277,13 +321,3 @@ def test_another_prompt_is_lost_in_other_agents() -> None:
     heard = HOSTS["claude"].hear({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
     outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
     assert (outcome.lost, outcome.context) == ((NO_PROMPT,), "c")
-
-
-def test_what_no_agent_is_told_is_said_to_be_lost() -> None:
-    """A text in place of a result may be a redaction, and a message for the person may be a warning."""
-    heard = HOSTS["claude"].hear({**SHELL["claude"], "hook_event_name": "PostToolUse", "tool_response": {}}, None)
-    verdict = Verdict(event=HookEventName.AFTER_TOOL, tool_output="[redacted]", user_message="look here")
-    assert combine(heard, [verdict]).lost == (
-        "another text in place of the tool's result: the model reads the result itself",
-        "a message for the person: look here",
-    )

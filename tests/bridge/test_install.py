@@ -1,6 +1,7 @@
 """hookline in the settings of other agents: put in, looked at, taken out."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hookline.bridge.client import __file__ as client_file
 from hookline.bridge.entries import ENTRIES
 from hookline.bridge.install import bridge_command, commands_of, install, installed, uninstall
 from hookline.bridge.judge import hosts
@@ -52,7 +54,10 @@ def test_it_is_installed_looked_at_and_taken_out_again(agent: str, own_home: Pat
     assert command.startswith("/")
     assert f"{agent} {event} --deadline 50" in command
     status = json.loads(hookline("status", agent, "--json", cwd=project).stdout)["installed"]
-    assert [(one["file"], one["problem"], one["last_asked"]) for one in status] == [(str(file), None, None)]
+    assert [(one["file"], one["last_asked"]) for one in status] == [(str(file), None)]
+    # Codex needs the person's trust, and says nothing where it is missing.
+    assert ("have not trusted" in str(status[0]["problem"])) is (agent == "codex")
+    assert (status[0]["problem"] is None) is (agent != "codex")
     assert hookline("uninstall", agent, cwd=project).returncode == 0
     assert not file.exists()
 
@@ -203,6 +208,102 @@ def test_status_says_when_the_command_does_not_answer(own_home: Path) -> None:
     got = hookline("status", "claude")
     assert got.returncode == 1
     assert "does not answer" in got.stdout
+
+
+@pytest.mark.parametrize(
+    ("agent", "old", "new", "message"),
+    [
+        pytest.param("claude", "--deadline 50 || exit 2", "--deadline 50", "not in its usual form", id="exit"),
+        pytest.param("claude", '"onFailure":"block"', '"onFailure":"continue"', "onFailure", id="on-failure"),
+        pytest.param("cursor", '"failClosed":true', '"failClosed":false', "failClosed", id="fail-closed"),
+        pytest.param("claude", '"timeout":60', '"timeout":50', "has to be above our --deadline", id="timeout"),
+        pytest.param("gemini", '"timeout":60000', '"timeout":60', "has to be above our --deadline", id="milliseconds"),
+        pytest.param("copilot", "--deadline 50", "--deadline 90", "has to be above our --deadline", id="deadline"),
+        pytest.param("claude", "--deadline 50", "--deadline 50 --no-serve", None, id="more-options"),
+        pytest.param("claude", '"timeout":60', '"timeout":120', None, id="more-time"),
+    ],
+)
+def test_status_says_when_a_failure_would_let_the_agent_go_on(
+    agent: str, old: str, new: str, message: str | None, own_home: Path
+) -> None:
+    """Whatever install wrote so that it does not."""
+    hookline("install", agent)
+    file = own_home / FILES[agent]
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    problem = json.loads(hookline("status", agent, "--json").stdout)["installed"][0]["problem"]
+    assert problem is None if message is None else message in problem
+
+
+def test_what_codex_trusts_is_no_problem(own_home: Path) -> None:
+    """It keeps that under the file, the event and two indexes; another hook's trust is not ours."""
+    file = own_home / ".codex" / "hooks.json"
+    file.parent.mkdir()
+    mine = {"hooks": [{"type": "command", "command": "mine.sh"}]}
+    file.write_text(json.dumps({"hooks": {"PreToolUse": [mine]}}))
+    hookline("install", "codex", "--events", "PreToolUse")
+
+    def problem(index: int, more: str = "") -> Any:
+        state = f'[hooks.state."{file}:pre_tool_use:{index}:0"]\ntrusted_hash = "sha256:x"\n{more}'
+        (file.parent / "config.toml").write_text(state)
+        return json.loads(hookline("status", "codex", "--json").stdout)["installed"][0]["problem"]
+
+    assert "PreToolUse" in problem(0)
+    assert problem(1) is None
+    assert "PreToolUse" in problem(1, "enabled = false\n")
+
+
+@pytest.mark.parametrize(
+    ("agent", "shell"),
+    [
+        *((agent, shell) for agent in ENTRIES for shell in ("sh", "bash")),
+        *(("codex", shell) for shell in ("zsh", "fish", "tcsh")),
+    ],
+)
+def test_a_command_that_can_not_run_is_a_no_in_every_shell(agent: str, shell: str) -> None:
+    """Codex runs it in the person's own shell; most agents go on when a command merely fails."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    prompt = {"gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt", "copilot": "userPromptSubmitted"}
+    command = bridge_command(agent, prompt.get(agent, "UserPromptSubmit")).replace(sys.executable, "/gone/python")
+    got = subprocess.run([shell, "-c", command], capture_output=True, text=True, check=False, timeout=30, input="{}")
+    assert got.stderr
+    if agent == "copilot":
+        assert (got.returncode, json.loads(got.stdout)["decision"]) == (0, "block")
+    else:
+        assert (got.returncode, got.stdout) == (2, "")
+    assert "||" not in bridge_command(agent, prompt.get(agent, "UserPromptSubmit"), fail_open=True)
+
+
+@pytest.mark.parametrize("ending", ["raise SystemExit(1)", "import os; os.kill(os.getpid(), 9)"])
+def test_codex_reads_a_text_whatever_happened_to_the_command(ending: str, tmp_path: Path) -> None:
+    """It takes exit code 2 without a text for a mere failure, and goes on."""
+    client = tmp_path / "client.py"
+    client.write_text(ending)
+    command = bridge_command("codex", "PreToolUse").replace(str(Path(client_file)), str(client))
+    got = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=30, input="{}")
+    assert (got.returncode, "hookline did not run" in got.stderr) == (2, True)
+
+
+def test_a_deny_in_codex_is_nothing_but_its_reason(own_home: Path, project: Path) -> None:
+    """What makes a failure a no adds nothing to a no."""
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"hooks": [{"type": "command", "command": "echo because >&2; exit 2"}]}
+    settings.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [hook]}}))
+    question = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    words = ["sh", "-c", bridge_command("codex", "PreToolUse")]
+    got = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=30, input=json.dumps(question), cwd=project
+    )
+    assert (got.returncode, got.stdout, got.stderr) == (2, "", "because\n")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_a_failure_at_the_end_of_a_turn_does_not_make_the_agent_go_on(agent: str) -> None:
+    """There exit code 2 means: go on."""
+    assert "||" not in bridge_command(agent, "Stop")
 
 
 def test_status_says_when_no_tool_is_guarded() -> None:

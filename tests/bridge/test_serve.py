@@ -358,6 +358,60 @@ def test_another_user_is_refused(serve: Serve) -> None:
     assert (got.stdout.strip(), "TimeoutError" in own.stderr) == ("b''", True), got.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be somebody else")
+def test_a_server_of_another_user_is_not_asked(own_home: Path, project: Path, tmp_path: Path) -> None:
+    """Whoever gets a socket into the state directory learns nothing, and allows nothing."""
+    write_settings(own_home, "echo no >&2; exit 2")
+    state_path("").mkdir(mode=0o777)
+    state_path("").chmod(0o777)
+    heard = tmp_path / "heard"
+    heard.touch()
+    heard.chmod(0o666)
+    code = """\
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("serve.sock")
+listener.listen()
+print("up", flush=True)
+while True:
+    caller, _ = listener.accept()
+    open(sys.argv[1], "ab").write(caller.recv(9))
+    caller.send(b"+0 0 0\\n")
+"""
+    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-I", "-c", code]
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    stranger = subprocess.Popen([*words, str(heard)], cwd=state_path(""), stdout=subprocess.PIPE)
+    try:
+        assert stranger.stdout is not None
+        assert stranger.stdout.readline() == b"up\n"
+        state_path("serve.sock").chmod(0o777)
+        assert reason(call(project)[1]) == "no"
+        assert heard.read_bytes() == b""
+    finally:
+        stranger.kill()
+        stranger.communicate()
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["server", "alone"])
+def test_a_call_ends_with_the_shell_that_made_it(
+    served: bool, own_home: Path, project: Path, tmp_path: Path, serve: Serve
+) -> None:
+    """Gemini CLI ends the shell alone when it has waited long enough, and then waits until the pipes are closed."""
+    mark = tmp_path / "pid"
+    write_settings(own_home, f"echo $$ > {mark}; sleep 60")
+    if served:
+        serve()
+    words = [] if served else ["--no-serve"]
+    shell = ["sh", "-c", '"$@" || exit 2', "sh", *CLIENT]
+    waiting = start_call(project, *words, command=shell)
+    pid = int(until(lambda: mark.exists() and mark.read_text().strip()))
+    waiting.terminate()
+    # The pipes are the client's, too.
+    assert waiting.communicate(timeout=15) == (b"", b"")
+    until(lambda: not Path(f"/proc/{pid}").exists())
+
+
 def test_a_caller_with_another_umask_or_home_is_not_served(own_home: Path, project: Path, serve: Serve) -> None:
     """What hooks make there would have other rights, and `~` would be another directory."""
     write_settings(own_home, "umask >&2; exit 2")

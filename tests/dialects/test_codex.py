@@ -74,6 +74,14 @@ def test_a_file_is_a_patch(call: "Call") -> None:
     assert not call("codex", "PreToolUse", guard, "write_file", arguments, matcher="apply_patch").did_run
 
 
+def test_a_patch_has_paths_inside_the_project(call: "Call", project: Path) -> None:
+    """Guards compare them from their start, as `src/`; a path elsewhere stays as it is."""
+    for path, shown in ((project / "src" / "a.py", "src/a.py"), (project.parent / "b.py", project.parent / "b.py")):
+        guard = f"grep -q '\\*\\*\\* Update File: {shown}' && {{ echo no >&2; exit 2; }}; exit 0"
+        arguments = {"file_path": str(path), "old_string": "x", "new_string": "y"}
+        assert not call("codex", "PreToolUse", guard, "replace", arguments, matcher="apply_patch").did_run
+
+
 def test_a_rewrite_needs_allow(call: "Call") -> None:
     """Of the arguments only the command changes."""
     updated = specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "ls"})

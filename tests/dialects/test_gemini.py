@@ -31,7 +31,9 @@ def says(answer: Any, code: int = 0) -> str:
         pytest.param("echo careful >&2; exit 1", None, id="exit-1-with-text"),
         pytest.param("exit 3", None, id="exit-3-silent"),
         pytest.param("echo text", None, id="text"),
-        pytest.param(says({"hookSpecificOutput": {"permissionDecision": "deny"}}), None, id="words-of-claude-code"),
+        pytest.param(
+            says({"hookSpecificOutput": {"permissionDecision": "deny"}}), "Blocked", id="words-of-claude-code"
+        ),
         pytest.param("sleep 5", None, id="timeout"),
     ],
 )
@@ -91,3 +93,12 @@ def test_tools_of_an_mcp_server(call: "Call") -> None:
     """`mcp_SERVER_TOOL`, in matchers, too."""
     guard = "grep -q mcp_db_query && { echo no; exit 2; }"
     assert not call("gemini", "BeforeTool", guard, "mcp__db__query", {}, matcher="^mcp_db_").did_run
+
+
+def test_a_deny_in_the_words_of_claude_code_blocks(call: "Call") -> None:
+    """Gemini CLI ignores it, so that guard protects nothing there; here it blocks, and the log says why."""
+    own = {"hookEventName": "BeforeTool", "permissionDecision": "deny", "permissionDecisionReason": "not that"}
+    called = call("gemini", "BeforeTool", says({"hookSpecificOutput": own}))
+    assert not called.did_run
+    assert "not that" in called.text
+    assert any("Gemini CLI ignores permissionDecision" in message for message in called.messages)

@@ -38,6 +38,23 @@ def fire(config: Config, event: HookEventName, **fields: Any) -> Verdict:
     return asyncio.run(run())
 
 
+@pytest.mark.parametrize("dialect", ["claude", "codex"])
+def test_context_at_the_start_may_come_with_suppress_output(project: Path, dialect: str) -> None:
+    """That key hides the hook's own output, and voids an answer of Codex on tool events only."""
+    specific = {"hookEventName": "SessionStart", "additionalContext": "remember"}
+    answer = json.dumps({"continue": True, "suppressOutput": True, "hookSpecificOutput": specific})
+    config = configured(project, "SessionStart", f"echo '{answer}'", dialect)
+    assert fire(config, HookEventName.SESSION_START, source="startup").context == "remember"
+
+
+@pytest.mark.parametrize(("event", "ours"), [("Stop", "AfterAgent"), ("UserPromptSubmit", "BeforeAgent")])
+def test_a_missing_script_is_no_block_of_claude_code_at_a_prompt_or_stop(project: Path, event: str, ours: str) -> None:
+    """Python exits with 2 for it, and the agent would go on for ever."""
+    verdict = fire(configured(project, event, "python3 missing.py"), HookEventName(ours), prompt="Hi")
+    assert not verdict.denied
+    assert not verdict.success
+
+
 LAST_MESSAGE = r"""
 import json, sys
 told = json.load(sys.stdin)

@@ -409,3 +409,34 @@ def test_on_fault_block(tmp_path: Path) -> None:
     assert "onFault is block" in call.reason
     assert asyncio.run(hooks.session().before_model(REQUEST)).blocked
     hooks.close()
+
+
+def test_a_before_model_hook_can_take_tools_away(make_hooks: MakeHooks) -> None:
+    """Its choice of tools is enforced when a tool is called, and adds none that the selection took away."""
+    chosen = specific(toolConfig={"allowedFunctionNames": ["read", "write"]})
+    changed = specific(llm_request={"toolConfig": {"allowedFunctionNames": ["read", "move"]}})
+    hooks = make_hooks({"BeforeToolSelection": [hook(chosen)], "BeforeModel": [hook(changed)]})
+
+    async def main() -> None:
+        session = hooks.session()
+        await session.select_tools(REQUEST, ["move", "read", "write"])
+        gate = await session.before_model(REQUEST)
+        assert gate.selection == session.selection
+        assert gate.selection is not None
+        assert gate.selection.allowed == ("read",)
+        calls = [await session.before_tool(name, {}) for name in ("read", "write", "move")]
+        assert [call.blocked for call in calls] == [False, True, True]
+
+    asyncio.run(main())
+
+
+def test_a_session_can_take_over_a_selection(make_hooks: MakeHooks) -> None:
+    """A turn that goes on in another session has the same tools."""
+    hooks = make_hooks({"BeforeToolSelection": [hook(specific(toolConfig={"allowedFunctionNames": ["read"]}))]})
+
+    async def main() -> None:
+        first, second = hooks.session(), hooks.session()
+        second.selection = await first.select_tools(REQUEST, ["read", "write"])
+        assert [(await second.before_tool(name, {})).blocked for name in ("read", "write")] == [False, True]
+
+    asyncio.run(main())

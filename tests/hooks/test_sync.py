@@ -236,6 +236,7 @@ def test_an_interrupt_ends_the_hooks(tmp_path: Path) -> None:
 import json, os, signal, sys, threading, time
 from pathlib import Path
 from hookline import Hooks
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the tests run
 slow = {{"type": "command", "command": "echo $$ > pid; exec sleep 100"}}
 hooks = Hooks({str(tmp_path)!r}, settings={{"enableHooks": True, "hooksConfig": {{"log": {{"enabled": False}}}},
     "hooks": {{"BeforeTool": [{{"hooks": [slow]}}]}}}})

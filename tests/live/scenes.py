@@ -14,6 +14,8 @@ MARK = "MARK-7Q3"
 """What a hook says; looked for in the model's requests and in what the person sees."""
 SECRET = "ghp_" + "Zx9" * 12
 ORIGINAL = "echo original >> ran.txt"
+OUTPUT = "OUTPUT-5K8"
+"""What a command prints that a hook hides."""
 REWRITTEN = "echo rewritten >> ran.txt"
 
 DENY = f"echo {MARK} >&2; exit 2"
@@ -122,6 +124,12 @@ SCENES: Mapping[str, Scene] = {
     "note-result": Scene(hooks={"AfterTool": specific("AfterTool", additionalContext=MARK)}, may_run=True),
     "deny-result": Scene(hooks={"AfterTool": DENY}, may_run=True),
     "stop-result": Scene(hooks={"AfterTool": STOP}, may_run=True),
+    "replace-result": Scene(
+        hooks={"AfterTool": specific("AfterTool", tool_output=MARK)},
+        tool=lambda agent: agent.shell_call(f"{ORIGINAL}; echo {OUTPUT[:4]}'{OUTPUT[4:]}'"),
+        may_run=True,
+    ),
+    "message": Scene(hooks={"BeforeTool": answer(userMessage=MARK)}, may_run=True),
     "suppress": Scene(hooks={"AfterTool": answer(suppressOutput=True)}, may_run=True),
     "block-prompt": Scene(hooks={"BeforeAgent": DENY}),
     "stop-prompt": Scene(hooks={"BeforeAgent": STOP}),

@@ -64,6 +64,10 @@ def _lost(seen: Seen) -> str:
     return "lost" if seen["lost"] else "yes"
 
 
+def _message(seen: Seen) -> str:
+    return "lost" if seen["lost"] else "yes" if seen["person_told"] else "yes, but not shown headless"
+
+
 def _ends(seen: Seen) -> str:
     return "yes" if seen["requests"] == 2 else "lost"
 
@@ -86,6 +90,7 @@ EFFECTS: Sequence[Row] = (
     ("note-tool", "note or context, before a tool", _told, "lost"),
     ("note-result", "note or context, after a tool", _told, "yes"),
     ("deny-result", "deny, after a tool: the model reads why", _told, "yes"),
+    ("replace-result", "another result for the model", _told, "lost"),
     ("stop-result", "stop, after a tool", _stopped, "the tool has run; see below"),
     ("block-prompt", "block a prompt", _prompt, "yes"),
     ("stop-prompt", "stop, at a prompt", _prompt, "yes"),
@@ -95,6 +100,7 @@ EFFECTS: Sequence[Row] = (
     ("stop-start", "stop, at the start: no prompt is sent", _prompt, "yes"),
     ("go-on", "go on after the end of a turn", _goes_on, "yes"),
     ("stop-end", "stop, at the end of a turn", _ends, "yes"),
+    ("message", "a message for the person, before a tool", _message, "lost"),
     ("suppress", "`suppressOutput`", _lost, "lost"),
     ("request", "change a model's request", _told, _NEVER),
     ("no-request", "answer in place of the model", _shown, _NEVER),

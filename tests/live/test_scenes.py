@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.live.agents import AGENTS, Agent, Place, program_of, run
-from tests.live.scenes import SCENES, SECRET
+from tests.live.scenes import OUTPUT, SCENES, SECRET
 from tests.live.stage import Played, play
 from tests.live.table import recorded
 
@@ -38,6 +38,8 @@ def test_what_a_hook_decides_is_what_the_agent_does(
     assert SECRET not in _written_by_us(played)
     if SECRET not in json.dumps(played.requests[:1]) and name != "secret":
         assert SECRET not in shown
+    if name == "replace-result":
+        assert not any(OUTPUT in json.dumps(request) for request in played.requests)
     if name == "selection":
         assert [_chosen(request) for request in played.requests] == [["grep_search"]] * 2
     seen = played.seen.to_dict()

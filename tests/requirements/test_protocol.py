@@ -206,7 +206,7 @@ def test_tool_definitions_are_never_taken_away(scene: Any, says: Any, mode: str)
     [
         pytest.param({"type": "command"}, True, id="command"),
         pytest.param({"type": "Command"}, False, id="capital"),
-        pytest.param({"type": "prompt"}, False, id="unknown"),
+        pytest.param({"type": "script"}, False, id="unknown"),
         pytest.param({"type": None}, False, id="null"),
         pytest.param({"type": "command", "command": None}, False, id="no command"),
     ],

@@ -5,8 +5,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from hookline.adapters.table import report_once
 from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
-from hookline.contract.text import tell
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -45,7 +45,9 @@ def apply_request(request: Any, wanted: Mapping[str, Any], native: Mapping[str, 
     if changed is native:
         return request
     if changed["model"] != native["model"]:
-        tell(f"a hook asks for the model {changed['model']}; LangChain has no model by name here, so it is not used")
+        report_once(
+            f"a hook asks for the model {changed['model']}; LangChain has no model by name here, so it is not used"
+        )
     return request.override(
         messages=changed["messages"],
         system_message=changed.get("system"),

@@ -1,6 +1,14 @@
-"""Hooks for agents of LangChain: `create_agent(..., middleware=[HooklineMiddleware(hooks)])`, sync and async.
+"""Hooks for agents of LangChain: `create_agent(..., middleware=[HooklineMiddleware(hooks)])`.
 
-While AfterModel hooks exist the model's answer is held back until they have answered: no stream shows its tokens.
+- It works for `invoke`, `ainvoke` and every kind of stream.
+- While AfterModel hooks exist, the model's answer is held back until they have answered: a stream has it as one
+  message, and callbacks that read tokens do not see the model calls. Tracers do, and see what the model really said.
+- Put it last in the list of middleware: it then sees requests and arguments as they are sent.
+- A thread of LangGraph is a session with the thread's id. What the middleware remembers of a run is private state of
+  the graph, so a checkpointer keeps it.
+- When a hook stops the agent, or blocks a model call, the run ends with that text as its last message. There is no
+  structured output then, nor when a hook changed the text that it was read from.
+- A hook can't choose another model, and `suppressOutput` hides nothing, because LangChain shows messages itself.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -8,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
-from hookline.adapters.table import adapter, missing, report_inabilities
+from hookline.adapters.table import adapter, missing, report_inabilities, report_suppression
 from hookline.config import new_session_id
 from hookline.hooks import Hooks, ModelGate, Selection, Session
 from hookline.triggers.results import ToolResult
@@ -40,7 +48,7 @@ def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
 class HooklineState(AgentState[Any]):
     """What the middleware keeps of a run: its session, which tools are allowed, a note to the model, a stop."""
 
-    hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]
+    hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]  # type: ignore[valid-type]
 
 
 class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -60,6 +68,7 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002 - LangChain calls it by these names
         """Begins a run: nothing is restricted or stopped yet."""
+        report_inabilities(self._hooks, _SELF.framework, _SELF.cannot)
         info = runtime.execution_info
         session_id = (info.thread_id if info is not None else None) or new_session_id()
         return {"hookline": {"session": session_id, "names": None, "mode": None, "note": None, "stop": None}}
@@ -107,13 +116,16 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         gate = yield lambda session: session.before_model(told)
         if gate.blocked:
             return _end(_text_of(gate), note=gate.note)
-        request = _offered(messages.apply_request(request, gate.request, native), chosen)
+        allowed = gate.selection or chosen
+        request = _offered(messages.apply_request(request, gate.request, native), allowed)
+        if chosen.note is not None:
+            request = request.override(messages=[*request.messages, messages.note(chosen.note)])
         if self._hooks.must_hold_stream:
             with _held_back():
                 response = yield lambda _session: handler(_quiet(request))
         else:
             response = yield lambda _session: handler(request)
-        return (yield from _answer(response, gate.request, chosen))
+        return (yield from _answer(response, gate.request, allowed))
 
 
 def _answer(response: Any, sent: Any, chosen: Selection) -> Steps:
@@ -121,6 +133,8 @@ def _answer(response: Any, sent: Any, chosen: Selection) -> Steps:
     after = yield lambda session: session.after_model(sent, messages.to_hook_response(said))
     if after.stop:
         return _end(after.text or after.stop_reason, note=after.note)
+    if after.suppress:
+        report_suppression(_SELF.framework)
     if after.text is not None:
         result = [messages.with_text(one, after.text) if one is said else one for one in response.result]
         # What was parsed from the old text would show it.
@@ -217,6 +231,8 @@ def _tool_result(message: Any) -> ToolResult:
 
 def _result(output: Any, message: Any, result: ToolResult) -> Any:
     """The tool's output with the hooks' result in its message; a `Command` if the agent has to stop."""
+    if result.suppress_display:
+        report_suppression(_SELF.framework)
     if message is not None:
         changed = message.model_copy(update={"content": _content(result.llm_content)})
         output = changed if output is message else _with_message(output, message, changed)

@@ -1,13 +1,17 @@
 """Which adapters there are, and what their hosts can't do; read by `doctor`, docs/adapters.md and `make adapters`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
-from hookline.hooks import Hooks
+
+if TYPE_CHECKING:
+    from hookline.hooks import Hooks
 
 
 class EffectName(StrEnum):
@@ -47,6 +51,8 @@ class Adapter:
     extra: str
     package: str
     """The distribution that is installed if the framework is."""
+    front: str
+    """The name to import from its module."""
     use: str
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +72,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="LangChain",
         extra="langchain",
         package="langchain",
+        front="HooklineMiddleware",
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
     Adapter(
@@ -80,9 +87,14 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Pydantic AI",
         extra="pydantic-ai",
         package="pydantic-ai-slim",
+        front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
 )
+
+
+_reported: set[str] = set()
+_said: "WeakKeyDictionary[Hooks, set[str]]" = WeakKeyDictionary()
 
 
 def adapter(name: str) -> Adapter:
@@ -105,13 +117,35 @@ def events_of(key: str) -> tuple[str, ...]:
     return (event,) if event else events
 
 
-def report_inabilities(hooks: Hooks, framework: str, cannot: Mapping[str, str]) -> None:
-    """Says on stderr which configured hooks the host can't apply; an adapter calls it once, when it gets its hooks."""
+def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> None:
+    """Says on stderr which configured hooks the host can't apply, each once.
+
+    An adapter calls it when it gets its hooks, and for every run, because functions can be registered later.
+    """
+    for message in _inabilities(hooks, framework, cannot):
+        if message not in _said.setdefault(hooks, set()):
+            _said[hooks].add(message)
+            tell(message)
+
+
+def _inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> Iterator[str]:
     for key, why in cannot.items():
         configured = [event for event in events_of(key) if hooks.has_hooks(event)]
         if configured:
             effect = key.partition(": ")[0]
-            tell(f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}")
+            yield f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}"
     served = {event for events in EVENTS.values() for event in events}
     if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
-        tell(f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run")
+        yield f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run"
+
+
+def report_once(message: str) -> None:
+    """Says something on stderr, once in this process: what a hook asks for and the host can't do."""
+    if message not in _reported:
+        _reported.add(message)
+        tell(message)
+
+
+def report_suppression(framework: str) -> None:
+    """Says that a hook's `suppressOutput` hides nothing."""
+    report_once(f"a hook's suppressOutput hides nothing in {framework}, which shows messages itself")

@@ -4,11 +4,9 @@ When a server does not start, hangs or dies, its tools are missing and a note sa
 """
 
 import asyncio
-import hashlib
 import json
 import logging
 import os
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from hookline.agent.mcp_settings import McpServer, configured_servers
 from hookline.agent.tool import Tool, ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
 from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.mcp import mcp_tool_name
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
 
@@ -35,7 +34,6 @@ CLOSE_S = 10.0
 MAX_PAGES = 50
 MAX_CHARS = 100_000
 
-_MAX_NAME = 64
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
 
@@ -120,7 +118,7 @@ class _Connection:
         """Adds the tools that were found to the toolbox."""
         for found in self._found:
             tool = McpTool(
-                name=_tool_name(self.server.name, found.name),
+                name=mcp_tool_name(self.server.name, found.name),
                 description=found.description or found.title or f"{found.name} of the MCP server {self.server.name}",
                 parameters=found.input_schema,
                 is_read_only=bool(found.annotations and found.annotations.read_only_hint),
@@ -221,15 +219,6 @@ async def _all_tools(client: "Client") -> "list[ServerTool]":
         if not (cursor := page.next_cursor):
             break
     return tools
-
-
-def _tool_name(server: str, tool: str) -> str:
-    """A name that models accept; long names that start alike stay different."""
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"mcp__{server}__{tool}")
-    if len(name) <= _MAX_NAME:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _MAX_NAME - len(digest) - 1]}_{digest}"
 
 
 def _result(answer: "CallToolResult") -> ToolResult:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hookline.contract.answers import kind_of
+from hookline.contract.mcp import mcp_server_facts
 from hookline.settings.merge import by_authority
 from hookline.settings.read import Layer
 
@@ -48,10 +49,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, rename={"timeout_ms":
 
     def described(self) -> dict[str, Any]:
         """The server as hooks see it, without its environment, which may hold secrets."""
-        if self.url is not None:
-            return {"server_name": self.name, "url": self.url}
-        context: dict[str, Any] = {"server_name": self.name, "command": self.command, "args": list(self.args)}
-        return context if self.cwd is None else {**context, "cwd": self.cwd}
+        return mcp_server_facts(self.name, command=self.command, args=self.args, cwd=self.cwd, url=self.url)
 
 
 def configured_servers(layers: Sequence[Layer]) -> tuple[list[McpServer], list[str]]:

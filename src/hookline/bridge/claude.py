@@ -52,7 +52,8 @@ def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> Heard:
     fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
     if ours is HookEventName.AFTER_TOOL:
         fields["tool_response"] = _response(payload)
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+    given = payload.get("tool_response")
+    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, result=given, **facts)
 
 
 def _fields(dialect: Dialect, ours: HookEventName, payload: Payload) -> dict[str, Any]:
@@ -94,25 +95,52 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
     if heard.event is HookEventName.BEFORE_TOOL:
-        if outcome.blocked or outcome.stop:
-            # A stop alone would let the tool run first.
-            reason = outcome.reason or outcome.stop_reason
-            specific |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
-        elif outcome.ask:
-            specific |= {"permissionDecision": "ask", "permissionDecisionReason": outcome.reason}
-        if outcome.arguments is not None and "permissionDecision" not in specific:
-            specific["updatedInput"] = dict(outcome.arguments)
+        specific |= _about_tool(outcome)
     elif outcome.blocked or (outcome.stop and heard.event is HookEventName.BEFORE_AGENT):
         answer |= {"decision": "block", "reason": outcome.reason or outcome.stop_reason}
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
+    replaced = None if outcome.result is None else _in_its_shape(heard, outcome.result)
+    if replaced is not None:
+        specific["updatedToolOutput"] = replaced
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    lost = losses("Claude Code", heard, outcome, has_context=has_context, keeps_history=True)
+    lost = losses("Claude Code", heard, outcome, has_context=has_context, has_message=True, keeps_history=True)
+    if outcome.result is not None and replaced is None:
+        # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
+        answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
+        lost.append(f"another result: {heard.theirs} of Claude Code takes none here, so the agent is stopped")
     unsaid = unsaid_stop(heard, outcome, AT_START)
     if unsaid:
         lost.append(no_stop("Claude Code"))
     return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+def _about_tool(outcome: Outcome) -> dict[str, Any]:
+    reason = outcome.reason or outcome.stop_reason
+    if outcome.blocked or outcome.stop:
+        # A stop alone would let the tool run first.
+        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    if outcome.ask:
+        return {"permissionDecision": "ask", "permissionDecisionReason": reason}
+    return {} if outcome.arguments is None else {"updatedInput": dict(outcome.arguments)}
+
+
+def _in_its_shape(heard: Heard, text_: str) -> Any:
+    """A text in place of a result, in the shape that the tool has; None where it has one that is not known here."""
+    given = heard.result
+    if heard.theirs != "PostToolUse":
+        return None
+    if isinstance(given, str):
+        return text_
+    if isinstance(given, dict) and isinstance(given.get("stdout"), str):
+        return {**given, "stdout": text_, "stderr": ""}
+    if isinstance(given, dict) and isinstance(file := given.get("file"), dict) and isinstance(file.get("content"), str):
+        lines = len(text_.splitlines())
+        return {**given, "file": {**file, "content": text_, "numLines": lines, "totalLines": lines}}
+    return None
 
 
 CLAUDE_HOST = Host(

@@ -12,6 +12,7 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     Said,
+    in_place,
     losses,
     no_stop,
     text,
@@ -75,33 +76,37 @@ def _call(kind: str, path: str, old: list[str], new: list[str]) -> dict[str, Any
 def say(heard: Heard, outcome: Outcome) -> Said:
     """Answers Codex: a deny has no JSON that it could object to, and a rewrite exactly the fields that it takes."""
     has_context = heard.theirs in _HAS_CONTEXT
-    lost = losses("Codex", heard, outcome, has_context=has_context)
+    refused = outcome.blocked or outcome.stop or outcome.ask
+    lost = losses("Codex", heard, outcome, has_context=has_context, has_message=not refused and outcome.result is None)
     if heard.event in _ONLY_WATCHED:
         return Said(lost=tuple(lost))
-    if outcome.ask:
-        lost.append("ask: Codex would let the call run, so it is denied")
-    if heard.event in _ONLY_STOPS:
-        answer: dict[str, Any] = {"continue": False, "stopReason": outcome.stop_reason} if outcome.stop else {}
-    elif outcome.stop and heard.event is HookEventName.AFTER_AGENT:
-        # Exit code 2 would make Codex go on.
+    answer: dict[str, Any] = {}
+    # At the end of a turn exit code 2 would make Codex go on.
+    if outcome.stop and (heard.event in _ONLY_STOPS or heard.event is HookEventName.AFTER_AGENT):
         answer = {"continue": False, "stopReason": outcome.stop_reason}
-    elif outcome.blocked or outcome.stop or outcome.ask:
-        unsaid = unsaid_stop(heard, outcome)
-        if unsaid:
-            lost.append(no_stop("Codex"))
-        reason = outcome.reason or outcome.stop_reason
-        return Said(stderr=reason, exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
-    else:
-        answer = {}
+    elif (refused and heard.event not in _ONLY_STOPS) or outcome.result is not None:
+        return _refusal(heard, outcome, lost)
     specific: dict[str, Any] = {}
     if outcome.arguments is not None:
         # Codex takes a rewrite only together with allow.
         specific |= {"permissionDecision": "allow", "updatedInput": dict(outcome.arguments)}
     if outcome.context and has_context:
         specific["additionalContext"] = outcome.context
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
     return Said(stdout=answer or None, lost=tuple(lost))
+
+
+def _refusal(heard: Heard, outcome: Outcome, lost: list[str]) -> Said:
+    if outcome.ask:
+        lost.append("ask: Codex would let the call run, so it is denied")
+    unsaid = unsaid_stop(heard, outcome)
+    if unsaid:
+        lost.append(no_stop("Codex"))
+    # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
+    return Said(stderr=in_place(outcome), exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
 
 
 CODEX_HOST = Host(

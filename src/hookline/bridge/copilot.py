@@ -142,6 +142,11 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer |= {"decision": "block", "reason": reason}
     elif reason and (outcome.blocked or outcome.stop) and has_context:
         answer["additionalContext"] = reason
+    if outcome.result is not None:
+        if heard.theirs == "postToolUse":
+            answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": outcome.result}
+        else:
+            lost.append(f"another result: {heard.theirs} of Copilot CLI takes none")
     unsaid = unsaid_stop(heard, outcome)
     if unsaid:
         lost.append(no_stop("Copilot CLI"))

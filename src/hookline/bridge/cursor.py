@@ -1,5 +1,6 @@
 """Cursor asks. Its contract is known from its documentation only, so everything here is tolerant."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hookline.bridge.claude import UnreadableQuestionError
@@ -115,19 +116,23 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         answer = {"continue": not refused, **({"user_message": reason} if refused else {})}
     elif heard.event is HookEventName.AFTER_AGENT and outcome.blocked and not outcome.stop:
         answer = {"followup_message": reason}
-    elif heard.event is HookEventName.AFTER_TOOL and reason and (outcome.blocked or outcome.stop):
-        if has_context:
-            answer["additional_context"] = reason
-        else:
-            lost.append(f"a deny: {heard.theirs} of Cursor has no place for it")
-    if outcome.ask:
-        lost.append("ask: Cursor does not ask for it, so the call is denied")
+    after = reason if heard.event is HookEventName.AFTER_TOOL and (outcome.blocked or outcome.stop) else ""
+    if after and not has_context:
+        lost.append(f"a deny: {heard.theirs} of Cursor has no place for it")
     unsaid = unsaid_stop(heard, outcome)
-    if unsaid:
-        lost.append(no_stop("Cursor"))
-    if outcome.context and has_context:
-        answer["additional_context"] = "\n\n".join(filter(None, (answer.get("additional_context"), outcome.context)))
+    lost += _lost(outcome, unsaid)
+    if has_context and (notes := "\n\n".join(filter(None, (after, outcome.context)))):
+        answer["additional_context"] = notes
     return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+
+
+def _lost(outcome: Outcome, unsaid: str) -> Iterator[str]:
+    if outcome.result is not None:
+        yield "another result: Cursor takes one for tools of MCP servers only"
+    if outcome.ask:
+        yield "ask: Cursor does not ask for it, so the call is denied"
+    if unsaid:
+        yield no_stop("Cursor")
 
 
 CURSOR_HOST = Host(

@@ -1,6 +1,7 @@
 """How each agent's settings hold a hook: which file, which keys, which units, which events."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,7 @@ from typing import Any
 from hookline.dialects.files import agent_home
 
 HOST_TIMEOUT_S = 60
-OTHERWISE = " || "
-"""Between our command and what the shell does if it fails."""
+SHELL = "/bin/sh"
 # Codex gives it no more.
 _SHORT_TIMEOUTS_S = {("codex", "SessionEnd"): 3}
 
@@ -26,8 +26,8 @@ class Entry:
     """An event of the agent, our command and its timeout in seconds → the entry in the event's list."""
     events: tuple[str, ...]
     """The events that are installed unless others are asked for."""
-    otherwise: Callable[[str], str]
-    """An event of the agent → what follows our command in the shell, for when it is missing or crashes."""
+    closed: Callable[[str, str], str]
+    """An event of the agent and our command → the same in a shell, which says no when it is missing or crashes."""
     has_version: bool = False
     """Whether the file must say `"version": 1`."""
     reads_comments: bool = False
@@ -38,18 +38,24 @@ def _home(variable: str, folder: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / folder)
 
 
-def _exit_2(*events: str) -> Callable[[str], str]:
-    """Makes every failure of our command a no at these events; elsewhere exit code 2 could make the agent go on.
+def _exit_2(*events: str) -> Callable[[str, str], str]:
+    """Exit code 2 at these events; elsewhere it could make the agent go on with its turn."""
+    return lambda event, command: f"{command} || exit 2" if event in events else command
 
-    Every shell has to understand it: Codex runs commands in the person's own, which may be fish or tcsh.
+
+def _in_sh(*events: str) -> Callable[[str, str], str]:
+    """The same with a text on stderr, and in any shell: Codex wants the one and runs commands in the person's own.
+
+    fish does not go on after a command that is missing, and zsh says nothing about one that was killed.
     """
-    return lambda event: f"{OTHERWISE}exit 2" if event in events else ""
+    script = shlex.quote('"$0" "$@" || { [ $? = 2 ] || echo "hookline did not run" >&2; exit 2; }')
+    return lambda event, command: f"{SHELL} -c {script} {command}" if event in events else command
 
 
-def _refuse_prompt(event: str) -> str:
+def _refuse_prompt(event: str, command: str) -> str:
     """Copilot CLI takes any failure for a no at a tool, and only warns at a prompt: there it needs an answer."""
     answer = '{"decision": "block", "reason": "hookline did not run; try: hookline bridge status copilot"}'
-    return f"{OTHERWISE}echo '{answer}'" if event == "userPromptSubmitted" else ""
+    return f"{command} || echo '{answer}'" if event == "userPromptSubmitted" else command
 
 
 def _claude(event: str, command: str, timeout_s: int) -> dict[str, Any]:
@@ -84,7 +90,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: agent_home("claude", os.environ) / "settings.json",
         project_file=".claude/settings.json",
         make=_claude,
-        otherwise=_exit_2("PreToolUse", "UserPromptSubmit"),
+        closed=_exit_2("PreToolUse", "UserPromptSubmit"),
         # A tool that failed is an event of its own there.
         events=(*_CLAUDE_EVENTS, "PostToolUseFailure", "Notification"),
     ),
@@ -92,14 +98,14 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: agent_home("codex", os.environ) / "hooks.json",
         project_file=".codex/hooks.json",
         make=_codex,
-        otherwise=_exit_2("PreToolUse", "UserPromptSubmit"),
+        closed=_in_sh("PreToolUse", "UserPromptSubmit"),
         events=_CLAUDE_EVENTS,
     ),
     "gemini": Entry(
         user_file=lambda: agent_home("gemini", os.environ) / "settings.json",
         project_file=".gemini/settings.json",
         make=_gemini,
-        otherwise=_exit_2("BeforeTool", "BeforeAgent", "BeforeModel"),
+        closed=_exit_2("BeforeTool", "BeforeAgent", "BeforeModel"),
         reads_comments=True,
         events=(
             *("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel"),
@@ -110,7 +116,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: Path.home() / ".cursor" / "hooks.json",
         project_file=".cursor/hooks.json",
         make=_cursor,
-        otherwise=_exit_2("preToolUse", "beforeSubmitPrompt"),
+        closed=_exit_2("preToolUse", "beforeSubmitPrompt"),
         # Not the granular ones beside preToolUse, or every guard would be asked twice.
         events=("preToolUse", "postToolUse", "beforeSubmitPrompt", "stop", "sessionStart", "sessionEnd", "preCompact"),
         has_version=True,
@@ -119,7 +125,7 @@ ENTRIES: Mapping[str, Entry] = {
         user_file=lambda: _home("COPILOT_HOME", ".copilot") / "hooks" / "hookline.json",
         project_file=".github/hooks/hookline.json",
         make=_copilot,
-        otherwise=_refuse_prompt,
+        closed=_refuse_prompt,
         events=(
             *("preToolUse", "postToolUse", "postToolUseFailure", "userPromptSubmitted", "agentStop"),
             *("sessionStart", "sessionEnd", "preCompact"),

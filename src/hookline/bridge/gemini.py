@@ -11,6 +11,7 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     Said,
+    in_place,
     losses,
     mapping,
     no_stop,
@@ -59,14 +60,18 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
     has_context = heard.event in _HAS_CONTEXT
-    lost = losses("Gemini CLI", heard, outcome, has_context=has_context)
+    lost = losses("Gemini CLI", heard, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
-    if (outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS) or outcome.ask:
-        answer |= {"decision": "deny", "reason": outcome.reason or outcome.stop_reason}
+    is_refused = outcome.blocked and heard.event is not HookEventName.PRE_COMPRESS
+    if is_refused or outcome.ask or outcome.result is not None:
+        # After a tool, the reason of a deny replaces the result.
+        answer |= {"decision": "deny", "reason": in_place(outcome)}
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
     if outcome.ask:
         lost.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
-    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and not answer:
+    if outcome.arguments is not None and heard.event is HookEventName.BEFORE_TOOL and "decision" not in answer:
         specific["tool_input"] = dict(outcome.arguments)
     specific |= _about_model(heard, outcome.model)
     if outcome.context and has_context:

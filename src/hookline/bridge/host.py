@@ -30,6 +30,8 @@ class Heard:
     tool: Tool | None = None
     arguments: Arguments = field(default_factory=dict)
     """The tool's arguments as the agent gave them."""
+    result: Any = None
+    """The tool's result as the agent gave it."""
     has_whole: bool = True
     """Whether the first question is about the call itself, and not about a part of it, such as one file of a patch."""
 
@@ -45,6 +47,10 @@ class Outcome:
     stop_reason: str = ""
     context: str = ""
     """Notes and context for the model."""
+    message: str = ""
+    """A text for the person."""
+    result: str | None = None
+    """What the model is to read in place of the tool's result."""
     suppress: bool = False
     arguments: Arguments | None = None
     """The rewritten arguments in the agent's words, whole; None where nothing changed."""
@@ -107,10 +113,6 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         # Otherwise the agent would go on with what a guard meant to take out.
         blocked, lost = True, (unsendable,)
         reasons.append(f"A hook of hookline wants {unsendable}")
-    if any(verdict.tool_output is not None for verdict in verdicts):
-        lost = (*lost, "another text in place of the tool's result: the model reads the result itself")
-    if messages := [verdict.user_message for verdict in verdicts if verdict.user_message]:
-        lost = (*lost, f"a message for the person: {' '.join(messages)}")
     return Outcome(
         blocked=blocked,
         stop=bool(stops),
@@ -119,6 +121,8 @@ def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
         stop_reason="\n".join(dict.fromkeys(stops)),
         context="\n\n".join(dict.fromkeys(notes)),
         suppress=any(verdict.suppress for verdict in verdicts),
+        message="\n".join(dict.fromkeys(verdict.user_message for verdict in verdicts if verdict.user_message)),
+        result=next((verdict.tool_output for verdict in verdicts if verdict.tool_output is not None), None),
         arguments=arguments,
         model=next((verdict.effect for verdict in verdicts if verdict.effect and heard.tool is None), {}),
         lost=lost,
@@ -149,12 +153,23 @@ def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:
     return theirs
 
 
-def losses(agent: str, heard: Heard, outcome: Outcome, *, has_context: bool, keeps_history: bool = False) -> list[str]:
+def losses(
+    agent: str,
+    heard: Heard,
+    outcome: Outcome,
+    *,
+    has_context: bool,
+    has_message: bool = False,
+    keeps_history: bool = False,
+) -> list[str]:
     """What most agents can't do with an outcome.
 
-    `has_context` says whether this event has a place for notes, `keeps_history` whether a compression can be blocked.
+    `has_context` says whether this event has a place for notes, `has_message` whether it has one for messages to the
+    person, `keeps_history` whether a compression can be blocked.
     """
     lost = list(outcome.lost)
+    if outcome.message and not has_message:
+        lost.append(f"a message for the person: {heard.theirs} of {agent} has no place for it")
     if outcome.blocked and heard.event is HookEventName.PRE_COMPRESS and not keeps_history:
         lost.append(f"a block: {agent} compresses the history whatever a hook says")
     if outcome.context and not has_context:
@@ -171,6 +186,13 @@ AT_START = frozenset({HookEventName.SESSION_START})
 def unsaid_stop(heard: Heard, outcome: Outcome, events: frozenset[HookEventName] = _AT_TOOLS | AT_START) -> str:
     """The reason of a stop at an event where an agent can only deny, or not even that; empty if there is none."""
     return outcome.stop_reason if outcome.stop and heard.event in events else ""
+
+
+def in_place(outcome: Outcome) -> str:
+    """What an agent reads in place of a tool's result, or as the reason of a deny: never empty."""
+    result = "" if outcome.result is None else outcome.result or "(no output)"
+    reason = (outcome.reason or outcome.stop_reason) if outcome.blocked or outcome.stop or outcome.ask else ""
+    return "\n\n".join(filter(None, (result, reason)))
 
 
 def no_stop(agent: str) -> str:

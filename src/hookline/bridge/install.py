@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.entries import ENTRIES, OTHERWISE, host_timeout_s
+from hookline.bridge.entries import ENTRIES, SHELL, host_timeout_s
 from hookline.bridge.words import DEADLINE_S
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
@@ -30,8 +30,8 @@ def bridge_command(agent: str, event: str, *, fail_open: bool = False) -> str:
     """
     timeout_s = host_timeout_s(agent, event)
     words = [agent, event, "--deadline", str(timeout_s - max(1, timeout_s // 6)), *(["--fail-open"] * fail_open)]
-    otherwise = "" if fail_open else ENTRIES[agent].otherwise(event)
-    return shlex.join([*_program(), *words]) + otherwise
+    command = shlex.join([*_program(), *words])
+    return command if fail_open else ENTRIES[agent].closed(event, command)
 
 
 def _program() -> list[str]:
@@ -142,6 +142,17 @@ def is_ours(entry: Any) -> bool:
     )
 
 
+def _own_words(command: str) -> list[str]:
+    """The words of our command, without what a shell does when it fails; none where it can't be read."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    if words[:2] == [SHELL, "-c"]:
+        words = words[3:]
+    return words[: words.index("||")] if "||" in words else words
+
+
 def commands_of(entries: Iterable[Any]) -> list[str]:
     """The commands that entries of ours run."""
     hooks = (hook for entry in entries for hook in entry.get("hooks", [entry]))
@@ -151,10 +162,11 @@ def commands_of(entries: Iterable[Any]) -> list[str]:
 def changed(agent: str, event: str, entry: Any) -> str | None:
     """What was taken from one of our entries so that the agent goes on where it should not; None if nothing was."""
     command = commands_of([entry])[0]
-    words = shlex.split(command.partition(OTHERWISE)[0])
-    otherwise = "" if "--fail-open" in words else ENTRIES[agent].otherwise(event)
-    if not command.endswith(otherwise):
-        return f"{otherwise.strip()} is missing, so a failure of the command lets {agent} go on"
+    words = _own_words(command)
+    plain = shlex.join(words)
+    closed = plain if "--fail-open" in words else ENTRIES[agent].closed(event, plain)
+    if shlex.split(command) != shlex.split(closed):
+        return f"the command is not in its usual form, so its failure may let {agent} go on"
     hook = _object(entry).get("hooks", [entry])[0]
     wanted = ENTRIES[agent].make(event, command, host_timeout_s(agent, event))
     wanted = wanted.get("hooks", [wanted])[0]

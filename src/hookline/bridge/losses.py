@@ -7,7 +7,13 @@ from hookline.bridge.host import NO_PROMPT, Heard, Host, Outcome
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 
-_SAMPLE = {"tool_name": "run_shell_command", "toolName": "bash", "prompt": "x", "command": "x"}
+_SAMPLE = {
+    "tool_name": "run_shell_command",
+    "toolName": "bash",
+    "prompt": "x",
+    "command": "x",
+    "tool_response": {"stdout": "x"},
+}
 _CAN_STOP = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL, HookEventName.SESSION_START)
 
 
@@ -44,7 +50,10 @@ def _lost(host: Host, event: HookEventName) -> Iterable[str]:
 
 
 def _outcomes(heard: Heard) -> Iterable[Outcome]:
-    yield Outcome(context="x", suppress=heard.event is HookEventName.AFTER_TOOL)
+    is_result = heard.event is HookEventName.AFTER_TOOL
+    yield Outcome(context="x", message="x", suppress=is_result)
+    if is_result:
+        yield Outcome(result="x")
     if heard.event is HookEventName.BEFORE_TOOL:
         yield Outcome(ask=True, reason="x")
         yield Outcome(arguments={})

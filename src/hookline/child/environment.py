@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.hooks import CHILD_MARK, PROJECT_DIR_VARIABLES, HookEntry
 
 # Bash acts on these variables or rewrites them when it starts, so with one of them only bash can run a command right.
 _BASH_REWRITES = frozenset(
@@ -73,3 +73,12 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
         needs_bash = True
     marked = os.fsencode(f"{CHILD_MARK}={marks}")
     return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on), marked)
+
+
+def own_environment(hook: HookEntry, inherited: Mapping[str, str]) -> Mapping[str, str]:
+    """What a hook finds in its environment: the very same object where it adds nothing of its own."""
+    if not hook.env:
+        return inherited
+    # The project's directory is a fact that no hook's own settings can change.
+    kept = {name: inherited[name] for name in PROJECT_DIR_VARIABLES if name in inherited}
+    return {**inherited, **hook.env, **kept}

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "import": "show or add the hooks of another agent's settings: Claude Code, Codex, Gemini CLI",
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
+    "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",
@@ -127,7 +128,8 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
     # A module can't have the name of a keyword.
-    command: Any = import_module(f"hookline.cli.commands.{name}{'_' if name == 'import' else ''}")
+    module = "import_" if name == "import" else name.replace("-", "_")
+    command: Any = import_module(f"hookline.cli.commands.{module}")
     description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
     parser = Parser(
         prog=f"hookline {name}",

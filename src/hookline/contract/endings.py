@@ -23,6 +23,8 @@ def show_ending(ended: "HookExecutionResult") -> str:
         return ended.error
     if ended.is_running:
         return "runs beside the agent, and nothing that it decides counts"
+    if ended.hook.type in ("callable", "plugin"):
+        return "answered"
     how = f"exited with code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.success:
         how = "answered something that the agent it was written for does not accept"

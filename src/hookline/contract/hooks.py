@@ -1,8 +1,8 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 
@@ -39,6 +39,12 @@ class HookType(StrEnum):
     PROMPT = "prompt"
     AGENT = "agent"
     MCP_TOOL = "mcp_tool"
+    CALLABLE = "callable"
+    """A function that the program registered: in no settings file."""
+
+
+# What a settings file may name.
+CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
 
 
 class ConfigSource(StrEnum):
@@ -48,6 +54,8 @@ class ConfigSource(StrEnum):
     USER = "user"
     SYSTEM = "system"
     EXTENSIONS = "extensions"
+    PROGRAM = "program"
+    """The program that fires the events, which registered it in code."""
 
 
 SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}
@@ -113,6 +121,35 @@ class HttpTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Callback:
+    """A hook that is a function."""
+
+    function: Callable[[Any], Any]
+    in_thread: bool
+    """True for a plain function, which would stop the event loop if it waits; async ones run on the loop."""
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of a hook that a program registers in code."""
+
+    matcher: str | None
+    """A regular expression for the tool's name; for other events the source, reason, trigger or type itself."""
+    name: str | None
+    """What people call it; its module and name, if not given."""
+    description: str | None
+    timeout: float
+    """How long it may take, in seconds; 60 if not given."""
+    on_error: OnError | Literal["allow", "block"]
+    """`block` makes a failure (an exception, a timeout, a wrong type) block, where the event can."""
+    final: bool
+    """Runs after all others on BeforeTool, with the arguments as they will be used."""
+    sequential: bool
+    """Runs all hooks of the event one after another."""
+    thread: bool | None
+    """Whether a plain function runs in a thread, as it does if not given, or on the event loop, which waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookEntry:
     """One configured hook of one event, with the group options that apply to it and where it came from."""
 
@@ -155,6 +192,10 @@ class HookEntry:
     shell: str | None = None
     """The shell that reads the command, where it is not the usual one."""
     target: HttpTarget | None = None
+    call: Callback | None = None
+    """The function of a hook of the type `callable`."""
+    plugin: str | None = None
+    """The entry point of a hook of the type `plugin`: `package:name`."""
     is_async: bool = False
     """True for a hook that runs beside the agent, which does not wait for it and ignores its decisions."""
     status_message: str | None = None
@@ -176,8 +217,12 @@ class HookEntry:
 
     @property
     def label(self) -> str:
-        """What people call this hook: its name, or else its command or its URL."""
-        return self.name or self.command or (self.target.url if self.target else f"{self.type} hook")
+        """What people call this hook: its name, or else its command, its URL, or where its function is."""
+        if self.name or self.command:
+            return self.name or self.command or ""
+        if self.call is not None:
+            return self.origin
+        return self.plugin or (self.target.url if self.target else f"{self.type} hook")
 
 
 def particulars(hook: HookEntry) -> dict[str, Any]:
@@ -188,6 +233,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "if": hook.condition,
         "args": None if hook.args is None else list(hook.args),
         "shell": hook.shell,
+        "plugin": hook.plugin,
         "async": hook.is_async or None,
         **(hook.target.to_dict() if hook.target else {}),
     }

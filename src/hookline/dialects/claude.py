@@ -149,6 +149,9 @@ def read(event: Event, printed: Printed) -> Reading:
         answer = {"hookSpecificOutput": {"additionalContext": text}}
     elif _ANSWER_IN_TEXT.search(text):
         complaints.append("stdout has an answer after other text, so Claude Code takes all of it for text")
+    if printed.exit_code == _BLOCKING and event.theirs not in _TOOL_GUARDS and _MISSING_SCRIPT.search(printed.stderr):
+        complaints.append("its script is missing, which is no block here")
+        return Reading(complaints=tuple(complaints), failed=True)
     if printed.exit_code == _BLOCKING:
         reason = some_text(answer.get("reason"), printed.stderr) or DEFAULT_DENY_REASON
         return Reading(answer={**answer, "decision": "block", "reason": trim(reason)}, complaints=tuple(complaints))
@@ -157,6 +160,9 @@ def read(event: Event, printed: Printed) -> Reading:
 
 
 _BLOCKING = 2
+# Python exits with 2 for a script that does not exist. Before a tool that blocks; elsewhere Claude Code goes on.
+_MISSING_SCRIPT = re.compile(r"^\S*python\S*: can't open file .*\[Errno 2\]", re.MULTILINE)
+_TOOL_GUARDS = frozenset({"PreToolUse", "PermissionRequest"})
 _ANSWER_IN_TEXT = re.compile(r'\{\s*"(?:decision|hookSpecificOutput|continue)"')
 
 

@@ -9,13 +9,16 @@ from hookline.contract.events import HookEventName
 from hookline.contract.wire import trim
 from hookline.dialects import claude
 from hookline.dialects._reading import is_block, json_object, listed_names, some_text, text_of_result
-from hookline.dialects.table import Dialect, Event, Printed, Reading, Tool, UntranslatableError
+from hookline.dialects.table import Convert, Dialect, Event, Printed, Reading, Tool, UntranslatableError
 
 _LIST = re.compile(r"[A-Za-z0-9_|]+")
 _TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart"})
 _BLOCKING = 2
 _WITHOUT_COUNTERPART = frozenset({"PostCompact", "SubagentStart", "SubagentStop"})
-_ALLOWED_AT_TOP = frozenset({"continue", "stopReason", "systemMessage", "decision", "reason", "hookSpecificOutput"})
+_ALLOWED_AT_TOP = frozenset(
+    {"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"}
+)
+_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
 def exact_names(matcher: str) -> frozenset[str] | None:
@@ -37,7 +40,7 @@ def tell(event: Event) -> dict[str, Any]:
     told |= {"model": fields.get("model") or "unknown", "permission_mode": "default"}
     if event.ours is not HookEventName.SESSION_START:
         told["turn_id"] = str(fields.get("session_id"))
-    if event.ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+    if event.ours not in _TOOL_EVENTS:
         own = claude.tell(event)
         return told | {name: own[name] for name in own if name in _OWN_FIELDS}
     told |= claude.tool_fields(event, CODEX.tool(str(fields.get("tool_name"))))
@@ -117,6 +120,8 @@ def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
         return f"it has no field {min(unknown)}"
     if "hookSpecificOutput" in given and specific.get("hookEventName") != event.theirs:
         return f"hookEventName is not {event.theirs}"
+    if given.get("suppressOutput") is True and event.ours in _TOOL_EVENTS:
+        return f"suppressOutput is not for {event.theirs}"
     if _denies(given) and _reason(given) is None:
         return "a deny needs a reason"
     if event.theirs == "PreToolUse":
@@ -183,6 +188,12 @@ def _patch(body: str) -> dict[str, Any]:
     return {"command": f"*** Begin Patch\n{body}*** End Patch"}
 
 
+def _patch_tool(ours: str, to_theirs: Convert) -> Tool:
+    # A patch of Codex has paths that are relative to the project, and its guards compare them.
+    aliases = ("Write", "Edit")
+    return Tool(ours=ours, theirs="apply_patch", aliases=aliases, to_theirs=to_theirs, relative_paths=("file_path",))
+
+
 CODEX = Dialect(
     name="codex",
     agent="Codex",
@@ -197,8 +208,8 @@ CODEX = Dialect(
             theirs="Bash",
             to_theirs=lambda arguments: {"command": arguments.get("command")},
         ),
-        Tool(ours="write_file", theirs="apply_patch", aliases=("Write", "Edit"), to_theirs=added_file),
-        Tool(ours="replace", theirs="apply_patch", aliases=("Write", "Edit"), to_theirs=updated_file),
+        _patch_tool("write_file", added_file),
+        _patch_tool("replace", updated_file),
     ),
     triggers={"compress": "compact", "exit": "other"},
     exact_names=exact_names,

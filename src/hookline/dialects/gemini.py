@@ -66,6 +66,10 @@ def _refusal(event: Event, reason: str) -> dict[str, Any]:
     return {"decision": "deny", "reason": reason}
 
 
+def _denies_in_claude_words(event: Event, own: Mapping[str, Any]) -> bool:
+    return event.ours is HookEventName.BEFORE_TOOL and is_block(own.get("permissionDecision"))
+
+
 def _from_json(event: Event, given: Mapping[str, Any]) -> Reading:
     specific = given.get("hookSpecificOutput")
     own: Mapping[str, Any] = specific if isinstance(specific, dict) else {}
@@ -74,8 +78,11 @@ def _from_json(event: Event, given: Mapping[str, Any]) -> Reading:
         answer["userMessage"] = message
     fields = {name: own[name] for name in (*_CHANGES, "additionalContext") if name in own}
     complaints: list[str] = []
-    if is_block(given.get("decision")):
-        refusal = _refusal(event, some_text(given.get("reason"), given.get("stopReason")) or DEFAULT_DENY_REASON)
+    if (is_trap := _denies_in_claude_words(event, own)) or is_block(given.get("decision")):
+        if is_trap and not is_block(given.get("decision")):
+            complaints.append("Gemini CLI ignores permissionDecision, and so this deny; it blocks here; write decision")
+        reasons = (given.get("reason"), given.get("stopReason"), own.get("permissionDecisionReason"))
+        refusal = _refusal(event, some_text(*reasons, own.get("reason"), own.get("message")) or DEFAULT_DENY_REASON)
         fields |= refusal.pop("hookSpecificOutput", {})
         answer |= refusal
     elif given.get("decision") == "ask":

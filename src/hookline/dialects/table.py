@@ -51,12 +51,18 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """The way back, before they are renamed; raises UntranslatableError for what has no counterpart."""
     paths: tuple[str, ...] = ()
     """Their arguments that hold a path, which that agent makes absolute."""
+    relative_paths: tuple[str, ...] = ()
+    """Our arguments that hold a path, which that agent has relative to the project where the file is inside of it."""
     response: Callable[[Arguments, str], Any] = _no_response
     """Their arguments and the text of the result → the result in the shape that the agent gives its hooks."""
 
     def tell(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
         """Our arguments in their words."""
-        theirs = self.to_theirs({self.renamed.get(name, name): value for name, value in arguments.items()})
+        named = {self.renamed.get(name, name): value for name, value in arguments.items()}
+        for name in self.relative_paths:
+            if isinstance(path := named.get(name), str):
+                named[name] = _relative(path, cwd)
+        theirs = self.to_theirs(named)
         for name in self.paths:
             if isinstance(path := theirs.get(name), str):
                 theirs[name] = posixpath.normpath(posixpath.join(cwd, path))
@@ -83,6 +89,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ABSENT = object()
+
+
+def _relative(path: str, cwd: str) -> str:
+    path = posixpath.normpath(posixpath.join(cwd, path))
+    return path.removeprefix(f"{cwd.rstrip('/')}/")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

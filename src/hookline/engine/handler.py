@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -162,6 +163,19 @@ class HookEventHandler:
         finally:
             current_session.reset(token)
 
+    def passes(self, event: HookEventName, subject: str | None, session: SharedSession | None = None) -> bool:
+        """Whether no hook has to run for an event about a subject; then it counts as fired. This never waits."""
+        if self._has_changed():
+            self._refresh()
+        if self.unreadable is not None or self._planner.create_execution_plan(event, subject) is not None:
+            return False
+        token = current_session.set(session)
+        try:
+            self._note_quiet(event, subject)
+        finally:
+            current_session.reset(token)
+        return True
+
     async def _fire_and_log(self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts) -> Verdict:
         progress = _Progress()
         try:
@@ -205,14 +219,11 @@ class HookEventHandler:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
-            reason = self._planner.why_nothing_runs(event, subject)
-            if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
-                self._event_log.nothing_ran(first)
+            self._note_quiet(event, subject)
             return Verdict(event=event, subject=subject)
-        progress.stage, progress.plan = "translation", plan
+        progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
-        progress.fire_id = os.urandom(5).hex()
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
@@ -224,6 +235,11 @@ class HookEventHandler:
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
+
+    def _note_quiet(self, event: HookEventName, subject: str | None) -> None:
+        reason = self._planner.why_nothing_runs(event, subject)
+        if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
+            self._event_log.nothing_ran(first)
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
@@ -301,6 +317,19 @@ class _Progress(msgspec.Struct):
     session: str = ""
     fire_id: str = ""
     """Set when its hooks are about to start."""
+
+
+# Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.
+_fresh_ids: list[str] = []
+os.register_at_fork(after_in_child=_fresh_ids.clear)
+
+
+def _new_id() -> str:
+    while True:
+        with suppress(IndexError):
+            return _fresh_ids.pop()
+        made = os.urandom(5 * 64).hex()
+        _fresh_ids.extend(made[start : start + 10] for start in range(0, len(made), 10))
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

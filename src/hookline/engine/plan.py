@@ -154,10 +154,10 @@ class _Draft:
         if matched is Match.SLOW and self._subject is not None:
             self.slow += [(trim(hook.matcher or ""), name) for name in compared_names(hook, self._subject)]
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
-        # rewrite. A plugin has no command to compare.
+        # rewrite. Functions are compared themselves: several may have the same place.
         key = (
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
-            hook.command or (hook.origin, hook.location),
+            hook.command or hook.plugin or (hook.origin, hook.location, id(hook.call and hook.call.function)),
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
@@ -184,7 +184,8 @@ class _Draft:
             self.undecided.add(key)
 
     def _skip_duplicate(self, hook: HookEntry, kept: HookEntry) -> None:
-        self.skip(hook, SkipKind.DUPLICATE, f"the same command already runs from {kept.origin}: {kept.location}")
+        what = "command" if hook.command else "function"
+        self.skip(hook, SkipKind.DUPLICATE, f"the same {what} already runs from {kept.origin}: {kept.location}")
 
 
 def _why_nothing(made: HookExecutionPlan) -> str:

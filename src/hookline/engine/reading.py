@@ -1,7 +1,8 @@
 """What became of a hook's process, or of its request → the result of its run."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,7 +14,9 @@ from hookline.contract.verdict import HookExecutionResult
 from hookline.engine.advice import advise
 from hookline.engine.changes import as_changes
 from hookline.engine.event_table import EVENT_TABLE, can_block
-from hookline.engine.telling import Asked, Telling, hear
+
+if TYPE_CHECKING:
+    from hookline.engine.telling import Asked, Telling
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
@@ -25,7 +28,7 @@ _PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 
 
 def read_run(
-    hook: HookEntry, outcome: ChildOutcome, stdin: bytes, told: Mapping[str, Any], telling: Telling | None = None
+    hook: HookEntry, outcome: ChildOutcome, stdin: bytes, told: Mapping[str, Any], telling: "Telling | None" = None
 ) -> HookExecutionResult:
     """The result of one run: exit code 0 means read stdout, 2 means deny, anything else that the hook failed.
 
@@ -33,13 +36,15 @@ def read_run(
     """
     stdout = outcome.stdout.decode("utf-8", "replace")
     stderr = outcome.stderr.decode("utf-8", "replace")
-    error = f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else outcome.error
+    error = outcome.error or (f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else None)
     success = error is None and outcome.exit_code == EXIT_CODE_SUCCESS
     answer: Answer | None = None
     advice: tuple[str, ...] = ()
     if error is not None:
         pass
     elif telling is not None:
+        from hookline.engine.telling import hear  # noqa: PLC0415 - loaded by whoever made the telling
+
         heard = hear(telling, outcome, _reads(hook), rank=hook.rank)
         answer, advice, error, success = heard.answer, heard.complaints, heard.fault, success and not heard.failed
     elif outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
@@ -76,7 +81,7 @@ def read_run(
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
 
 
-def not_runnable(asked: Asked) -> HookExecutionResult:
+def not_runnable(asked: "Asked") -> HookExecutionResult:
     """The result of a hook that can't be run: its type has no way, or its settings are wrong."""
     hook = asked.hook
     why = asked.fault or f'hooks of type "{hook.type}" cannot be run; use "type": "command"'
@@ -92,12 +97,18 @@ def not_runnable(asked: Asked) -> HookExecutionResult:
     return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=False)
 
 
-def left_running(asked: Asked) -> HookExecutionResult:
+def left_running(asked: "Asked") -> HookExecutionResult:
     """The result of a hook that runs beside the agent, as far as it is known now."""
     hook = asked.hook
     return HookExecutionResult(
         hook=hook, event=hook.event, success=True, exit_code=None, stdin=asked.stdin, is_running=True
     )
+
+
+def notify(on_end: Callable[[HookEntry], None], hooks: Sequence[HookEntry], index: int) -> None:
+    """Tells an observer that one of these hooks has ended."""
+    with suppress(Exception):  # an observer must not keep the guards from their work
+        on_end(hooks[index])
 
 
 def _reads(hook: HookEntry) -> frozenset[str]:

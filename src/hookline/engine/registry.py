@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
 from hookline.contract.records import LogLevel, SettingsRecord
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import foreign_matcher_fault, is_literal, matches_everything
@@ -22,6 +22,7 @@ class HookRegistry:
         self._log = log
         self.by_event: dict[HookEventName, tuple[HookEntry, ...]] = {}
         """The hooks of each event; changed in one step, and empty before the first `initialize()`."""
+        self._program: list[HookEntry] = []
         self._switched: dict[str, bool] = {}
         # Loops in other threads may change the hooks at the same time.
         self._lock = threading.RLock()
@@ -32,9 +33,18 @@ class HookRegistry:
             settings = self._read()
             for problem in settings.problems:
                 self._warn(str(problem), problem.origin, problem.path)
-            hooks = settings.hooks if settings.enabled else ()
+            # `enableHooks` is about the hooks of settings: what the program registers itself runs in any case.
+            hooks = (*(settings.hooks if settings.enabled else ()), *self._program)
             self._warn_of_literal_matchers(hooks)
             self._arrange(hooks)
+
+    def add(self, hook: HookEntry) -> None:
+        """Adds a hook of the program, after all others of its event."""
+        with self._lock:
+            self._program.append(hook)
+            if self.by_event:
+                self._warn_of_literal_matchers((hook,))
+                self._arrange((*self.get_all_hooks(), hook))
 
     def get_hooks_for_event(self, event: HookEventName) -> tuple[HookEntry, ...]:
         """The hooks of one event, disabled ones included, project first and extensions last.
@@ -66,6 +76,8 @@ class HookRegistry:
         self.by_event.update({event: tuple(own) for event, own in by_event.items()})
 
     def _as_switched(self, hook: HookEntry) -> HookEntry:
+        if hook.source is ConfigSource.PROGRAM:
+            hook = replace(hook, disabled_by=self._read().disabled.get(hook.label))
         enabled = self._switched.get(hook.label)
         return hook if enabled is None else replace(hook, disabled_by=None if enabled else "set_hook_enabled")
 

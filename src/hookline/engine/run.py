@@ -1,9 +1,7 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -12,15 +10,13 @@ from typing import Any
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, LateInput, run_children
+from hookline.child.environment import own_environment
 from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry, HookType
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.wire import stringify_json
-from hookline.engine.beside import BESIDE
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
-from hookline.engine.reading import left_running, not_runnable, read_run
-from hookline.engine.telling import Asked, ask_each, own_environment, why_not_asked
-from hookline.engine.ways import WAYS, Means, Way
+from hookline.engine.reading import notify, read_run
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -89,8 +85,11 @@ class HookRunner:
             if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
         ]
         if unusual:
-            means = Means(limits=self._limits, cwd=cwd, http_allow=self._http_allow)
-            return await self._run_mixed(ask_each(hooks, event_input, stringify_json(event_input), inherited), means)
+            # Loaded on use: most hooks are commands of ours.
+            from hookline.engine.mixed import Mixed  # noqa: PLC0415
+
+            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late)
+            return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
         jobs = [
@@ -104,31 +103,10 @@ class HookRunner:
             )
             for hook in hooks
         ]
-        on_end = None if self._on_end is None else partial(_notify, self._on_end, hooks)
+        on_end = None if self._on_end is None else partial(notify, self._on_end, hooks)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
         stdin = given.data if isinstance(given, LateInput) else given
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
-
-    async def _run_mixed(self, asked: Sequence[Asked], means: Means) -> list[HookExecutionResult]:
-        """The same for hooks of which some are no commands of ours, all at once, each in its own way."""
-        return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
-
-    async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
-        way = WAYS.get(asked.hook.type)
-        if asked.fault is not None or way is None:
-            return not_runnable(asked)
-        if asked.hook.is_async:
-            BESIDE.spawn(self._run_beside(way, asked, means))
-            return left_running(asked)
-        outcome = await way(asked, means)
-        if self._on_end is not None:
-            _notify(self._on_end, (asked.hook,), 0)
-        return read_run(asked.hook, outcome, asked.stdin, asked.told, asked.telling)
-
-    async def _run_beside(self, way: Way, asked: Asked, means: Means) -> None:
-        result = read_run(asked.hook, await way(asked, means), asked.stdin, asked.told, asked.telling)
-        if self._on_late is not None:
-            self._on_late(result)
 
     async def execute_hooks_sequential(
         self, hooks: _Hooks, event_input: Mapping[str, Any]
@@ -183,6 +161,8 @@ def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], told: Mapping[st
     blocker = blocked_by(hook, runs)
     if blocker is not None:
         return Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
+    from hookline.engine.telling import why_not_asked  # noqa: PLC0415 - for hooks of other agents only
+
     return Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_asked(hook, told))
 
 
@@ -207,11 +187,6 @@ def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], ho
     row = EVENT_TABLE[runs[0].event]
     change = row.chain or row.change
     return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
-
-
-def _notify(on_end: Callable[[HookEntry], None], hooks: _Hooks, index: int) -> None:
-    with suppress(Exception):  # an observer must not keep the guards from their work
-        on_end(hooks[index])
 
 
 class Inherited:

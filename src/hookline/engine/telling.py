@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from hookline.child.env_file import new_env_file
+from hookline.child.environment import own_environment
 from hookline.child.job import ChildOutcome
 from hookline.contract.answers import Answer, deny, read_object
-from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry
+from hookline.contract.hooks import OWN_DIALECT, HookEntry
 from hookline.contract.wire import stringify_json
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Dialect, Event, Printed, UntranslatableError
@@ -85,15 +86,6 @@ def why_not_asked(hook: HookEntry, told: Mapping[str, Any]) -> str:
                 or f"its rule {hook.condition!r} did not match then"
             )
     return "it was not asked"
-
-
-def own_environment(hook: HookEntry, inherited: Mapping[str, str]) -> Mapping[str, str]:
-    """What a hook finds in its environment: the very same object where it adds nothing of its own."""
-    if not hook.env:
-        return inherited
-    # The project's directory is a fact that no hook's own settings can change.
-    kept = {name: inherited[name] for name in PROJECT_DIR_VARIABLES if name in inherited}
-    return {**inherited, **hook.env, **kept}
 
 
 def _env_file(hook: HookEntry, telling: Telling) -> dict[str, str]:

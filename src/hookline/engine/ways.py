@@ -7,6 +7,7 @@ import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.contract.hooks import HookEntry, HookType, HttpTarget
+from hookline.engine.callables import run_callables
 from hookline.engine.telling import Asked
 from hookline.shell.quoting import quote_project_variables
 
@@ -36,6 +37,11 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
         limits=hook.limits,
     )
     (outcome,) = await run_children([job], limits=means.limits)
+    return outcome
+
+
+async def _call_function(asked: Asked, _means: Means) -> ChildOutcome:
+    (outcome,) = await run_callables([asked.hook], asked.stdin)
     return outcome
 
 
@@ -72,4 +78,14 @@ def _filled(word: str, env: Mapping[str, str]) -> str:
 # Gets a hook with what it is told, and never raises; whatever it returns is read as a process's exit code and output.
 Way = Callable[[Asked, Means], Awaitable[ChildOutcome]]
 # Hooks of a type that is not here fail.
-WAYS: Mapping[HookType, Way] = {HookType.COMMAND: _run_command, HookType.HTTP: _ask_server}
+WAYS: Mapping[HookType, Way] = {
+    HookType.COMMAND: _run_command,
+    HookType.HTTP: _ask_server,
+    HookType.CALLABLE: _call_function,
+    HookType.PLUGIN: _call_function,
+}
+
+
+def way_of(hook: HookEntry) -> Way | None:
+    """How a hook is run; None for one that can't be, such as a plugin that does not name its entry point."""
+    return None if hook.type is HookType.PLUGIN and hook.plugin is None else WAYS.get(hook.type)

@@ -35,17 +35,34 @@ def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str
     return replace(restricted, allowed=tuple(name for name in tools if restricted.permits(name)))
 
 
-def model_gate(verdict: "Verdict", request: "LLMRequest") -> ModelGate:
+def model_gate(verdict: "Verdict", request: "LLMRequest", chosen: Selection | None = None) -> ModelGate:
     """Whether the call is made, with which request, or what is used in its place."""
     shared = _shared(verdict)
     if verdict.blocked:
         return ModelGate(request=request, blocked=True, reason=verdict.reason, response=_response(verdict), **shared)
     wanted = request if verdict.request is None else cast("LLMRequest", verdict.request)
+    shared["selection"] = _restriction(verdict, request, wanted, chosen or Selection())
     if verdict.note is not None:
         from hookline.formats.hook_format import with_note
 
         wanted, shared["note"] = with_note(wanted, verdict.note), None
     return ModelGate(request=wanted, changed=wanted is not request, **shared)
+
+
+def _restriction(
+    verdict: "Verdict", request: "LLMRequest", wanted: "LLMRequest", chosen: Selection
+) -> Selection | None:
+    """What is left of a selection when a BeforeModel hook changes the request's choice of tools; it adds no tool."""
+    config = wanted.get("toolConfig") or {}
+    if config == (request.get("toolConfig") or {}):
+        return None
+    lists = [names for names in (config.get("allowedFunctionNames"), chosen.names) if names is not None]
+    restricted = Selection(
+        mode="NONE" if chosen.mode == "NONE" else config.get("mode") or chosen.mode,
+        names=frozenset.intersection(*map(frozenset, lists)) if lists else None,
+        verdict=verdict,
+    )
+    return replace(restricted, allowed=tuple(name for name in chosen.allowed if restricted.permits(name)))
 
 
 def model_answer(verdict: "Verdict") -> ModelAnswer:

@@ -14,7 +14,7 @@ from hookline.hooks._engine import Engine
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.triggers import session as lifecycle
 from hookline.triggers.arguments import own_copy
-from hookline.triggers.door import fire
+from hookline.triggers.door import fire, passes
 from hookline.triggers.results import (
     AfterAgentHookResult,
     AskReason,
@@ -48,7 +48,10 @@ class SessionEvents:
 
     @property
     def selection(self) -> Selection | None:
-        """What `before_tool` enforces: the last `select_tools`; set it in a session that continues another's turn."""
+        """What `before_tool` enforces; set it in a session that continues another's turn.
+
+        It is the last `select_tools`, less what a BeforeModel hook took from it.
+        """
         return self._selection
 
     @selection.setter
@@ -69,7 +72,11 @@ class SessionEvents:
         """Fires BeforeModel: whether the call is made, and with which request."""
         check_request(request)
         verdict = await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
-        return ModelGate(request=request) if verdict is None else readings.model_gate(verdict, request)
+        if verdict is None:
+            return ModelGate(request=request)
+        gate = readings.model_gate(verdict, request, self._selection)
+        self._selection = gate.selection or self._selection
+        return gate
 
     async def after_model(self, request: LLMRequest, response: LLMResponse) -> ModelAnswer:
         """Fires AfterModel on the complete response: which text to go on with."""
@@ -134,6 +141,14 @@ class SessionEvents:
         # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
         output = fn(own_copy(call.arguments) or {})
         return await self.after_tool(call, await output if inspect.isawaitable(output) else output)
+
+    def passes(self, event: HookEventName | str, tool_name: str = "") -> bool:
+        """Whether no hook has to run for a tool's event, so that a program can save the time of firing it.
+
+        It counts as fired then. The answer holds for this moment only: settings may change.
+        """
+        self._check_open()
+        return passes(self._engine.system, HookEventName(event), tool_name, self)
 
     async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""

@@ -4,11 +4,12 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hookline.config import Config, new_session_id
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OnError
+from hookline.contract.hooks import HookOptions, OnError
+from hookline.errors import HooklineError
 from hookline.hooks._engine import Engine, OnAsk
 from hookline.hooks.events import check_text
 from hookline.hooks.session import Session
@@ -17,6 +18,7 @@ from hookline.triggers.door import attempt
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
     from hookline.contract.observer import HookObserver
+    from hookline.hook import AnyEvent, AnyHook, Event, HookOf
     from hookline.log.logger import LogSink
     from hookline.settings.paths import SettingsPaths
     from hookline.system import HookSystem
@@ -92,6 +94,30 @@ class Hooks:
     def config(self) -> Config:
         """The settings, and the way to the engine itself."""
         return self._engine.config
+
+    @overload
+    def on(
+        self, event: "type[AnyEvent]", **options: Unpack[HookOptions]
+    ) -> "Callable[[HookOf[AnyEvent]], HookOf[AnyEvent]]": ...
+
+    @overload
+    def on(self, event: HookEventName | str, **options: Unpack[HookOptions]) -> "Callable[[AnyHook], AnyHook]": ...
+
+    def on(self, event: "type[Event] | HookEventName | str", **options: Unpack[HookOptions]) -> Any:
+        """Registers the function below it as a hook of an event, after the hooks of the settings.
+
+        It gets the event (`hookline.hook` has a class for each), and returns or raises an answer, or returns None. The
+        options are those of `Config.add_hook`: matcher, name, timeout in seconds, on_error, final, sequential, thread.
+        It runs even if the settings enable no hooks: the program itself asked for it.
+        """
+        if self._engine.is_closed:
+            raise HooklineError("these hooks are closed; register functions before that")
+
+        def register(function: "AnyHook") -> "AnyHook":
+            self.config.add_hook(event, function, **options)
+            return function
+
+        return register
 
     def session(
         self,

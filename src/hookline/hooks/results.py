@@ -57,6 +57,7 @@ class ModelGate(_Result):
         response: what to use in place of the model's response when blocked, if a hook gave one.
         request: the request as it is to be sent, with a hook's note as its last message.
         changed: True when `request` is not what was given.
+        selection: the tools that may be called, if a hook changed the choice of tools here; `before_tool` enforces it.
         note: a text for the model that could not be sent, because the call is blocked: add it to the next message.
         stop: True when the agent has to stop now.
         stop_reason: why; to be shown to the user.
@@ -69,6 +70,7 @@ class ModelGate(_Result):
     reason: str | None = None
     response: LLMResponse | None = None
     changed: bool = False
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

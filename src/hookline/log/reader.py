@@ -27,6 +27,7 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
     level: str | None = None  # type: ignore[assignment]
     message: str | None = None  # type: ignore[assignment]
     kind: str | None = None
+    source: str | None = None
 
     @property
     def is_run(self) -> bool:

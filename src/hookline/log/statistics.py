@@ -55,6 +55,8 @@ class Durations:
 class HookStatistics(msgspec.Struct):
     """What the log knows about one hook."""
 
+    source: str | None = None
+    """Where it is configured; `program` for a function that a program registered."""
     runs: int = 0
     blocks: int = 0
     failures: int = 0
@@ -64,6 +66,7 @@ class HookStatistics(msgspec.Struct):
 
     def add(self, entry: LogEntry) -> None:
         """Counts one run."""
+        self.source = entry.source
         self.runs += 1
         self.blocks += entry.is_block
         self.failures += entry.is_failure

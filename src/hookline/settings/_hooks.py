@@ -1,6 +1,7 @@
 """The hooks of one layer: one bad entry never disables another."""
 
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ import msgspec
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
 from hookline.contract.matchers import pattern_fault
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
@@ -31,6 +32,8 @@ _MOST_GUEST_HOOKS = 1000
 # With a wrong value in these a hook fails, and goes on with no default.
 _READ_APART = ("limits", "dialect")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
+
+_PLUGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
 
 
 class _TooManyHooksError(Exception):
@@ -196,7 +199,28 @@ class HookReader:
             self._never_runs(hook, path, context, dialect)
             return None
         entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
-        return self._unless_bridge(entry if dialect in DIALECTS else _unreadable(entry, dialect), path)
+        if dialect not in DIALECTS:
+            return _unreadable(entry, dialect)
+        if hook.type == "plugin" and hook.plugin is not None:
+            return self._plugin(entry, hook.plugin, path)
+        return self._unless_bridge(entry, path)
+
+    def _plugin(self, entry: HookEntry, plugin: str, path: Path) -> HookEntry:
+        """A hook of an installed package: it runs inside the agent, so a project must not choose it."""
+        refusal = None
+        if self._layer.is_guest:
+            refusal = "only the user's or the system's settings may name a plugin; move it there"
+        elif not _PLUGIN.fullmatch(plugin):
+            refusal = f"its plugin {plugin!r} is not of the form package:name"
+        elif entry.dialect != OWN_DIALECT:
+            refusal = (
+                f'a plugin does not know the words of {entry.dialect}; add "dialect": "{OWN_DIALECT}" to its group'
+            )
+        elif entry.limits is not None:
+            refusal = "a plugin runs inside the agent, where limits and network have no effect; use a command"
+        if refusal is not None:
+            self._problems.error((*path, "plugin"), f"can't be run and fails at each event: {refusal}")
+        return replace(entry, plugin=plugin, refusal=refusal)
 
     def _unless_bridge(self, entry: HookEntry, path: Path) -> HookEntry | None:
         """The hook; None for our own bridge, which other agents' files have and which would ask these same hooks."""
@@ -226,7 +250,7 @@ class HookReader:
     ) -> HookEntry:
         if hook.final and event is not HookEventName.BEFORE_TOOL:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
-        label = hook.name or hook.command or hook.url or hook.type
+        label = hook.name or hook.command or hook.plugin or hook.url or hook.type
         location = show_path(path)
         limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         env = {**self._layer.env, **(hook.env or {})}
@@ -313,7 +337,7 @@ def _hook_fault(raw: Any, dialect: str) -> str | None:
     fault = None
     if "type" not in raw:
         fault = 'has no type; add "type": "command"'
-    elif not isinstance(kind, str) or kind not in set(HookType):
+    elif not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
         fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
     elif kind == "http":
         fault = _url_fault(raw.get("url"))

@@ -10,7 +10,7 @@ from hookline.contract.hooks import OWN_DIALECT, SOURCE_PRIORITY, HookEntry, Lif
 from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
-from hookline.settings.merge import authority, by_authority, hooks_enabled, may_name_dialects
+from hookline.settings.merge import PROGRAM_RANK, authority, by_authority, hooks_enabled, may_name_dialects
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Every usable hook, disabled ones included: the project's first, then the user's, the system's, extensions'."""
     problems: tuple[Problem, ...]
     """What is wrong with the files, their options and their hooks, each once."""
+    disabled: Mapping[str, str] = {}
+    """The names that are disabled even for hooks of the program itself, and by which file."""
     unused: tuple[UnusedHook, ...] = ()
     """Hooks of other agents that never run, because their event has no counterpart here."""
     bridges: tuple[HookEntry, ...] = ()
@@ -47,7 +49,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     readers = [
         HookReader(
             problems,
-            _disabled_in(problems.layer, ranked),
+            _disabled_for(authority(problems.layer), problems.layer.dialect, ranked),
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers),
         )
@@ -64,6 +66,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
         problems=tuple(first_problems(found)),
         unused=tuple(hook for reader in readers for hook in reader.unused),
         bridges=tuple(hook for reader in readers for hook in reader.bridges),
+        disabled=_disabled_for(PROGRAM_RANK, OWN_DIALECT, ranked),
     )
 
 
@@ -76,12 +79,12 @@ def _options_in_force(ranked: _GivenByLayer) -> HooksConfigSettings:
     return HooksConfigSettings(**options)
 
 
-def _disabled_in(layer: Layer, ranked: _GivenByLayer) -> dict[str, str]:
-    """The names that are disabled in a layer, by itself or by a more trusted one, and by which file."""
+def _disabled_for(rank: int, dialect: str, ranked: _GivenByLayer) -> dict[str, str]:
+    """The names that are disabled for hooks of a rank, by a layer that is no less trusted, and by which file."""
     return {
         name: problems.layer.origin
         for problems, own in ranked
-        if authority(problems.layer) >= authority(layer) and problems.layer.dialect in (OWN_DIALECT, layer.dialect)
+        if authority(problems.layer) >= rank and problems.layer.dialect in (OWN_DIALECT, dialect)
         for name in own.get("disabled", ())
     }
 

@@ -6,9 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NoReturn
-
-import msgspec
+from typing import Any, NamedTuple, NoReturn
 
 PathStep = str | int
 
@@ -26,15 +24,19 @@ _LONGEST_INTEGER = 309
 _MOST_PLACES = 300_000
 
 
-class _Node(msgspec.Struct):
+# Neither msgspec nor dataclasses: this is loaded while hooks are disabled, and at the start of every command.
+class _Node:
     """An object or array: where it starts, and where its values do."""
 
-    offset: int
-    is_object: bool
-    children: "dict[PathStep, _Node | int]" = msgspec.field(default_factory=dict)
+    __slots__ = ("children", "is_object", "offset")
+
+    def __init__(self, offset: int, *, is_object: bool) -> None:
+        self.offset = offset
+        self.is_object = is_object
+        self.children: dict[PathStep, _Node | int] = {}
 
 
-class _Index(msgspec.Struct, frozen=True):
+class _Index(NamedTuple):
     root: _Node | int | None
     newlines: list[int]
     repeated: list[tuple[str, int]]

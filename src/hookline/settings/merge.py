@@ -8,6 +8,8 @@ from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}
+# The program could ignore every verdict anyway, and no project may undo the guards that it brings itself.
+PROGRAM_RANK = _AUTHORITY[ConfigSource.SYSTEM]
 
 
 def authority(layer: Layer) -> int:

@@ -54,7 +54,9 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
 
     type: Annotated[
         Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
-        about("How the hook is run: `command` or `http`. The others are accepted, and such a hook always fails."),
+        about(
+            "How the hook is run: `command`, `http`, or `plugin` with its name. With any other type it always fails."
+        ),
     ]
     command: Annotated[
         str | None, about("The command, as a shell would take it. $LLXPRT_PROJECT_DIR is the project's directory.")
@@ -80,6 +82,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True
+    plugin: Annotated[
+        str | None,
+        Meta(
+            description="type plugin: the hook of an installed package, as package:name. Not in a project's file.",
+            examples=["my-guards:no-secrets"],
+        ),
+    ] = None
     dialect: DialectName = None
     url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
         None

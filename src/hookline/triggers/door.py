@@ -49,6 +49,18 @@ async def fire(
         return _blocked(event, error) if attempt(lambda: system.blocks_on_fault, otherwise=False) else None
 
 
+def passes(
+    system: "HookSystem | None", event: "HookEventName", subject: str, session: "SharedSession | None" = None
+) -> bool:
+    """Whether no hook has to run for an event, so that it need not be fired; False if that is not known at once."""
+    if system is None:
+        return True
+    try:
+        return system.handler is not None and system.handler.passes(event, subject, session)
+    except Exception:  # noqa: BLE001 - the door: firing the event reports it
+        return False
+
+
 def _reported(system: "HookSystem", verdict: "Verdict | None") -> "Verdict | None":
     if verdict is not None:
         system.report_unapplied(verdict)
@@ -69,6 +81,9 @@ class _NoSystem:
         self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
     ) -> "Verdict | None":
         return _blocked(event, self._error)
+
+    def passes(self, *_: object) -> bool:
+        return False
 
     def awaits(self, _event: "HookEventName", _subject: str | None) -> bool:
         return True

@@ -121,6 +121,7 @@ def test_json_is_one_object(bench: Bench, capsys: pytest.CaptureFixture[str]) ->
         "stopped": False,
         "stopReason": None,
         "decidedBy": [],
+        "promptSent": True,
         "turns": 2,
         "toolCalls": [
             {
@@ -134,6 +135,7 @@ def test_json_is_one_object(bench: Bench, capsys: pytest.CaptureFixture[str]) ->
             }
         ],
         "transcriptPath": str(transcript_path("s1")),
+        "notices": [],
         "problems": [],
     }
 
@@ -186,6 +188,7 @@ def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[st
         "subject": "write_file",
         "blocked": True,
         "shouldStop": False,
+        "goesOn": False,
         "reason": "no",
         "decidedBy": [hook],
         "effect": None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hookline.adapters.table import ADAPTERS
 from hookline.cli.main import main
 from hookline.settings.trust import default_trust_path
 
@@ -357,3 +358,22 @@ def test_a_log_that_is_a_pipe_is_not_waited_for(
     ((health, message),) = [(health, message) for about, health, message in signs if about == "log"]
     assert health == "odd"
     assert "it is a FIFO, not a regular file; name a file in hooksConfig.log.path" in message
+
+
+def test_frameworks_that_are_installed_are_named_with_what_they_cannot_do(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each framework that is installed, doctor says what its adapter can't do; it imports none of them."""
+    write(own_home, "true")
+    for adapter in ADAPTERS:
+        folder = tmp_path / "packages" / f"{adapter.package.replace('-', '_')}-7.8.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {adapter.package}\nVersion: 7.8\n")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    code, signs = examine(capsys)
+    assert code == 0
+    for adapter in ADAPTERS:
+        ((health, message),) = [(health, message) for about, health, message in signs if about == adapter.framework]
+        assert message.startswith(f"{adapter.package} 7.8 is installed; hookline.adapters.{adapter.name} ")
+        assert (health == "odd") is bool(adapter.cannot)
+        assert all(f"{key} ({why})" in message for key, why in adapter.cannot.items())

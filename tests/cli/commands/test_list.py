@@ -1,9 +1,14 @@
+import asyncio
 import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from hookline import Hooks
+from hookline.hook import BeforeTool
+from hookline.settings.paths import SettingsPaths
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
@@ -228,3 +233,23 @@ def test_listing_leaves_no_trace(stocked: "Workbench") -> None:
 def test_a_project_that_is_not_there_is_told(words: list[str], workbench: "Workbench") -> None:
     """A slip of the pen in `--project` is not an empty project."""
     assert "nowhere is not a directory" in workbench.run(*words, "--project", "nowhere", code=1)
+
+
+def test_functions_of_programs_are_listed_from_the_log(stocked: "Workbench") -> None:
+    """A program's functions are in no settings file, so the log tells of them; a name can't paint on the terminal."""
+
+    async def run(_event: BeforeTool) -> None:
+        await asyncio.sleep(0)
+
+    none = stocked.project / "none.json"
+    hooks = Hooks(stocked.project, settings_paths=SettingsPaths(project=none, user=none, system=none))
+    hooks.on("BeforeTool", name="clear\x1b[2J")(run)
+    hooks.session().sync.before_tool("ls", {})
+    hooks.close()
+    (function,) = stocked.json("list")["functions"]
+    where = f"{__name__}:test_functions_of_programs_are_listed_from_the_log.<locals>.run"
+    assert (function["event"], function["function"], function["runs"]) == ("BeforeTool", where, 1)
+    shown = stocked.run("list")
+    assert "Functions that programs registered, as far as the log has seen them:\n  BeforeTool clear" in shown
+    assert "\x1b[2J" not in shown
+    assert stocked.json("list", "--event", "AfterTool")["functions"] == []

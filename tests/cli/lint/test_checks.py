@@ -222,6 +222,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         'is of type "plugin", which cannot be run; write "type": "command"',
     ),
     (
+        "program",
+        on("BeforeTool", {"type": "plugin", "plugin": "no-such-package:guard"}),
+        "hooks.BeforeTool[0].hooks[0]",
+        "could not be loaded: the package no-such-package is not installed here",
+    ),
+    (
         "erased-block",
         on("BeforeModel", hook("exit 2", name="guard"), hook(DECIDES)),
         "hooks.BeforeModel[0].hooks[1].command",

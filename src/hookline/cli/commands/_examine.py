@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+from hookline.adapters.table import ADAPTERS
 from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
@@ -67,6 +69,7 @@ def examine(config: Config) -> list[Sign]:
         *_trust_store(setup),
         *_hooks(setup),
         *_bridges(setup),
+        *_frameworks(),
         _canary(config),
     ]
 
@@ -256,6 +259,19 @@ def _bridges(setup: Setup) -> Iterator[Sign]:
                 yield Sign(about, Health.ODD, message)
     if (server := _server()) is not None:
         yield Sign("server", Health.GOOD, f"process {server['pid']} has answered {plural(server['calls'], 'call')}")
+
+
+def _frameworks() -> Iterator[Sign]:
+    """What the adapters for the frameworks that are installed beside hookline can't do."""
+    for adapter in ADAPTERS:
+        try:
+            installed = version(adapter.package)
+        except PackageNotFoundError:
+            continue
+        lost = "; ".join(f"{key} ({why})" for key, why in adapter.cannot.items())
+        health, shown = (Health.ODD, f"can't do this: {lost}") if lost else (Health.GOOD, "has every effect of hooks")
+        message = f"{adapter.package} {installed} is installed; hookline.adapters.{adapter.name} {shown}"
+        yield Sign(adapter.framework, health, message)
 
 
 def _server() -> dict[str, Any] | None:

@@ -4,7 +4,8 @@ Examples:
   hookline explain BeforeTool --tool write_file
   hookline explain SessionStart --subject startup --json
 
-Nothing is run. The plan is the one that an agent would follow at this moment.
+Nothing is run. The plan is the one that an agent would follow at this moment. Functions that a program registers in
+code come after it; that program's HookSystem.explain() shows them.
 """
 
 import argparse

@@ -7,6 +7,7 @@ Examples:
 The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, refused because
 hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that are on run. If one group is
 sequential, all hooks that run together with it run in sequence; the order is "either" where that depends on the tool.
+Functions that a program registers in code are in no settings file; those that the log has seen are listed below.
 """
 
 import argparse
@@ -65,8 +66,9 @@ def run(given: argparse.Namespace) -> int:
     """Prints the hooks."""
     event = event_of(given.event) if given.event is not None else None
     config = make_config(given)
-    configured = known_hooks(config)
+    configured, in_programs = known_hooks(config)
     hooks = [hook for hook in configured if event in (None, hook["event"])]
+    functions = [hook for hook in in_programs if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
     settings = config.get_settings()
     unused = [] if event else [asdict(hook) for hook in settings.unused]
@@ -74,13 +76,14 @@ def run(given: argparse.Namespace) -> int:
     report = {
         "enabled": enabled,
         "hooks": hooks,
+        "functions": functions,
         "unused": unused,
         "bridges": [
             {"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in settings.bridges
         ],
         "unread": unread,
     }
-    print_report(given, report, (*_lines(hooks, enabled=enabled), *_unused_lines(unused)))
+    print_report(given, report, (*_lines(hooks, enabled=enabled), *_function_lines(functions), *_unused_lines(unused)))
     if not hooks and not unused and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
     if not given.json:
@@ -121,6 +124,16 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if waiting := sum(hook["state"] in ("untrusted", "changed") for hook in hooks):
         yield ""
         yield style.warn(trust_advice(waiting))
+
+
+def _function_lines(functions: Sequence[Hook]) -> Iterator[str]:
+    if functions:
+        yield "Functions that programs registered, as far as the log has seen them:"
+    for hook in functions:
+        name, place = one_line(hook["hook"]), one_line(hook["function"])
+        yield cut(f"  {hook['event']} {name}{'' if name == place else f' ({place})'}", screen_width())
+        runs = f"runs {hook['runs']}, failed {hook['failures']}, median {show_ms(hook['median'])}"
+        yield style.dim(f"    {runs}, last {show_ago(hook['lastRun'])}")
 
 
 def _remarks(hook: Hook) -> Iterator[str]:

@@ -23,6 +23,10 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     """What keeps a hook's command from being started and what to do about it, or None."""
     if hook.type in (HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP) or hook.refusal:
         return None  # there is no command, and what can't be run was reported when the settings were read
+    if hook.type is HookType.PLUGIN and hook.plugin is not None:
+        from hookline.engine.functions import plugin_fault  # noqa: PLC0415 - hardly anybody has one
+
+        return plugin_fault(hook.plugin)
     if hook.type is not HookType.COMMAND or hook.command is None:
         return 'is of type "plugin", which cannot be run; write "type": "command"'
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})

@@ -9,7 +9,7 @@ from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import ConfigSource, HookEntry
 from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
@@ -19,8 +19,10 @@ from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 
 
-def known_hooks(config: Config) -> list[dict[str, Any]]:
-    """Every configured hook as JSON, by event, whether or not hooks are enabled.
+def known_hooks(config: Config) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every configured hook as JSON, by event, whether or not hooks are enabled; and the functions of programs.
+
+    Functions are in no settings file, so those are known that the log has seen.
 
     The state is on, disabled, untrusted, changed, refused by strict trust, or duplicate when another hook with the same
     command always runs instead. The order is sequential, parallel, or either when that depends on the tool.
@@ -35,10 +37,15 @@ def known_hooks(config: Config) -> list[dict[str, Any]]:
         summary = read_summary(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
         tell(str(error))
+    functions = [
+        {"event": event, "hook": label, "function": origin, **_numbers(numbers)}
+        for (event, label, origin), numbers in summary.items()
+        if numbers.source == ConfigSource.PROGRAM
+    ]
     return [
         {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
         for hook in setup.hooks
-    ]
+    ], functions
 
 
 def trust_states(setup: Setup) -> dict[int, str]:
@@ -79,7 +86,6 @@ def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatis
 
 
 def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics) -> dict[str, Any]:
-    durations = statistics.durations
     return {
         "event": hook.event.value,
         **setup.describe(hook),
@@ -92,11 +98,17 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
         "uncovered": setup.uncovered(hook) if trust in ("trusted", "refused") else (),
         "onError": hook.on_error.value,
         "budget": hook.budget_ms,
+        **_numbers(statistics),
+    }
+
+
+def _numbers(statistics: HookStatistics) -> dict[str, Any]:
+    return {
         "lastRun": statistics.last_run,
         "runs": statistics.runs,
         "failures": statistics.failures,
-        "median": durations.quantile(0.5),
-        "p95": durations.quantile(0.95),
+        "median": statistics.durations.quantile(0.5),
+        "p95": statistics.durations.quantile(0.95),
     }
 
 

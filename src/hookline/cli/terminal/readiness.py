@@ -8,7 +8,6 @@ from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import printable
-from hookline.engine.ways import WAYS
 from hookline.errors import HooklineError
 from hookline.settings.trust import TrustStore, default_trust_path
 
@@ -25,11 +24,17 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     )
 
     def why_idle(hook: HookEntry) -> str | None:
+        # Loaded on use: while hooks are disabled, nothing of the engine is.
+        from hookline.engine.functions import plugin_fault  # noqa: PLC0415
+        from hookline.engine.ways import way_of  # noqa: PLC0415
+
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
         if hook.refusal:
             return hook.refusal
-        if hook.type not in WAYS:
+        if hook.plugin is not None:
+            return plugin_fault(hook.plugin)
+        if way_of(hook) is None:
             return f'hooks of type "{hook.type}" can\'t be run'
         return store.why_untrusted(hook, project, level)
 

@@ -1,0 +1,275 @@
+"""Pydantic AI's requests and responses ↔ hook form."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic_ai.messages import (
+    CompactionPart,
+    InstructionPart,
+    ModelRequest,
+    ModelResponse,
+    SpeechPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+
+from hookline.adapters.table import report_once
+from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.formats import requests, responses
+from hookline.formats.conversation import Turn
+from hookline.formats.hook_format import Role
+from hookline.formats.parts import replace_text
+
+_SHOWN = (UserPromptPart, SystemPromptPart, SpeechPart, CompactionPart)
+
+
+@dataclass
+class Call:
+    """What a model is asked: the arguments of `Model.request`."""
+
+    messages: list[Any]
+    settings: Any
+    parameters: Any
+    model: str
+
+    def native(self) -> dict[str, Any]:
+        """The same as one dictionary."""
+        own = {"model": self.model, "contents": self._contents(), "tools": list(self.parameters.function_tools)}
+        return {**(self.settings or {}), **own}
+
+    def _contents(self) -> list[Any]:
+        parts = self.parameters.instruction_parts
+        if parts is None:
+            last = next((one for one in reversed(self.messages) if isinstance(one, ModelRequest)), None)
+            parts = [InstructionPart(last.instructions)] if last is not None and last.instructions else []
+        return [*parts, *(content for message in self.messages for content in _split(message))]
+
+    def changed(self, native: Mapping[str, Any]) -> "Call":
+        """The call with what hooks changed."""
+        settings = {name: value for name, value in native.items() if name not in ("model", "contents", "tools")}
+        instructions = [one for one in native["contents"] if isinstance(one, InstructionPart)]
+        others = [one for one in native["contents"] if not isinstance(one, InstructionPart)]
+        tools = list(native.get("tools", ()))
+        if native["model"] != self.model:
+            report_once(
+                f"a hook asks for the model {native['model']}; the adapter can't change the model, so it is not used"
+            )
+        return replace(
+            self,
+            messages=_joined(others),
+            settings=settings or self.settings,
+            parameters=replace(self.parameters, function_tools=tools, instruction_parts=instructions),
+        )
+
+
+def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
+    """What hooks see of a request."""
+    return requests.to_hook(native, _API)
+
+
+def apply_request(wanted: Mapping[str, Any], native: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that hooks ask for; the same object when they change nothing."""
+    return requests.from_hook(wanted, native, _API)
+
+
+def offer(native: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
+    """The request with the tools that a selection permits."""
+    return requests.offer(native, chosen.permits, chosen.mode, _API)
+
+
+def with_note(native: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The request with a hook's note to the model at its end."""
+    return requests.with_note(native, text, _API)
+
+
+def to_hook_response(response: ModelResponse) -> LLMResponse:
+    """What hooks see of the model's answer."""
+    texts = [text for part in response.parts if (text := _RESPONSE_TEXTS.text_of_part(part)) is not None]
+    counts = ("input_tokens", "output_tokens", "total_tokens")
+    return responses.in_hook_form([responses.Candidate(texts, None, 0)], response.usage, counts)
+
+
+def with_text(response: ModelResponse, text: str) -> ModelResponse:
+    """The response with another text; tool calls, thoughts and files stay."""
+    has_text = any(_RESPONSE_TEXTS.text_of_part(part) is not None for part in response.parts)
+    parts = replace_text(response.parts, text, _RESPONSE_TEXTS) if has_text else [TextPart(text), *response.parts]
+    details = {name: value for name, value in (response.provider_details or {}).items() if name != "logprobs"}
+    return replace(response, parts=parts, provider_details=details or None)
+
+
+def said(text: str, model: str) -> ModelResponse:
+    """A response that is a text alone."""
+    return ModelResponse([TextPart(text)], model_name=model)
+
+
+@dataclass
+class _Parts:
+    """Parts of a request that belong together: one that hooks see, or several in a row that they do not."""
+
+    parts: list[Any]
+    origin: ModelRequest = field(default_factory=lambda: ModelRequest([]))
+
+
+def _split(message: Any) -> Iterable[Any]:
+    if isinstance(message, ModelResponse):
+        return [message]
+    groups: list[_Parts] = []
+    for part in message.parts:
+        if not isinstance(part, _SHOWN) and groups and not isinstance(groups[-1].parts[0], _SHOWN):
+            # Tool results of one request stay together, because nothing may come between a call and its results.
+            groups[-1].parts.append(part)
+        else:
+            groups.append(_Parts([part], message))
+    return groups or [_Parts([], message)]
+
+
+def _joined(contents: Sequence[Any]) -> list[Any]:
+    messages: list[Any] = []
+    for content in contents:
+        last = messages[-1] if messages else None
+        if isinstance(content, _Parts) and isinstance(last, _Parts) and _are_together(last, content):
+            origin = last.origin if last.origin.parts else content.origin
+            messages[-1] = _Parts([*last.parts, *content.parts], origin)
+        else:
+            messages.append(content)
+    return [_request(one) if isinstance(one, _Parts) else one for one in messages]
+
+
+def _are_together(one: _Parts, other: _Parts) -> bool:
+    """Whether they are of one request, or one of them is new."""
+    return one.origin is other.origin or not one.origin.parts or not other.origin.parts
+
+
+def _request(group: _Parts) -> ModelRequest:
+    is_same = len(group.parts) == len(group.origin.parts) and all(
+        one is other for one, other in zip(group.parts, group.origin.parts, strict=True)
+    )
+    return group.origin if is_same else replace(group.origin, parts=group.parts)
+
+
+class _PromptTexts:
+    """The texts in a prompt of several items."""
+
+    @staticmethod
+    def text_of_part(part: Any) -> str | None:
+        return part if isinstance(part, str) else part.content if isinstance(part, TextContent) else None
+
+    @staticmethod
+    def is_thought(_part: Any) -> bool:
+        return False
+
+    @staticmethod
+    def part_with_text(_part: Any, text: str) -> Any | None:
+        return text or None
+
+
+class _ResponseTexts:
+    """The texts in a response."""
+
+    @staticmethod
+    def text_of_part(part: Any) -> str | None:
+        return part.content if isinstance(part, TextPart | SpeechPart) else None
+
+    @staticmethod
+    def is_thought(_part: Any) -> bool:
+        return False
+
+    @staticmethod
+    def part_with_text(_part: Any, text: str) -> Any | None:
+        # Without the provider's id: some providers would send their own copy of the old text.
+        return TextPart(text) if text else None
+
+
+_PROMPT_TEXTS = _PromptTexts()
+_RESPONSE_TEXTS = _ResponseTexts()
+
+
+class _Form:
+    """Instructions, responses and parts of requests as contents."""
+
+    @staticmethod
+    def read(content: Any) -> Turn:
+        if isinstance(content, InstructionPart):
+            return Turn(content, "system", content.content)
+        if isinstance(content, ModelResponse):
+            text = "".join(_RESPONSE_TEXTS.text_of_part(part) or "" for part in content.parts)
+            return Turn(content, "model", text, has_call=any(isinstance(one, ToolCallPart) for one in content.parts))
+        part = content.parts[0] if content.parts else None
+        if not isinstance(part, _SHOWN):
+            return Turn(content, "user", "", has_response=True)
+        return Turn(content, "system" if isinstance(part, SystemPromptPart) else "user", _text_of(part))
+
+    @staticmethod
+    def make(role: Role, text: str) -> Any:
+        if role == "system":
+            return InstructionPart(text)
+        return said(text, "hookline") if role == "model" else _Parts([UserPromptPart(text)])
+
+    @staticmethod
+    def with_text(content: Any, text: str) -> Any:
+        if isinstance(content, InstructionPart):
+            return replace(content, content=text)
+        if isinstance(content, ModelResponse):
+            return with_text(content, text)
+        (part,) = content.parts
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            changed: Any = replace(part, content=replace_text(part.content, text, _PROMPT_TEXTS))
+        elif isinstance(part, SpeechPart):
+            changed = UserPromptPart(text)
+        else:
+            changed = replace(part, content=text)
+        return _Parts([changed], content.origin)
+
+    @staticmethod
+    def without_text(content: Any) -> Any | None:
+        if isinstance(content, ModelResponse):
+            left = [part for part in content.parts if _RESPONSE_TEXTS.text_of_part(part) is None]
+            return replace(content, parts=left) if left else None
+        part = content.parts[0] if isinstance(content, _Parts) else None
+        if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
+            return None
+        items = [item for item in part.content if _PROMPT_TEXTS.text_of_part(item) is None]
+        return _Parts([replace(part, content=items)], content.origin) if items else None
+
+
+def _text_of(part: Any) -> str:
+    if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+        return "".join(_PROMPT_TEXTS.text_of_part(item) or "" for item in part.content)
+    return part.content or ""
+
+
+def _read_choice(choice: Any) -> HookToolConfig:
+    modes: Mapping[Any, HookToolConfig] = {
+        "auto": {"mode": "AUTO"},
+        "required": {"mode": "ANY"},
+        "none": {"mode": "NONE"},
+    }
+    if isinstance(choice, list | tuple):
+        return {"mode": "ANY", "allowedFunctionNames": [str(name) for name in choice]}
+    return modes.get(choice, {}) if isinstance(choice, str) else {}
+
+
+def _write_choice(choice: HookToolConfig) -> Any:
+    return {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")]
+
+
+_API = requests.Api(
+    name="Pydantic AI",
+    form=_Form(),
+    contents=lambda native: list(native["contents"]),
+    put_contents=lambda _native, contents: {"contents": list(contents)},
+    config={
+        "temperature": ("temperature",),
+        "maxOutputTokens": ("max_tokens",),
+        "topP": ("top_p",),
+        "topK": ("top_k",),
+        "stopSequences": ("stop_sequences",),
+    },
+    read_choice=_read_choice,
+    write_choice=_write_choice,
+    tool_name=lambda tool: str(tool.name),
+)

@@ -1,0 +1,61 @@
+"""Put your hooks in front of an MCP server: any MCP client that starts this command has hooks around its tools.
+
+Examples:
+  hookline mcp-gateway --name git -- uvx mcp-server-git                   start this server, and guard its tools
+  hookline mcp-gateway --name git --project ~/work -- uvx mcp-server-git  with the hooks of that project, too
+  hookline mcp-gateway --name docs --url http://localhost:8000/mcp        in front of a server that runs already
+
+Hooks see the tools as mcp__NAME__tool. In the client's configuration, this command takes the place of the server's own.
+docs/mcp-gateway.md shows it for Claude Desktop and Cursor.
+"""
+
+import argparse
+import asyncio
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from hookline.cli.options import add_common_options, make_config
+from hookline.contract.text import tell
+from hookline.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("--name", metavar="NAME", help="the server's name, for matchers (default: from its command)")
+    parser.add_argument("--url", metavar="URL", help="a server that runs already, in place of COMMAND")
+    add_common_options(parser, json=False)
+    parser.add_argument("server", metavar="COMMAND", nargs="*", help="the program that is the server, after --")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serves until the client leaves; the exit code is 1 when the server ended before."""
+    if bool(given.server) == bool(given.url):
+        raise UsageError("give the server's command after --, or its address with --url")
+    if given.url and urlsplit(given.url).scheme not in ("http", "https"):
+        raise UsageError(f"{given.url} is not an address that begins with http:// or https://")
+    name = given.name or _default_name(given)
+    if not given.name:
+        tell(f"hooks see the tools of this server as mcp__{name}__…; --name gives it another name")
+    return asyncio.run(_serve(given, name))
+
+
+async def _serve(given: argparse.Namespace, name: str) -> int:
+    from hookline.gateway.serve import Server, serve  # noqa: PLC0415 - not needed for the help
+
+    config = make_config(given)
+    server: Server
+    if given.url:
+        from hookline.gateway.http import HttpServer, require_mcp  # noqa: PLC0415 - needs an extra
+
+        require_mcp()
+        server = HttpServer(name, given.url)
+    else:
+        from hookline.gateway.process import ProcessServer  # noqa: PLC0415 - not needed for an address
+
+        server = ProcessServer(name, tuple(given.server))
+    return await serve(config, server)
+
+
+def _default_name(given: argparse.Namespace) -> str:
+    """A name that stays the same for the same server: its program, or its host."""
+    return (urlsplit(given.url).hostname if given.url else PurePath(given.server[0]).stem) or "server"

@@ -1,0 +1,88 @@
+"""Starts a coroutine at once: one that never waits costs no turn of the event loop.
+
+A turn is dear where other threads work, such as the log's: each time, the loop gives up the interpreter's lock.
+"""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from contextvars import copy_context
+from typing import Any
+
+
+def begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+    """A future that is done already if the coroutine did not wait for anything, or else a task of its own."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(coroutine, loop=loop, eager_start=True)
+    return _begin(coroutine, loop)
+
+
+def _begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+    """The same for Pythons whose tasks can't do that, by the functions that asyncio has for other kinds of tasks."""
+    rest = _Rest(coroutine)
+    context = copy_context()
+    # It exists before the first step, because what is called there may ask for the current task, and cancel it later.
+    task = asyncio.Task(rest, loop=loop, context=context)
+    outer = asyncio.current_task(loop)
+    _swap(loop, outer, task)
+    try:
+        rest.waits_for = context.run(coroutine.send, None)
+    except BaseException as raised:
+        if isinstance(raised, KeyboardInterrupt | SystemExit):
+            raise
+        rest.has_ended = True
+        return _ended(raised, loop)
+    else:
+        return task
+    finally:
+        _swap(loop, task, outer)
+
+
+def _swap(
+    loop: asyncio.AbstractEventLoop, before: "asyncio.Task[Any] | None", after: "asyncio.Task[Any] | None"
+) -> None:
+    if before is not None:
+        asyncio._leave_task(loop, before)  # noqa: SLF001 - documented for this
+    if after is not None:
+        asyncio._enter_task(loop, after)  # noqa: SLF001
+
+
+def _ended(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+    future: asyncio.Future[Any] = loop.create_future()
+    if isinstance(raised, StopIteration):
+        future.set_result(raised.value)
+    elif isinstance(raised, asyncio.CancelledError):
+        future.cancel()
+    else:
+        future.set_exception(raised)
+    return future
+
+
+class _Rest(Coroutine[Any, Any, Any]):
+    """A coroutine after its first step, as a task goes on with it."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._coroutine = coroutine
+        self._is_first = True
+        self.has_ended = False
+        self.waits_for: Any = None
+
+    def send(self, value: Any) -> Any:
+        if self.has_ended:
+            raise StopIteration
+        if self._is_first:
+            self._is_first = False
+            return self.waits_for
+        return self._coroutine.send(value)
+
+    def throw(self, *raised: Any) -> Any:
+        self._is_first = False
+        if self.has_ended:
+            raise StopIteration
+        return self._coroutine.throw(*raised)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Any:
+        raise NotImplementedError  # only tasks use it

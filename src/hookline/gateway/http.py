@@ -1,0 +1,174 @@
+"""The server as an address: streamable HTTP, by the official client's transport."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.contract.mcp import mcp_server_facts
+from hookline.contract.text import tell
+from hookline.errors import MissingExtraError
+from hookline.gateway.lines import LIMIT, LineReader
+from hookline.gateway.messages import INVALID_REQUEST, UNSET, encode_message, error_answer, read_messages
+
+_CONNECT_S = 30.0
+_CLOSE_S = 2.0
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+
+
+def require_mcp() -> None:
+    """Raises MissingExtraError when the official package is not installed."""
+    try:
+        import mcp  # noqa: F401, PLC0415 - takes more than a second to load
+    except ImportError as error:
+        raise MissingExtraError("mcp", "agent") from error
+    # Without a handler its warnings would be printed raw.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+
+class HttpServer:
+    """A server that runs already."""
+
+    def __init__(self, name: str, url: str) -> None:
+        self.name = name
+        self.facts = mcp_server_facts(name, url=url)
+        self.writer = None
+        self._url = url
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._headers = _Headers()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def open(self, reader: LineReader) -> None:
+        """Begins to pass messages; the reader gets them as lines."""
+        self._task = asyncio.create_task(self._hold(reader))
+
+    def send(self, line: bytes) -> None:
+        """Sends a message."""
+        self._lines.put_nowait(line)
+
+    async def why_ended(self) -> str:
+        """Why there are no more messages."""
+        return f"can't be reached: {_reason(self._error)}" if self._error is not None else "has closed the connection"
+
+    async def close(self, hurry: asyncio.Event) -> None:
+        """Ends the server's session and the connection."""
+        self._closing.set()
+        if self._task is None:
+            return
+        hastened = asyncio.create_task(hurry.wait())
+        await asyncio.wait({self._task, hastened}, timeout=_CLOSE_S, return_when=asyncio.FIRST_COMPLETED)
+        hastened.cancel()
+        self._task.cancel()
+        await asyncio.wait({self._task}, timeout=_CLOSE_S)
+
+    async def _hold(self, reader: LineReader) -> None:
+        import httpx2  # noqa: PLC0415 - loaded with mcp
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded by now
+        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415
+
+        # How long an answer may take is for the client to say.
+        timeout = httpx2.Timeout(_CONNECT_S, read=None)
+        try:
+            async with (
+                create_mcp_http_client(timeout=timeout) as http,
+                streamable_http_client(self._url, http_client=http, max_sse_event_size=LIMIT) as (incoming, outgoing),
+            ):
+                tasks = [
+                    asyncio.create_task(work) for work in (self._read(incoming, reader), self._write(outgoing, reader))
+                ]
+                closing = asyncio.create_task(self._closing.wait())
+                try:
+                    await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for task in (*tasks, closing):
+                        task.cancel()
+        except Exception as error:  # noqa: BLE001 - whatever the transport fails with
+            self._error = error
+        finally:
+            reader.connection_lost(None)
+
+    async def _read(self, incoming: Any, reader: LineReader) -> None:
+        async for item in incoming:
+            if isinstance(item, Exception):
+                continue  # a message that could not be read, and that is no answer
+            line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            self._headers.learn(item.message)
+            reader.data_received(line + b"\n")
+
+    async def _write(self, outgoing: Any, reader: LineReader) -> None:
+        from mcp.shared.message import ClientMessageMetadata, SessionMessage  # noqa: PLC0415 - loaded by now
+        from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
+
+        while True:
+            line = await self._lines.get()
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                self._refuse(line, reader)
+                continue
+            metadata = ClientMessageMetadata(headers=self._headers.of(message))
+            await outgoing.send(SessionMessage(message, metadata))
+
+    def _refuse(self, line: bytes, reader: LineReader) -> None:
+        """Answers a message that the transport can't send, such as one whose params are a list."""
+        message = read_messages(line)[0]
+        if message.method is not UNSET and isinstance(message.id, int | str | float):
+            answer = error_answer(message.id, INVALID_REQUEST, "the message can't be sent by HTTP")
+            reader.data_received(encode_message(answer) + b"\n")
+        else:
+            tell("the client sent a message that can't be sent by HTTP; it is dropped")
+
+
+class _Headers:
+    """The HTTP headers of a message. A client that speaks HTTP itself knows them; ours speaks to a pipe."""
+
+    def __init__(self) -> None:
+        self._initialize: Any = None
+        self._version: str | None = None
+        """What client and server have agreed on by `initialize`."""
+        self._of_arguments: dict[str, Mapping[tuple[str, ...], str]] = {}
+        """By tool, the headers that repeat some of its arguments."""
+
+    def learn(self, message: Any) -> None:
+        """Looks at a message of the server."""
+        result = getattr(message, "result", None)
+        if result is None:
+            return
+        if self._initialize is not None and message.id == self._initialize:
+            self._initialize = None
+            self._version = result.get("protocolVersion")
+        if isinstance(tools := result.get("tools"), list):
+            from mcp.shared.inbound import x_mcp_header_map  # noqa: PLC0415 - loaded by now
+
+            for tool in tools:
+                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                    self._of_arguments[tool["name"]] = x_mcp_header_map(tool.get("inputSchema"))
+
+    def of(self, message: Any) -> dict[str, str] | None:
+        """The headers of a message of the client."""
+        from mcp.shared import inbound  # noqa: PLC0415 - loaded by now
+
+        method = getattr(message, "method", None)
+        params = getattr(message, "params", None) or {}
+        if method == "initialize":
+            self._initialize = message.id
+            return None
+        meta = params.get("_meta")
+        version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+        if not isinstance(version, str) or method is None:
+            return None if self._version is None else {inbound.MCP_PROTOCOL_VERSION_HEADER: self._version}
+        headers = {inbound.MCP_PROTOCOL_VERSION_HEADER: version, inbound.MCP_METHOD_HEADER: method}
+        name = params.get("taskId" if method.startswith("tasks/") else inbound.NAME_BEARING_METHODS.get(method, ""))
+        if isinstance(name, str):
+            headers[inbound.MCP_NAME_HEADER] = inbound.encode_header_value(name)
+        if method == "tools/call" and isinstance(name, str) and (found := self._of_arguments.get(name)):
+            headers |= inbound.mcp_param_headers(found, params.get("arguments") or {})
+        return headers
+
+
+def _reason(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

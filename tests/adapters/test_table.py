@@ -1,0 +1,69 @@
+"""The list of adapters, and what is said of those that can't be used."""
+
+import importlib
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from hookline import Hooks
+from hookline.adapters.table import ADAPTERS, Adapter, events_of, report_inabilities
+from hookline.errors import MissingExtraError
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+def named(adapter: Adapter) -> str:
+    """An id for a test."""
+    return adapter.name
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=named)
+def test_every_adapter_is_complete(adapter: Adapter) -> None:
+    """An adapter has a module, an extra with a range of its package, a test and an example."""
+    assert (ROOT / "src" / "hookline" / "adapters" / f"{adapter.name}.py").exists()
+    assert (ROOT / "tests" / "adapters" / f"test_{adapter.name}.py").exists()
+    assert (ROOT / "examples" / "adapters" / f"{adapter.name}_agent.py").exists()
+    ranges = [one for one in EXTRAS[adapter.extra] if re.match(rf"{adapter.package}\b", one)]
+    assert ranges
+    assert all(">=" in one and "<" in one for one in ranges)
+    assert adapter.front in adapter.use
+    for key in adapter.cannot:
+        assert events_of(key)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=named)
+def test_a_missing_framework_is_named_with_its_extra(adapter: Adapter) -> None:
+    """Without the framework, importing the adapter is one clear line."""
+    try:
+        version(adapter.package)
+    except PackageNotFoundError:
+        pass
+    else:
+        pytest.skip(f"{adapter.package} is installed here")
+    with pytest.raises(MissingExtraError) as error:
+        importlib.import_module(f"hookline.adapters.{adapter.name}")
+    needed = f"this needs the package {adapter.package}, which is not installed"
+    assert str(error.value) == f"{needed}; try: pip install 'hookline[{adapter.extra}]'"
+
+
+def test_hooks_without_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """An adapter says which configured hooks it can't apply, and which events it never fires; of others, nothing."""
+    group = [{"hooks": [{"type": "command", "command": "true"}]}]
+    events = ("AfterModel", "BeforeTool", "SessionStart", "BeforeAgent")
+    cannot = {"response redaction": "it has no such thing", "stop: AfterModel": "nor this", "request rewrite": "no"}
+    with Hooks(tmp_path, settings={"enableHooks": True, "hooks": dict.fromkeys(events, group)}) as hooks:
+        report_inabilities(hooks, "the loop", cannot)
+        report_inabilities(hooks, "the loop", cannot)
+    idle = "BeforeAgent, SessionStart"
+    assert capfd.readouterr().err.splitlines() == [
+        "hookline: the loop can't apply the response redaction of AfterModel hooks: it has no such thing",
+        "hookline: the loop can't apply the stop of AfterModel hooks: nor this",
+        f"hookline: the adapter for the loop does not fire {idle}, so hooks of these events never run",
+    ]
+    with Hooks(tmp_path, settings={}) as hooks:
+        report_inabilities(hooks, "the loop", cannot)
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,134 @@
+"""Writes docs/adapters.md anew from what the adapters declare, and from their examples."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hookline.adapters.table import ADAPTERS, EVENTS, Adapter, EffectName, events_of
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "adapters.md"
+
+_MEANINGS = {
+    EffectName.DENY: "a tool does not run, and the model sees the reason",
+    EffectName.INPUT_REWRITE: "a tool runs with other arguments",
+    EffectName.CONTEXT: "the model sees a text with a tool's result",
+    EffectName.REQUEST_REWRITE: "the model gets another request, or a note",
+    EffectName.RESPONSE_REDACTION: "another text takes the place of the model's, before anybody sees it",
+    EffectName.SYNTHETIC_RESPONSE: "the model is not asked; the hook's answer is used",
+    EffectName.TOOL_RESTRICTION: "tools are not offered, and do not run if the model calls them anyway",
+    EffectName.STOP: "the run ends with a reason, from any event",
+}
+
+
+def page() -> str:
+    """The text of docs/adapters.md."""
+    return "\n".join([*_head(), *_table(), *_outlook(), *(line for one in ADAPTERS for line in _how_to(one))])
+
+
+def _head() -> Iterator[str]:
+    yield "<!-- Written by `make adapters-page`; the facts are in src/hookline/adapters/table.py. -->"
+    yield "# Hooks in frameworks"
+    yield ""
+    yield (
+        "An adapter gives the agents of a framework hooks, in a line or two. Each has an extra of its own, such as"
+        f" `pip install 'hookline[{ADAPTERS[0].extra}]'`; hookline itself needs no framework."
+    )
+    yield ""
+    yield "```python"
+    yield "from hookline import Hooks"
+    for one in ADAPTERS:
+        yield f"from hookline.adapters.{one.name} import {one.front}"
+    yield ""
+    yield 'hooks = Hooks("path/to/project")  # one for the whole program; reads the settings'
+    for one in ADAPTERS:
+        yield f"{one.use}  # {one.framework}"
+    yield "```"
+    yield ""
+
+
+def _table() -> Iterator[str]:
+    yield "## What hooks can do"
+    yield ""
+    yield f"| effect | events | {' | '.join(one.framework for one in ADAPTERS)} |"
+    yield f"|---|---|{'---|' * len(ADAPTERS)}"
+    for effect in EffectName:
+        cells = " | ".join(_cell(one, effect) for one in ADAPTERS)
+        yield f"| **{effect}**: {_MEANINGS[effect]} | {', '.join(EVENTS[effect])} | {cells} |"
+    yield ""
+    for one in ADAPTERS:
+        for key, why in one.cannot.items():
+            yield f"- {one.framework}, {key}: {why}."
+    if any(one.cannot for one in ADAPTERS):
+        yield ""
+
+
+def _cell(adapter: Adapter, effect: EffectName) -> str:
+    lost = {event for key in adapter.cannot if key.partition(": ")[0] == effect for event in events_of(key)}
+    if not lost:
+        return "yes"
+    kept = [event for event in EVENTS[effect] if event not in lost]
+    return f"{', '.join(kept)} only" if kept else "no"
+
+
+def _outlook() -> Iterator[str]:
+    yield (
+        "`hookline doctor` says the same for the frameworks that are installed. An adapter that gets hooks which it"
+        " can't apply, or hooks of an event that it does not fire (prompts, sessions, compression, notifications), says"
+        " so on stderr."
+    )
+    yield ""
+    yield (
+        "The rows are tests: `hookline.testing.effects` runs each of them with real hooks and the framework's own fake"
+        " model, and `make adapters` does so for every adapter in an environment of its own. For an adapter of your"
+        " own, write a `Host` as `tests/adapters/` has them, and run `effects.check` with every row of `EFFECTS`. Its"
+        " `cannot` has what your host can't do; a declaration that is not true fails, and so does one that the adapter"
+        " does not report."
+    )
+    yield ""
+    yield "Without a framework, [embedding.md](embedding.md) has the methods that a loop of your own calls."
+    yield ""
+
+
+def _how_to(adapter: Adapter) -> Iterator[str]:
+    example = ROOT / "examples" / "adapters" / f"{adapter.name}_agent.py"
+    yield f"## {adapter.framework}"
+    yield ""
+    yield f"    pip install 'hookline[{adapter.extra}]'"
+    yield ""
+    yield _notes(adapter)
+    yield ""
+    if not example.exists():
+        return
+    where = example.relative_to(ROOT)
+    yield f"[{where}](../{where}) is a whole agent on a fake model, without a key or a network:"
+    yield ""
+    yield "```python"
+    yield example.read_text(encoding="utf-8").rstrip()
+    yield "```"
+    yield ""
+    yield "It prints"
+    yield ""
+    yield "```text"
+    yield example.with_suffix(".txt").read_text(encoding="utf-8").rstrip()
+    yield "```"
+    yield ""
+
+
+def _notes(adapter: Adapter) -> str:
+    """What the module's docstring says after its first line; the module itself needs its framework."""
+    module = ROOT / "src" / "hookline" / "adapters" / f"{adapter.name}.py"
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[2].strip()
+
+
+def main() -> int:
+    """Writes the page."""
+    PAGE.write_text(page().rstrip() + "\n", encoding="utf-8")
+    print(PAGE.relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
