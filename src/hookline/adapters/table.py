@@ -61,6 +61,14 @@ class Adapter:
 
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
+        name="adk",
+        framework="Google ADK",
+        extra="adk",
+        package="google-adk",
+        front="HooklinePlugin",
+        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
         name="langchain",
         framework="LangChain",
         extra="langchain",
@@ -69,12 +77,35 @@ ADAPTERS: tuple[Adapter, ...] = (
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
     Adapter(
+        name="openai_agents",
+        framework="OpenAI Agents SDK",
+        extra="openai-agents",
+        package="openai-agents",
+        use="with_hooks(agent, hooks)",
+    ),
+    Adapter(
         name="pydantic_ai",
         framework="Pydantic AI",
         extra="pydantic-ai",
         package="pydantic-ai-slim",
         front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
+    ),
+    Adapter(
+        name="strands",
+        framework="Strands",
+        extra="strands",
+        package="strands-agents",
+        front="HooklineHooks",
+        use="Agent(..., hooks=[HooklineHooks(hooks)])",
+    ),
+    Adapter(
+        name="agent_framework",
+        framework="Agent Framework",
+        extra="agent-framework",
+        package="agent-framework-core",
+        front="hookline_middleware",
+        use="Agent(..., middleware=hookline_middleware(hooks))",
     ),
 )
 

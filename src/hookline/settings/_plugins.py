@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.merge import by_authority
 from hookline.settings.read import Layer, read_layer
 from hookline.settings.source import Watch
@@ -25,7 +24,7 @@ def plugin_layers(settings: Sequence[Layer], project: Path, folder: Path, watch:
         return
     file = folder / "installed_plugins.json"
     installed = watch.take(file, lambda path: read_layer(path, ConfigSource.USER, dialect="claude"))
-    yield replace(installed, values={})
+    yield installed._replace(values={})
     plugins = installed.values.get("plugins")
     for name, layer in enabled.items():
         root = _root_of(plugins.get(name) if isinstance(plugins, Mapping) else None, project)
@@ -70,7 +69,7 @@ def _plugin(root: Path, enabling: Layer, watch: Watch) -> Iterator[Layer]:
     given = manifest.values.get("hooks")
     # The manifest may have hooks in it, or name files beside the usual one.
     inline = given.get("hooks", given) if isinstance(given, Mapping) else None
-    yield replace(manifest, values={} if inline is None else {"hooks": inline})
+    yield manifest._replace(values={} if inline is None else {"hooks": inline})
     named = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
     files = dict.fromkeys(Path(os.path.normpath(root / name)) for name in (_USUAL_FILE, *named))
     yield from (watch.take(file, read) for file in files)
