@@ -163,6 +163,7 @@ def says(answer: Mapping[str, Any]) -> str:
 STOP = says({"continue": False, "stopReason": "The budget is spent."})
 WRITE = ("write_file", {"path": "a.txt"})
 NO = "echo no >&2; exit 2"
+ONLY_WRITE = says({"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["write_file"]}}})
 
 
 @dataclass
@@ -270,26 +271,27 @@ def test_handoffs_have_hooks(tmp_path: Path) -> None:
     second.handoffs.append(first)
     third = one.agent(Turn(call=WRITE), Turn("done"), name="third")
     agent = with_hooks(first, one.hooks)
+    assert agent.handoffs[0]._agent_ref().handoffs[0]._agent_ref() is agent
     agent.handoffs.append(handoff(third))
     assert asyncio.run(run(agent, "go")) == ["done"]
     assert one.ran == []
 
 
 @pytest.mark.parametrize(
-    "commands",
+    ("commands", "offered"),
     [
-        {"BeforeTool": NO},
-        {"BeforeToolSelection": says({"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["write_file"]}}})},
+        pytest.param({"BeforeTool": NO}, 1, id="denied"),
+        pytest.param({"BeforeToolSelection": ONLY_WRITE}, 0, id="restricted"),
     ],
-    ids=["denied", "restricted"],
 )
-def test_handoff_can_be_refused(tmp_path: Path, commands: dict[str, str]) -> None:
+def test_handoff_can_be_refused(tmp_path: Path, commands: dict[str, str], offered: int) -> None:
     """A handoff is a tool call for hooks: refused, the agent goes on and is told why."""
     one = world(tmp_path, **commands)
     second = one.agent(Turn("I am the second."), name="second")
     first = one.hooked(Turn(call=("transfer_to_second", {})), Turn("still me"), name="first", handoffs=[second])
     assert asyncio.run(run(first, "go")) == ["still me"]
     assert "[System] transfer_to_second was not done: " in requests(first)[-1].texts[-1]
+    assert [len(call.handoffs) for call in first.model.inner.calls] == [offered, offered]
 
 
 def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
@@ -349,9 +351,11 @@ def test_model_of_the_run_config_is_refused(tmp_path: Path) -> None:
     one = world(tmp_path, AfterModel="true")
     for turns in ([Turn("unguarded")], [Turn(call=WRITE), Turn("unguarded")]):
         config = RunConfig(model=model_of(*turns))
-        with pytest.raises(HooklineError, match=r"RunConfig\.model took the place"):
+        with pytest.raises(HooklineError, match=r"RunConfig\.model took"):
             asyncio.run(Runner.run(one.hooked(), "go", run_config=config))
     assert one.ran == []
+    free, config = world(tmp_path, BeforeTool="true"), RunConfig(model=model_of(Turn("done")))
+    assert asyncio.run(Runner.run(free.hooked(), "go", run_config=config)).final_output == "done"
 
 
 def test_own_callbacks_are_called(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ __all__ = ["HookStop", "with_hooks"]
 
 _SELF = adapter("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
+_MODEL_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel")
 _OTHER_CALLBACKS = ("on_start", "on_end", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
@@ -124,7 +125,7 @@ class _Hooked:
         if name == "model":
             value = self.hookline.model(value)
         elif name == "hooks" and not isinstance(value, _Watch):
-            value = _Watch(value)
+            value = _Watch(value, self.hookline.hooks)
         super().__setattr__(name, value)
 
     def hook_handoffs(self) -> None:
@@ -145,16 +146,25 @@ class _Hooked:
 class _Watch(AgentHooks[Any]):
     """The agent's own callbacks, and a look whether its model was really asked."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, hooks: Hooks) -> None:
         self._inner = inner
+        self._hooks = hooks
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         run = CURRENT.get()
         if run is None or not run.is_asked:
-            raise _bypassed()
-        run.is_asked = False
+            self._check_bypass()
+        else:
+            run.is_asked = False
         if self._inner is not None:
             await self._inner.on_llm_end(context, agent, response)
+
+    def _check_bypass(self) -> None:
+        if events := [event for event in _MODEL_EVENTS if self._hooks.has_hooks(event)]:
+            raise HooklineError(
+                f"RunConfig.model took the agent's model's place, so {' and '.join(events)} hooks were not asked;"
+                " give the model to the agent"
+            )
 
 
 def _passed_on(name: str) -> Any:
@@ -167,12 +177,6 @@ def _passed_on(name: str) -> Any:
 
 for _name in _OTHER_CALLBACKS:
     setattr(_Watch, _name, _passed_on(_name))
-
-
-def _bypassed() -> HooklineError:
-    return HooklineError(
-        "RunConfig.model took the place of the agent's model, and with it of the hooks; give the model to the agent"
-    )
 
 
 def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
@@ -189,8 +193,6 @@ def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
     inner = tool.on_invoke_tool
 
     async def invoke(context: ToolContext[Any], raw: str) -> Any:
-        if context.run_config is not None and context.run_config.model is not None:
-            raise _bypassed()
         return await _invoke(tool.name, inner, context, raw, agent, run)
 
     hooked = copy.copy(tool)

@@ -81,6 +81,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="OpenAI Agents SDK",
         extra="openai-agents",
         package="openai-agents",
+        front="with_hooks",
         use="with_hooks(agent, hooks)",
     ),
     Adapter(
