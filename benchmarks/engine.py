@@ -17,8 +17,9 @@ from hookline import Config, Hooks, LLMRequest, LLMResponse
 from hookline.child.batch import ChildJob, run_children
 from hookline.contract.answers import read_object
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.vocabulary import ConfigSource
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator
 from hookline.hook import BeforeTool

@@ -15,8 +15,8 @@ import pytest
 from hookline.bus import InProcessBus
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.results import AggregatedHookResult
+from hookline.contract.vocabulary import ConfigSource
 from hookline.log.logger import MemorySink
 from hookline.settings.paths import SettingsPaths
 

@@ -26,10 +26,10 @@ from typing import Any
 from hookline.agent.replay import ReplayModel
 from hookline.contract.answers import read_stdout
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.results import failure_verdict
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.mediation import respond
 from hookline.errors import ModelError
 from hookline.settings.decode import decode_settings

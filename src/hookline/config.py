@@ -4,12 +4,11 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hookline.contract.hooks import ConfigSource, HookOptions, OnError
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import ConfigSource, HookOptions, OnError
 from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
@@ -226,7 +225,7 @@ class Config:
         from hookline.settings.foreign import read_as  # noqa: PLC0415 - few programs read other agents' files
 
         layer = read_as(self._dialects[0], file, ConfigSource.PROJECT)
-        return replace(layer, values={**layer.values, "enableHooks": True})
+        return layer._replace(values={**layer.values, "enableHooks": True})
 
     def _read_usual(self, watch: Watch) -> tuple[Layer, ...]:
         """The project's, the user's and the system's file, and those of other agents that shall be read."""

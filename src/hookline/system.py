@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, HookOptions, Lifecycle, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
@@ -20,6 +20,7 @@ from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRe
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.vocabulary import HookOptions, Lifecycle, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler

@@ -126,16 +126,19 @@ def test_after_tool(tmp_path: Path, command: str, answer: dict[str, Any], respon
 
 
 @pytest.mark.parametrize(
-    ("response", "replaced"),
-    [(OUTPUT, {"stdout": "[hidden]", "stderr": "", "interrupted": False}), ("a.txt", "[hidden]")],
-    ids=["bash", "text"],
+    ("tool_name", "response", "given", "replaced"),
+    [
+        pytest.param("Bash", OUTPUT, {"stdout": "[hidden]"}, {**OUTPUT, "stdout": "[hidden]"}, id="bash"),
+        pytest.param("mcp__files__look", "a.txt", "[hidden]", "[hidden]", id="mcp"),
+    ],
 )
-def test_replaced_output(tmp_path: Path, response: Any, replaced: Any) -> None:
+def test_replaced_output(tmp_path: Path, tool_name: str, response: Any, given: Any, replaced: Any) -> None:
     """A hook of Claude Code's own dialect hides an output; the new one has the shape that Claude Code accepts."""
-    command = says({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "[hidden]"}})
+    command = says({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": given}})
     groups = [{"hooks": [{"type": "command", "command": command}]}]
     hooks = Hooks(tmp_path, settings={"enableHooks": True, "dialect": "claude", "hooks": {"PostToolUse": groups}})
-    assert ask(hooks, after(tmp_path, response)) == specific(after=True, updatedToolOutput=replaced)
+    told: Any = {**after(tmp_path, response), "tool_name": tool_name}
+    assert ask(hooks, told) == specific(after=True, updatedToolOutput=replaced)
 
 
 def test_failed_tool_has_an_after_tool_event(tmp_path: Path) -> None:

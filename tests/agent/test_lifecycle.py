@@ -18,7 +18,7 @@ from hookline.agent.toolbox import default_toolbox
 from hookline.agent.transcript import Transcript, transcript_path
 from hookline.config import Config
 from hookline.contract.events import PreCompressTrigger, SessionStartSource
-from hookline.contract.hooks import LIFECYCLE_REMEDY
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.log.logger import MemorySink
 from hookline.testing import Answer, ScriptedModel, calls, says
 

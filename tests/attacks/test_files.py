@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.fingerprint import fingerprint
 
 PROGRAM = """
 import json, sys
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.fingerprint import fingerprint
 given = {"event": HookEventName.BEFORE_TOOL, "source": ConfigSource.PROJECT, "origin": "", "location": ""}
 hook = HookEntry(**given, command=sys.argv[1])

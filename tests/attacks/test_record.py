@@ -28,7 +28,9 @@ def write(path: Path, count: int = 30, *, max_bytes: int = 3_000, backups: int =
     """Appends records; ten of them fill a file."""
     sink = FileSink(path, max_bytes=max_bytes, backups=backups)
     for number in range(count):
-        sink.write(OverrideRecord(level=LogLevel.INFO, message=f"record {number}", hook="guard", decision="deny"))
+        record = OverrideRecord(level=LogLevel.INFO, message=f"record {number}", hook="guard", decision="deny")
+        # One by one: how many the log's thread takes at once must not decide where a file ends.
+        sink.write_now([record])
     sink.close()
 
 

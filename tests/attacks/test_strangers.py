@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import read_layer
 from hookline.triggers.tools import fire_before_tool_hook

@@ -18,7 +18,7 @@ import pytest
 from hookline.cli.terminal.slash import hook_states
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings import fingerprint
 from hookline.settings.read import read_layer
 from hookline.testing import Answer, calls, says

@@ -1,12 +1,13 @@
-from dataclasses import replace
 from signal import SIGKILL, SIGXCPU
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.contract.endings import show_ending, show_ms, show_signal
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, ResourceLimits
+from hookline.contract.hooks import HookEntry, ResourceLimits
 from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.vocabulary import ConfigSource
 
 HOOK = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="user.json", location="hooks")
 

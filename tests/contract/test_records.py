@@ -6,8 +6,9 @@ import pytest
 
 from hookline.contract import records
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.records import CancelRecord, HookRecord, LogLevel, LogRecord, SkipRecord, hook_place
+from hookline.contract.vocabulary import ConfigSource
 
 KINDS = {
     kind.__struct_config__.tag: kind

@@ -4,7 +4,7 @@ import pytest
 
 from hookline.contract.answers import deny, read_object
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -15,6 +15,7 @@ from hookline.contract.results import (
     process_common_hook_output_fields,
 )
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict
+from hookline.contract.vocabulary import ConfigSource
 
 GUARD = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")
 

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 from types import MappingProxyType
 from typing import Any
@@ -8,7 +7,7 @@ import pytest
 
 from hookline.contract.answers import Answer, ToolSelection, deny, read_object, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import (
     HookError,
     HookExecutionPlan,
@@ -18,6 +17,7 @@ from hookline.contract.verdict import (
     SkipKind,
     Verdict,
 )
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 
 GUARD = HookEntry(
     event=HookEventName.BEFORE_TOOL,
@@ -154,14 +154,14 @@ def test_an_error_shows_what_it_knows(error: HookError, shown: dict[str, object]
 )
 def test_a_hook_has_a_label(changes: dict[str, object], label: str) -> None:
     """A hook is called by its name, else its command, else its type."""
-    assert dataclasses.replace(GUARD, **changes).label == label  # type: ignore[arg-type]  # a table of changes
+    assert msgspec.structs.replace(GUARD, **changes).label == label
 
 
 @pytest.mark.req("HOOK-083", "HOOK-120")
 def test_what_a_hook_is_by_default() -> None:
     """A hook that says nothing more than its command runs, for a minute at most, beside the others, and fails open."""
     assert (GUARD.enabled, GUARD.timeout_ms, GUARD.sequential, GUARD.on_error) == (True, 60_000, False, OnError.ALLOW)
-    assert not dataclasses.replace(GUARD, disabled_by="a person").enabled
+    assert not msgspec.structs.replace(GUARD, disabled_by="a person").enabled
 
 
 EMPTY = Verdict(event=HookEventName.BEFORE_TOOL)
@@ -300,6 +300,6 @@ def test_who_decided() -> None:
         read_object({"continue": False}),
         warning_from_stderr("x"),
     )
-    runs = tuple(run(answer, hook=dataclasses.replace(GUARD, name=next(names))) for answer in answers)
+    runs = tuple(run(answer, hook=msgspec.structs.replace(GUARD, name=next(names))) for answer in answers)
     assert msgspec.structs.replace(EMPTY, runs=runs, blocked=True, denied=True, stop=True).deciders == ("c", "d")
     assert msgspec.structs.replace(EMPTY, runs=runs).deciders == ()

@@ -5,7 +5,8 @@ import pytest
 
 from hookline.contract.answers import read_stdout, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, ConfigSource
 from hookline.engine.advice import ONLY_WATCHES, advise
 from hookline.engine.event_table import EVENT_TABLE
 

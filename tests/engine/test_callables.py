@@ -17,8 +17,8 @@ import pytest
 
 from hookline import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine import _eager
 from hookline.engine._threads import Threads
 from hookline.errors import HooklineError

@@ -1,13 +1,13 @@
 import time
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hookline.contract.answers import ToolSelection, read_stdout, warning_from_stderr
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.outputs import BeforeToolHookOutput
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import (
@@ -19,6 +19,7 @@ from hookline.contract.verdict import (
     SkipKind,
     Verdict,
 )
+from hookline.contract.vocabulary import ConfigSource
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator, decide
 from hookline.engine.event_table import EVENT_TABLE

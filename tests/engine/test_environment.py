@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.run import HookRunner, Inherited
 
 NAMES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")

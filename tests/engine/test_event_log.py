@@ -11,8 +11,8 @@ import pytest
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.records import LogLevel, LogRecord, Start
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.log.file import FileSink
 from hookline.log.logger import MemorySink
 

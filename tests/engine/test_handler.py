@@ -15,12 +15,13 @@ import pytest
 from google.genai import types
 
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
-from hookline.contract.hooks import ConfigSource, HookEntry, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BlockingError
 from hookline.contract.records import LogLevel
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, SkipKind, Verdict
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner

@@ -2,7 +2,8 @@ import pytest
 
 from hookline.child.bounded_search import quick_length, search
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import Match, is_literal, match, matches_everything
 

@@ -1,14 +1,15 @@
 import asyncio
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.child.bounded_search import search_async
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, SkipKind
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.engine.plan import HookPlanner, plan
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger

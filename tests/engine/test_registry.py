@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError
 from hookline.log.logger import HookLogger, MemorySink

@@ -11,8 +11,9 @@ import pytest
 from hookline.child.batch import ChildLimits
 from hookline.contract.answers import Answer, deny, read_object, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan

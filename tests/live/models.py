@@ -84,6 +84,48 @@ class Anthropic:
         yield {"type": "message_stop"}
 
 
+class Completions:
+    """The chat completions of OpenAI, for loops of one's own."""
+
+    def is_turn(self, path: str, body: Body) -> bool:  # noqa: ARG002 - the protocol's signature
+        """There are no other requests."""
+        return path.endswith("/chat/completions")
+
+    def streams(self, path: str, body: Body) -> bool:  # noqa: ARG002
+        """The request says so."""
+        return body.get("stream") is True
+
+    def answer(self, turn: Turn, number: int, *, streams: bool) -> bytes:
+        """One choice with the texts and the calls."""
+        calls = [
+            self._call(part, f"call_{number}_{index}") for index, part in enumerate(turn) if isinstance(part, Call)
+        ]
+        text = "".join(part for part in turn if isinstance(part, str))
+        message: Body = {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+        common = {"id": f"chatcmpl-{number}", "created": 0, "model": "stand-in"}
+        reason = "tool_calls" if calls else "stop"
+        if not streams:
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            choice: Body = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+            return json.dumps({**common, "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+        numbered = [{"index": index, **call} for index, call in enumerate(calls)]
+        deltas: list[tuple[Body, str | None]] = [({"role": "assistant", "content": text or None}, None)]
+        deltas += [({"tool_calls": [call]}, None) for call in numbered] + [({}, reason)]
+        chunks = (
+            {
+                **common,
+                "object": "chat.completion.chunk",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": end}],
+            }
+            for delta, end in deltas
+        )
+        return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
+
+    def _call(self, part: Call, identity: str) -> Body:
+        function = {"name": part.name, "arguments": json.dumps(part.arguments)}
+        return {"id": identity, "type": "function", "function": function}
+
+
 class Responses:
     """The responses of OpenAI, for Codex."""
 

@@ -21,9 +21,10 @@ from hookline.contract.answers import (
     warning_from_stderr,
 )
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.results import process_common_hook_output_fields
 from hookline.contract.verdict import HookExecutionResult, Verdict
+from hookline.contract.vocabulary import ConfigSource
 from hookline.contract.wire import stringify_json, trim
 from hookline.engine.advice import advise
 from hookline.engine.decide import HookAggregator, decide

@@ -9,7 +9,6 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from hypothesis import strategies as st
 from hookline.child.batch import ChildJob, ChildOutcome
 from hookline.contract.answers import TOOL_MODES, ToolSelection
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine import run as run_module
 from hookline.engine import ways as ways_module
 from hookline.engine.decide import decide
@@ -176,7 +175,7 @@ def in_place(name: str, file: dict[str, Any], event: HookEventName) -> Layer:
     """A file of another agent, with everything that could switch hooks off there."""
     values = {"hooks": {event.value: file["foreign"]}, "hooksConfig": {"disabled": file.get("disabled", [])}}
     made = Layer(source=SOURCES[name], origin=name, values=values, is_guest=name == "project", dialect=file["dialect"])
-    return replace(made, silences_below=authority(made) + 1 if file["silences"] else 0)
+    return made._replace(silences_below=authority(made) + 1 if file["silences"] else 0)
 
 
 def layers(files: Files, event: HookEventName) -> list[Layer]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.log.logger import HookLogger

@@ -1,15 +1,16 @@
 import json
 import math
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.config import Config
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits, TrustLevel
+from hookline.contract.hooks import HookEntry, ResourceLimits
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError, TrustLevel
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.read import Layer, Problem
@@ -606,7 +607,7 @@ def test_problems_of_files_come_first() -> None:
 def test_problems_have_line_and_column() -> None:
     """A problem in a file points at the place where it has to be mended."""
     text = json.dumps(before_tool(GOOD, {"type": "command"}), indent=1)
-    problems = decode_settings([replace(layer(json.loads(text)), text=text)]).problems
+    problems = decode_settings([layer(json.loads(text))._replace(text=text)]).problems
     line = text.splitlines()[problems[0].line - 1] if problems[0].line else ""
     assert line[(problems[0].column or 0) - 1 :] == "{"
     assert str(problems[0]).startswith(f"user.json:{text[: text.rindex('{')].count(chr(10)) + 1}:")
@@ -638,7 +639,7 @@ def test_reading_is_linear(values: dict[str, Any]) -> None:
     """A stranger's file with ten thousand problems, or hooks, must not keep anybody waiting."""
     text = json.dumps(values, indent=1)
     began = time.process_time()
-    settings = decode_settings([replace(layer(parse(text)), text=text)])
+    settings = decode_settings([layer(parse(text))._replace(text=text)])
     assert time.process_time() - began < 2
     assert len(settings.problems) <= 20
     assert all(problem.line for problem in settings.problems[:19])
@@ -684,7 +685,7 @@ def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
     """One value has everything: enabling, options, hooks, and the problems of all of them."""
     broken = Problem(origin="user.json", path="", message="is odd")
     values = {**before_tool(GOOD), "enableHooks": 1, "hooksConfig": {"trust": "strict", "log": 5}}
-    settings = decode_settings([replace(layer(values), problems=(broken, broken))])
+    settings = decode_settings([layer(values)._replace(problems=(broken, broken))])
     assert (settings.enabled, settings.options, settings.hooks) == (
         True,
         HooksConfigSettings(trust=TrustLevel.STRICT),

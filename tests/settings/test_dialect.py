@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, HttpTarget, OnError
+from hookline.contract.hooks import HookEntry, HttpTarget
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 from hookline.settings.decode import Settings, decode_settings
 from hookline.settings.read import Layer
 

@@ -1,14 +1,15 @@
 import os
 import shutil
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, HookType, OnError, ResourceLimits
+from hookline.contract.hooks import HookEntry, ResourceLimits
+from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 from hookline.settings.fingerprint import Fingerprinter, fingerprint
 
 

@@ -1,5 +1,6 @@
 """Settings files of other agents, read in place: real files in a home and a project of their own."""
 
+import asyncio
 import json
 import time
 from dataclasses import dataclass
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from hookline import ToolResult, execute_tool_with_hooks
 from hookline.bridge.install import install
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.read import Layer
 
 ALL = ["claude", "codex", "gemini"]
@@ -473,3 +476,60 @@ def test_the_layers_of_files_that_do_not_exist_are_empty(place: Place) -> None:
 
 def _is_foreign(layer: Layer) -> bool:
     return layer.dialect != "hookline"
+
+
+HOOK = {"type": "command", "command": "guard"}
+
+
+@pytest.mark.parametrize(
+    ("groups_", "matcher"),
+    [
+        pytest.param([{"matcher": "Bash", **HOOK}], "Bash", id="without-a-group"),
+        pytest.param([{"matcher": "Bash", "hooks": HOOK}], "Bash", id="hooks-that-are-no-list"),
+        pytest.param([{"matcher": "Bash", "hooks": [{"command": "guard"}]}], "Bash", id="without-a-type"),
+        pytest.param([{"matcher": "Bash", "hooks": ["guard"]}], "Bash", id="a-text"),
+        pytest.param([{"matcher": 5, "hooks": [{"type": "command"}]}], None, id="odd-matcher"),
+        pytest.param(["guard"], None, id="a-text-in-place-of-a-group"),
+        pytest.param({"matcher": "Bash", "hooks": [HOOK]}, "Bash", id="an-object-in-place-of-the-list"),
+        pytest.param(7, None, id="a-number"),
+    ],
+)
+def test_a_broken_guard_of_another_agent_blocks(place: Place, groups_: Any, matcher: str | None) -> None:
+    """Its agent would lose the guard, or the whole file; here nothing that it may guard runs until it is fixed."""
+    place.ask_for("claude")
+    place.write("home/.claude/settings.json", {"hooks": {"PreToolUse": groups_, "Stop": groups_}})
+    (entry,) = place.hooks()
+    assert (entry.event, entry.matcher, entry.command, entry.on_error) == ("BeforeTool", matcher, None, "block")
+    assert entry.refusal is not None
+    result = asyncio.run(execute_tool_with_hooks(Config(place.project), "run_shell_command", {}, _never))
+    assert "broken entry hooks.PreToolUse" in str(result.llm_content)
+
+
+async def _never(_arguments: dict[str, Any]) -> ToolResult:
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "named", ["../elsewhere.json", "/etc/hooks.json", "./missing.json", "\0", 5, ["./hooks", None]]
+)
+def test_a_plugins_file_that_is_none_is_named(place: Place, named: Any) -> None:
+    """A path out of the plugin, one to nothing, or no path at all: its hooks are lost, and that is said."""
+    place.ask_for("claude")
+    place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
+    root = place.plugin("a")
+    place.write("home/.claude/plugins/cache/m/a/elsewhere.json", events("PreToolUse", "escaped"))
+    (root / ".claude-plugin").mkdir()
+    (root / ".claude-plugin" / "plugin.json").write_text(json.dumps({"hooks": named}))
+    config = Config(place.project)
+    assert [hook.command for hook in config.get_settings().hooks] == ["$CLAUDE_PLUGIN_ROOT/run"]
+    assert any("which is no file of the plugin" in str(problem) for problem in config.get_problems())
+
+
+@pytest.mark.parametrize("path", ["relative", "/a\0b", 5, None])
+def test_a_plugin_without_a_place_is_not_installed(place: Place, path: Any) -> None:
+    """Whatever the list of plugins holds, settings are read."""
+    place.ask_for("claude")
+    place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
+    place.plugin("a", installPath=path, projectPath="\0")
+    (problem,) = Config(place.project).get_problems()
+    assert "enables a plugin that" in str(problem)

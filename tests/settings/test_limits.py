@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.hooks import ConfigSource, ResourceLimits
+from hookline.contract.hooks import ResourceLimits
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.decode import decode_settings
 from hookline.settings.read import Layer
 

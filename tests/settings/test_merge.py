@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.hooks import ConfigSource, OnError
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.settings.decode import decode_settings
 from hookline.settings.merge import authority, blocks_on_fault, by_authority, hooks_enabled
 from hookline.settings.read import Layer

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.paths import SettingsPaths, default_paths
 
 
@@ -11,6 +11,7 @@ def test_the_usual_places(own_home: Path) -> None:
         project=Path("/work/p/.llxprt/settings.json"),
         user=own_home / ".llxprt" / "settings.json",
         system=Path("/etc/llxprt-code/settings.json"),
+        environ={},
     )
     assert paths.by_source() == (
         (ConfigSource.PROJECT, paths.project),
@@ -23,9 +24,9 @@ def test_each_place_can_be_moved() -> None:
     """A variable moves its own file; an empty one moves nothing."""
     moved = {f"HOOKLINE_{name}_SETTINGS": f"/{name}" for name in ("PROJECT", "USER", "SYSTEM")}
     assert default_paths("/p", moved) == SettingsPaths(
-        project=Path("/PROJECT"), user=Path("/USER"), system=Path("/SYSTEM")
+        project=Path("/PROJECT"), user=Path("/USER"), system=Path("/SYSTEM"), environ=moved
     )
-    assert default_paths("/p", dict.fromkeys(moved, "")) == default_paths("/p", {})
+    assert default_paths("/p", dict.fromkeys(moved, "")).by_source() == default_paths("/p", {}).by_source()
 
 
 def test_the_programs_own_environment_counts(tmp_path: Path) -> None:

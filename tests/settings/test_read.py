@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.read import Layer, Problem, read_layer
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse

@@ -3,14 +3,15 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, TrustLevel
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource, TrustLevel
 from hookline.errors import HooklineError
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
@@ -340,7 +341,8 @@ def test_unknown_keys_and_records_survive(store: TrustStore, path: Path, project
 _TRUST_TEN = """
 import pathlib, sys
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry, TrustLevel
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource, TrustLevel
 from hookline.settings.trust import TrustStore
 
 place = {"event": HookEventName.BEFORE_TOOL, "source": ConfigSource.PROJECT, "origin": "", "location": ""}

@@ -111,6 +111,22 @@ ADAPTERS: tuple[Adapter, ...] = (
         front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
+    Adapter(
+        name="strands",
+        framework="Strands",
+        extra="strands",
+        package="strands-agents",
+        front="HooklineHooks",
+        use="Agent(..., hooks=[HooklineHooks(hooks)])",
+    ),
+    Adapter(
+        name="agent_framework",
+        framework="Agent Framework",
+        extra="agent-framework",
+        package="agent-framework-core",
+        front="hookline_middleware",
+        use="Agent(..., middleware=hookline_middleware(hooks))",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from hookline.agent.background import BackgroundHooks
 from hookline.agent.events import Listener, Note, TurnEnded
 from hookline.agent.pipeline import ModelAnswer
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionStartSource
-from hookline.contract.hooks import DEFAULT_MAX_STOP_BLOCKS
+from hookline.contract.vocabulary import DEFAULT_MAX_STOP_BLOCKS
 from hookline.triggers import session as hooks
 from hookline.triggers.results import (
     AfterAgentHookResult,

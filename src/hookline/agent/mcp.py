@@ -17,8 +17,8 @@ from hookline.agent.events import Listener, Note
 from hookline.agent.mcp_settings import McpServer, configured_servers
 from hookline.agent.tool import Tool, ToolContext, failure, success
 from hookline.agent.toolbox import ToolBox, UnusableToolError
-from hookline.contract.hooks import CHILD_MARK
 from hookline.contract.mcp import mcp_tool_name
+from hookline.contract.vocabulary import CHILD_MARK
 from hookline.errors import MissingExtraError
 from hookline.triggers.results import ToolResult
 

@@ -9,8 +9,8 @@ from hookline.bridge.judge import hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
 from hookline.bridge.words import Words, fails_open, read_words
-from hookline.contract.hooks import CHILD_MARK
 from hookline.contract.text import overheard, printable, visible, visible_json
+from hookline.contract.vocabulary import CHILD_MARK
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
 

@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.vocabulary import CHILD_MARK
 
 # More than any shell has; a longer chain was made to hide something.
 _MOST_ANCESTORS = 256

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import msgspec
 
-from hookline.contract.hooks import CHILD_MARK, PROJECT_DIR_VARIABLES, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import CHILD_MARK, PROJECT_DIR_VARIABLES
 
 # Bash acts on these variables or rewrites them when it starts, so with one of them only bash can run a command right.
 _BASH_REWRITES = frozenset(

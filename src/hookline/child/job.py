@@ -5,7 +5,8 @@ from functools import cached_property
 
 import msgspec
 
-from hookline.contract.hooks import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, ResourceLimits
+from hookline.contract.hooks import ResourceLimits
+from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES
 
 
 class LateInput:

@@ -6,7 +6,6 @@ import io
 import os
 import select
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from hookline.child.job import LateInput
 from hookline.child.spawn import Stdio
@@ -119,14 +118,14 @@ class InputPipe(_Pipe):
                     break
 
 
-@dataclass(eq=False)
 class OutputPipe(_Pipe):
     """The end of a hook's stdout or stderr that we read from, and what was read, up to a limit."""
 
-    fd: int
-    room: int
-    content: io.BytesIO = field(default_factory=io.BytesIO)
-    is_truncated: bool = False
+    def __init__(self, fd: int, room: int) -> None:
+        self.fd = fd
+        self.room = room
+        self.content = io.BytesIO()
+        self.is_truncated = False
 
     def watch(self, watcher: Watcher, on_eof: Callable[[], None]) -> None:
         """Read whenever there is something to read, and call `on_eof` when that was all."""

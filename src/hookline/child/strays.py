@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import NamedTuple
 
-from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.vocabulary import CHILD_MARK
 
 _MARK_ENTRY = CHILD_MARK.encode() + b"="
 # A bound for hooks that start one process after another.

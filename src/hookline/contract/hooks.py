@@ -1,92 +1,15 @@
+"""How a hook is configured. Loaded only with the engine: what is needed without it is in `vocabulary`."""
+
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Literal, TypedDict
+from typing import Any
+
+import msgspec
 
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-
-DEFAULT_TIMEOUT_MS = 60_000
-DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
-DEFAULT_MAX_CONCURRENT = 128
-DEFAULT_MAX_STOP_BLOCKS = 8
-
-# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
-OWN_DIALECT = "hookline"
-
-# In the environment of every hook, each the directory of the project.
-PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, OWN_DIALECT, ConfigSource, HookType, OnError
 
 
-# In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
-# part of, its own last.
-CHILD_MARK = "HOOKLINE_RUN"
-
-# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
-OWN_DIALECT = "hookline"
-
-
-at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
-"""True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""
-
-
-class HookType(StrEnum):
-    """How a hook is run; types that engine/run.py has no row for are accepted in settings, and fail when they run."""
-
-    COMMAND = "command"
-    HTTP = "http"
-    PLUGIN = "plugin"
-    PROMPT = "prompt"
-    AGENT = "agent"
-    MCP_TOOL = "mcp_tool"
-    CALLABLE = "callable"
-    """A function that the program registered: in no settings file."""
-
-
-# What a settings file may name.
-CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
-
-
-class ConfigSource(StrEnum):
-    """Where a hook was configured, most specific first: the order in which hooks run and duplicates are kept."""
-
-    PROJECT = "project"
-    USER = "user"
-    SYSTEM = "system"
-    EXTENSIONS = "extensions"
-    PROGRAM = "program"
-    """The program that fires the events, which registered it in code."""
-
-
-SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}
-
-
-class OnError(StrEnum):
-    """What a failure (of a hook, or of hookline itself) means for the operation."""
-
-    ALLOW = "allow"
-    BLOCK = "block"
-
-
-class Lifecycle(StrEnum):
-    """Whether the answers to the six events around a session are only logged, or applied."""
-
-    WATCH = "watch"
-    APPLY = "apply"
-
-
-LIFECYCLE_REMEDY = 'write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it'
-
-
-class TrustLevel(StrEnum):
-    """Whether a command can be trusted if some of its files can't be found."""
-
-    STANDARD = "standard"
-    STRICT = "strict"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceLimits:
+class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the processes of a hook may use; None means no limit of ours."""
 
     memory_bytes: int | None = None
@@ -104,12 +27,11 @@ class ResourceLimits:
         return {**({"limits": given} if given else {}), **({} if self.network else {"network": False})}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpTarget:
+class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Where a hook of the type `http` is asked."""
 
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Their values may name variables, such as `Bearer $TOKEN`."""
     variables: tuple[str, ...] = ()
     """The only variables that may be used in headers."""
@@ -120,8 +42,7 @@ class HttpTarget:
         return {"url": self.url, **{name: value for name, value in more.items() if value}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Callback:
+class Callback(msgspec.Struct, frozen=True, kw_only=True):
     """A hook that is a function."""
 
     function: Callable[[Any], Any]
@@ -129,28 +50,7 @@ class Callback:
     """True for a plain function, which would stop the event loop if it waits; async ones run on the loop."""
 
 
-class HookOptions(TypedDict, total=False):
-    """The options of a hook that a program registers in code."""
-
-    matcher: str | None
-    """A regular expression for the tool's name; for other events the source, reason, trigger or type itself."""
-    name: str | None
-    """What people call it; its module and name, if not given."""
-    description: str | None
-    timeout: float
-    """How long it may take, in seconds; 60 if not given."""
-    on_error: OnError | Literal["allow", "block"]
-    """`block` makes a failure (an exception, a timeout, a wrong type) block, where the event can."""
-    final: bool
-    """Runs after all others on BeforeTool, with the arguments as they will be used."""
-    sequential: bool
-    """Runs all hooks of the event one after another."""
-    thread: bool | None
-    """Whether a plain function runs in a thread, as it does if not given, or on the event loop, which waits for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEntry:
+class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One configured hook of one event, with the group options that apply to it and where it came from."""
 
     event: HookEventName
@@ -168,7 +68,7 @@ class HookEntry:
     sequential: bool = False
     disabled_by: str | None = None
     """What switched it off (a settings file, a call), or None for a hook that runs."""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     on_error: OnError = OnError.ALLOW
     budget_ms: float | None = None
     rank: int = 0

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import utc_timestamp
 
 agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)

@@ -10,7 +10,8 @@ import msgspec
 from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY, HookEntry, particulars
+from hookline.contract.hooks import HookEntry, particulars
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hookline.contract.answers import DEFAULT_DENY_REASON
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS
+from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS
 from hookline.contract.wire import parse_json, trim
 from hookline.dialects._reading import is_block, json_object, some_text
 from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool, UntranslatableError

@@ -4,7 +4,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from hookline.contract.hooks import OWN_DIALECT
+from hookline.contract.vocabulary import OWN_DIALECT
 
 if TYPE_CHECKING:
     from hookline.dialects.table import Dialect

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import wishes
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.engine.event_table import EVENT_TABLE
 
 ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"

@@ -6,8 +6,9 @@ from inspect import iscoroutinefunction, unwrap
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName, suggest_event
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, Callback, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import Callback, HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, ConfigSource, HookType, OnError
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.errors import HooklineError
 from hookline.hook import Event, expected_events

@@ -5,8 +5,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hookline.child.bounded_search import is_known, quick_length, search
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import trim
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Rule

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, OnError, at_approval
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.contract.vocabulary import OnError, at_approval
 from hookline.contract.wire import trim
 from hookline.engine.matcher import Match, compared_names, match
 

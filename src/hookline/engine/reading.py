@@ -9,8 +9,9 @@ import msgspec
 from hookline.child.job import ChildOutcome
 from hookline.contract.answers import Answer, deny, read_stdout, warning_from_stderr
 from hookline.contract.endings import show_ending, show_ms
-from hookline.contract.hooks import HookEntry, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.vocabulary import OnError
 from hookline.engine.advice import advise
 from hookline.engine.changes import as_changes
 from hookline.engine.event_table import EVENT_TABLE, can_block

@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.records import LogLevel, SettingsRecord
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import foreign_matcher_fault, is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError

@@ -11,8 +11,9 @@ import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, LateInput, run_children
 from hookline.child.environment import own_environment
-from hookline.contract.hooks import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookEntry, HookType
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
+from hookline.contract.vocabulary import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookType
 from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block

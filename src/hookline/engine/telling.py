@@ -10,7 +10,8 @@ from hookline.child.env_file import new_env_file
 from hookline.child.environment import own_environment
 from hookline.child.job import ChildOutcome
 from hookline.contract.answers import Answer, deny, read_object
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import stringify_json
 from hookline.dialects.known import dialect_of
 from hookline.dialects.table import Dialect, Event, Printed, UntranslatableError

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
-from hookline.contract.hooks import HookEntry, HookType, HttpTarget
+from hookline.contract.hooks import HookEntry, HttpTarget
+from hookline.contract.vocabulary import HookType
 from hookline.engine.callables import run_callables
 from hookline.engine.telling import Asked
 from hookline.shell.quoting import quote_project_variables

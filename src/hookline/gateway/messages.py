@@ -1,7 +1,8 @@
 """JSON-RPC messages, read as far as a gateway has to understand them."""
 
+import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -37,6 +38,7 @@ class Message(msgspec.Struct, kw_only=True):
         return self.result is not UNSET or self.error is not UNSET
 
 
+_CONTENTS = frozenset({"params", "result", "error"})
 _decode = msgspec.json.Decoder(Message).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
 encode_message = msgspec.json.Encoder().encode
@@ -53,8 +55,36 @@ def read_messages(line: bytes) -> list[Message]:
         if line.lstrip()[:1] == b"[":
             return [_decode(item) for item in _decode_batch(line)]
         return [_decode(line)]
+    except msgspec.ValidationError:
+        raise
+    except ValueError:
+        # A lone surrogate, which JavaScript writes for half an emoji; of the two decoders only the slower reads it.
+        return _read_slowly(line)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+
+
+def _read_slowly(line: bytes) -> list[Message]:
+    try:
+        value = json.loads(line.decode(), parse_constant=_refuse_constant)
+        return [_decode_value(item) for item in (value if isinstance(value, list) else [value])]
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _decode_value(value: Any) -> Message:
+    """The message of a value, with contents in which surrogates are escapes."""
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")  # noqa: TRY004 - what is read is the value that is wrong
+    known = {name: value[name] for name in Message.__struct_fields__ if name in value}
+    for name in known.keys() - _CONTENTS:
+        str(known[name]).encode()  # raises for a lone surrogate, which could not be written again
+    raws = {name: Raw(json.dumps(item).encode()) for name, item in known.items() if name in _CONTENTS}
+    return msgspec.convert({**known, **raws}, Message)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def read_object(raw: Raw | UnsetType) -> dict[str, Any]:

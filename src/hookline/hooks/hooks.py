@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hookline.config import Config, new_session_id
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookOptions, OnError
+from hookline.contract.vocabulary import HookOptions, OnError
 from hookline.errors import HooklineError
 from hookline.hooks._engine import Engine, OnAsk
 from hookline.hooks.events import check_text

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import EVENT_DESCRIPTIONS, HookEventName, suggest_event
-from hookline.contract.hooks import DEFAULT_TIMEOUT_MS, OWN_DIALECT, HookType, HttpTarget
+from hookline.contract.hooks import HttpTarget
+from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, OWN_DIALECT, HookType
 from hookline.dialects.known import DIALECTS, dialect_of, dialects_with
 from hookline.settings._fields import LayerProblems, Path
 from hookline.settings.schema import HookSettings

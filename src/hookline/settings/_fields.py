@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from hookline.contract.hooks import OnError, TrustLevel
+from hookline.contract.vocabulary import OnError, TrustLevel
 from hookline.settings.jsonc import PathStep
 from hookline.settings.read import Layer, Problem
 

@@ -4,17 +4,19 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, HookEntry, HookType, OnError
+from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
+from hookline.settings._faults import hook_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
 from hookline.settings.jsonc import show_path
@@ -50,8 +52,7 @@ class UnusedHook(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Context:
+class _Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook has from the places that it stands in."""
 
     source: ConfigSource
@@ -144,8 +145,11 @@ class HookReader:
                 self._unknown_event((*path, str(name)), str(name), groups)
                 continue
             own = replace(context, event=name)
-            for index, group in self._items(groups, (*path, name)):
-                yield from self._group(group, (*path, name, index), own)
+            if groups is None or isinstance(groups, list | tuple):
+                for index, group in enumerate(groups or ()):
+                    yield from self._group(group, (*path, name, index), own)
+            else:
+                yield from self._drop_hook((*path, name), f"is {kind_of(groups)}, expected an array", own, groups)
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
         self._look()
@@ -156,13 +160,9 @@ class HookReader:
         report(path, why_no_event(name, OWN_DIALECT, may_guess=self._problems.may_guess()))
 
     def _group(self, raw: Any, path: Path, context: _Context) -> Iterator[HookEntry]:
-        if not isinstance(raw, Mapping):
-            self._drop(path, f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}')
-            return
-        hooks = raw.get("hooks")
-        if not isinstance(hooks, list | tuple):
-            fault = "has no hooks" if hooks is None else f"has hooks that are {kind_of(hooks)}"
-            self._drop(path, f"{fault}; give it an array of hooks")
+        hooks = raw.get("hooks") if isinstance(raw, Mapping) else None
+        if not isinstance(raw, Mapping) or not isinstance(hooks, list | tuple):
+            yield from self._drop_hook(path, _group_fault(raw), context, raw)
             return
         if not hooks:
             self._look()
@@ -170,8 +170,13 @@ class HookReader:
         matcher = self._matcher(raw.get("matcher"), (*path, "matcher"))
         group = decode_fields({**raw, **_READ_BEFORE, "matcher": matcher}, HookGroupSettings, path, self._problems)
         for index, hook in enumerate(hooks):
-            entry = self._hook(hook, group, (*path, "hooks", index), context)
-            if entry is not None:
+            place: Path = (*path, "hooks", index)
+            inner = context
+            if isinstance(hook, Mapping):
+                inner = replace(context, dialect=self._dialect(hook, place, context.dialect))
+            if fault := hook_fault(hook, inner.dialect):
+                yield from self._drop_hook(place, fault, inner, {"matcher": matcher})
+            elif (entry := self._hook(hook, group, place, inner)) is not None:
                 yield entry
 
     def _matcher(self, raw: Any, path: Path) -> str | None:
@@ -185,22 +190,20 @@ class HookReader:
             self._problems.error(path, f"{fault}, so these hooks run for every tool; simplify it")
         return None
 
-    def _hook(self, raw: Any, group: HookGroupSettings, path: Path, context: _Context) -> HookEntry | None:
-        dialect = self._dialect(raw, path, context.dialect) if isinstance(raw, Mapping) else context.dialect
-        fault = _hook_fault(raw, dialect)
-        if fault:
-            self._drop(path, fault)
-            return None
+    def _hook(
+        self, raw: Mapping[str, Any], group: HookGroupSettings, path: Path, context: _Context
+    ) -> HookEntry | None:
         self._look()
+        dialect = context.dialect
         options = {key: value for key, value in raw.items() if key not in _READ_APART}
         hook = decode_fields(options, HookSettings, path, self._problems)
         event = event_of(context.event, dialect)
         if event is None:
             self._never_runs(hook, path, context, dialect)
             return None
-        entry = self._entry(raw, hook, group, path, replace(context, dialect=dialect), event)
+        entry = self._entry(raw, hook, group, path, context, event)
         if dialect not in DIALECTS:
-            return _unreadable(entry, dialect)
+            return unreadable(entry, dialect)
         if hook.type == "plugin" and hook.plugin is not None:
             return self._plugin(entry, hook.plugin, path)
         return self._unless_bridge(entry, path)
@@ -305,9 +308,47 @@ class HookReader:
         elif raw is not None:
             self._drop(path, f"is {kind_of(raw)}, expected an array")
 
+    def _drop_hook(self, path: Path, fault: str, context: _Context, group: Any) -> Iterator[HookEntry]:
+        """Reports a hook that can't be used; one that stands where another agent has its guards blocks until then.
+
+        Claude Code drops the whole file for it, Gemini CLI the entry: a guard that is lost by a typo.
+        """
+        event, table = event_of(context.event, context.dialect), table_of(context.dialect)
+        if self._layer.dialect == OWN_DIALECT or table is None or event is not HookEventName.BEFORE_TOOL:
+            self._drop(path, fault)
+            return
+        self._look()
+        self._problems.error(path, f"{fault}; it blocks every tool that its matcher matches until you fix or remove it")
+        matcher = group.get("matcher") if isinstance(group, Mapping) else None
+        location = show_path(path)
+        yield HookEntry(
+            event=event,
+            source=context.source,
+            origin=context.origin,
+            location=location,
+            name=f"broken entry {location}",
+            matcher=self._matcher(matcher, (*path, "matcher")),
+            disabled_by=self._silenced_by,
+            on_error=OnError.BLOCK,
+            rank=authority(self._layer),
+            needs_trust=self._layer.is_guest,
+            dialect=context.dialect,
+            their_event=context.event if context.event in table.events else None,
+            at_approval=context.event in table.at_approval,
+            refusal=f"it {fault}",
+        )
+
     def _drop(self, path: Path, fault: str) -> None:
         self._look()
         self._problems.error(path, f"{fault}; it does not run")
+
+
+def _group_fault(raw: Any) -> str:
+    if not isinstance(raw, Mapping):
+        return f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}'
+    hooks = raw.get("hooks")
+    fault = "has no hooks" if hooks is None else f"has hooks that are {kind_of(hooks)}"
+    return f"{fault}; give it an array of hooks"
 
 
 def _is_event_of_somebody(name: str, groups: Any, dialect: str) -> bool:
@@ -321,44 +362,3 @@ def _is_event_of_somebody(name: str, groups: Any, dialect: str) -> bool:
             if any(isinstance(place, Mapping) and place.get("dialect") is not None for place in places):
                 return True
     return False
-
-
-def _unreadable(entry: HookEntry, dialect: str) -> HookEntry:
-    """A hook of an unknown dialect: what it decides could be misread, so it fails for everything, and blocks."""
-    refusal = f"its dialect {why_unknown(dialect)}"
-    return replace(entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK)
-
-
-def _hook_fault(raw: Any, dialect: str) -> str | None:
-    """Why a hook can't be used at all, or None."""
-    if not isinstance(raw, Mapping):
-        return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
-    command, kind = raw.get("command"), raw.get("type")
-    fault = None
-    if "type" not in raw:
-        fault = 'has no type; add "type": "command"'
-    elif not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
-        fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
-    elif kind == "http":
-        fault = _url_fault(raw.get("url"))
-    elif kind == "command" and command is None:
-        fault = "has no command; give a command or remove the entry"
-    elif not isinstance(command, str | None):
-        fault = "has a command that is not a string; write the whole command line as one string"
-    elif kind == "command" and not (command or "").strip():
-        fault = "has an empty command; give a command or remove the entry"
-    elif kind == "command" and raw.get("args") and not _takes_args(dialect):
-        # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
-        fault = "has args, which are not passed to commands here; write the whole command line as one string"
-    return fault
-
-
-def _takes_args(dialect: str) -> bool:
-    table = table_of(dialect)
-    return table is not None and "args" in table.keys
-
-
-def _url_fault(url: Any) -> str | None:
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        return "has no url that begins with http:// or https://; give one or remove the entry"
-    return None

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from hookline.contract.answers import kind_of
-from hookline.contract.hooks import OWN_DIALECT, SOURCE_PRIORITY, HookEntry, Lifecycle
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT, SOURCE_PRIORITY, Lifecycle
 from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook

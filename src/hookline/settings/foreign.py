@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 from hookline.dialects.files import AGENT_FILES, AgentFile, agent_home, path_of
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.settings._plugins import plugin_layers
@@ -112,7 +112,7 @@ def _in_our_shape(layer: Layer) -> Layer:
         values["hooks"] = hooks
     if disabled := _disabled_names(layer):
         values["hooksConfig"] = {"disabled": disabled}
-    return replace(layer, values=values, silences_below=_silences_below(layer))
+    return layer._replace(values=values, silences_below=_silences_below(layer))
 
 
 def _disabled_names(layer: Layer) -> list[str]:

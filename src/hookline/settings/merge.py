@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookline.contract.hooks import ConfigSource, OnError
+from hookline.contract.vocabulary import ConfigSource, OnError
 from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.

@@ -2,24 +2,27 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from hookline.contract.hooks import ConfigSource
+from hookline.contract.vocabulary import ConfigSource
 
 _FOLDER = ".llxprt"
 _FILE = "settings.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsPaths:
+class SettingsPaths(NamedTuple):
     """The settings files of a project, its user and the system."""
 
     project: Path
     user: Path
     system: Path
-    environ: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    environ: Mapping[str, str] | None = None
     """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
+
+    def __repr__(self) -> str:
+        # Not the environment: it may have secrets.
+        return f"SettingsPaths(project={self.project!r}, user={self.user!r}, system={self.system!r})"
 
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
         """The files with their sources, most specific first."""

@@ -4,11 +4,11 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
 
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
@@ -20,8 +20,8 @@ MOST_PROBLEMS = 20
 _LARGEST_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+# Neither msgspec nor dataclasses: this is loaded while hooks are disabled, and at the start of every command.
+class Problem(NamedTuple):
     """Something wrong with the settings: where, what, and what to do."""
 
     origin: str
@@ -36,21 +36,20 @@ class Problem:
         return f"{place}: {self.path} {self.message}" if self.path else f"{place}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(NamedTuple):
     """The settings of one file (or given in code), as they were read."""
 
     source: ConfigSource
     origin: str
     """The file's path, or whatever else a person would look for."""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = MappingProxyType({})
     text: str | None = None
     is_guest: bool = False
     """True for a project's own file: its hooks need trust, and it can't change how other hooks run."""
     problems: tuple[Problem, ...] = ()
     dialect: str = OWN_DIALECT
     """Whose words its hooks are written in, where it does not say so itself: `claude` for .claude/settings.json."""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
     silences_below: int = 0
     """For another agent's file: its dialect's hooks in layers with less authority than this are disabled by it."""
@@ -143,14 +142,15 @@ def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:
     return open(path, "rb", buffering, opener=lambda name, usual: os.open(name, usual | flags))
 
 
-@dataclass
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
-    what: str
-    advice: str
-    line: int | None = None
-    column: int | None = None
+    def __init__(self, what: str, advice: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+        self.line = line
+        self.column = column
 
 
 def _read(path: Path, *, is_believed: bool) -> str | None:

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
-from hookline.contract.hooks import (
+from hookline.contract.secrets import SECRET_NAMES
+from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
     DEFAULT_MAX_STOP_BLOCKS,
     DEFAULT_OUTPUT_LIMIT_BYTES,
@@ -15,7 +16,6 @@ from hookline.contract.hooks import (
     OnError,
     TrustLevel,
 )
-from hookline.contract.secrets import SECRET_NAMES
 from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
 
 

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from hookline.settings.read import NOTHING_RUNS, Layer, Problem
@@ -84,14 +83,14 @@ def _last_good(before: Layer, after: Layer) -> Layer:
             return after
         # Editors remove a file before they write it anew, and an agent must not end its guards by deleting it.
         message = f"was deleted, {kept}; write {{}} to the file, or restart, to remove its hooks"
-        return replace(before, problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
-    problems = [replace(one, message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
-    return replace(before, problems=tuple(problems))
+        return before._replace(problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
+    problems = [one._replace(message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]
+    return before._replace(problems=tuple(problems))
 
 
 def _stamp(file: Path) -> _Stamp:
     try:
         status = os.stat(file)  # noqa: PTH116 - asked at every event, and twice as fast as Path.stat
-    except OSError:
+    except (OSError, ValueError):  # a ValueError for a path with a NUL in it
         return None
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

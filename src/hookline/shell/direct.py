@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Expansion, Word, read_script
 
 # Unquoted characters that mean themselves to every shell. Globs, braces, comments and the like are left to bash.

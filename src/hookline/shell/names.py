@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Item, Text, Word, read_script, splice
 
 # With a limit, or many open braces would take the square of their number.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from hookline.contract.hooks import PROJECT_DIR_VARIABLES
+from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import Expansion, Item, Word, read_script, splice
 
 

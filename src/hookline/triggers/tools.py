@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import at_approval
+from hookline.contract.vocabulary import at_approval
 from hookline.triggers.arguments import own_copy
 from hookline.triggers.door import attempt, fire, system_of
 from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,16 @@ def test_an_endless_background_writer_does_not_hold_the_event(
     assert set(outcome.stdout) <= set(b"y\n")
 
 
+@pytest.fixture
+def default_quit() -> Iterator[None]:
+    """SIGQUIT as usual, even if these tests were started in the background: a shell has it ignored there."""
+    previous = signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGQUIT, previous)
+
+
 @pytest.mark.req("HOOK-196")
+@pytest.mark.usefixtures("default_quit")
 @pytest.mark.parametrize(
     "number",
     sorted(

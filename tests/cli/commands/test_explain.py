@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.contract.hooks import LIFECYCLE_REMEDY
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench

@@ -14,7 +14,7 @@ from hookline import Config, ToolResult, execute_tool_with_hooks
 from hookline.agent.protected import ProtectedPlaces
 from hookline.agent.tool import ToolContext
 from hookline.bridge.install import install
-from hookline.contract.hooks import CHILD_MARK
+from hookline.contract.vocabulary import CHILD_MARK
 from hookline.testing import says
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.matchers import plans_of

@@ -5,7 +5,8 @@ import pytest
 
 from hookline.cli.lint.programs import program_fault
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import ConfigSource
 
 
 def fault(command: str, project: Path, **env: str) -> str | None:

@@ -26,7 +26,8 @@ from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.files import open_regular
 from hookline.log.paths import log_path, why_unwritable
 from hookline.settings.merge import by_authority, hooks_enabled

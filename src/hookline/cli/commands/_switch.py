@@ -11,8 +11,8 @@ from hookline.cli.options import add_common_options, make_config, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, show_place, unknown_hook
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource
 from hookline.contract.records import Consent, hook_place
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
 from hookline.settings.fingerprint import fingerprint

@@ -19,8 +19,8 @@ from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_ms, show_place
 from hookline.contract.events import HookEventName, likely_event
-from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionPlan
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.engine.event_table import EVENT_TABLE, Matching, can_block
 from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError

@@ -20,7 +20,7 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, show_place, text_lines
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource
 from hookline.contract.records import Consent
+from hookline.contract.vocabulary import ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.errors import HooklineError, UsageError
 from hookline.settings import jsonc
@@ -82,11 +82,19 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError(_nothing(given, layers))
     is_written = given.write and bool(adoption.added)
     if is_written:
+        if not given.user:
+            _require_inside(Path(target.origin), Path(config.get_working_dir()))
         _write(Path(target.origin), before, adoption)
         log_consent(Consent.IMPORTED, read_setup(config), _decided(adoption, target))
     report = _report(given, config, target, before, adoption)
     print_report(given, {**report, "written": is_written}, _lines(report, given, is_written=is_written))
     return 0
+
+
+def _require_inside(file: Path, project: Path) -> None:
+    """A project could have a link to the user's own settings, and its hooks would need no trust there."""
+    if not file.resolve().is_relative_to(project.resolve()):
+        raise HooklineError(f"{file} is a link to {file.resolve()}, outside of the project; nothing was written")
 
 
 def _layers(given: argparse.Namespace, source: ConfigSource) -> list[Layer]:
@@ -149,7 +157,7 @@ def _report(
 def _is_enabled(layers: Sequence[Layer], target: Layer, adoption: Adoption) -> bool:
     """Whether hooks run when the settings are as proposed."""
     others = [layer for layer in layers if layer.origin != target.origin]
-    return hooks_enabled((*others, replace(target, values=jsonc.parse(adoption.text))))[0]
+    return hooks_enabled((*others, target._replace(values=jsonc.parse(adoption.text))))[0]
 
 
 def _lines(report: Mapping[str, Any], given: argparse.Namespace, *, is_written: bool) -> Iterator[str]:

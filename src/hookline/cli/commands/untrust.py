@@ -16,8 +16,9 @@ from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.text import one_line, plural
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.records import Consent
+from hookline.contract.vocabulary import ConfigSource
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.trust import TrustRecord
 

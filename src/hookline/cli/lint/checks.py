@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 import msgspec
@@ -27,8 +27,9 @@ from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.lint.variables import unset_variables
 from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
@@ -157,7 +158,7 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
     labels = dict.fromkeys(hook.label for hook in setup.hooks)
     guesses = iter(range(_MOST_GUESSES))
     for layer in setup.layers:
-        names = decode_settings((replace(layer, is_guest=False),)).options.disabled
+        names = decode_settings((layer._replace(is_guest=False),)).options.disabled
         for index, name in enumerate(names):
             if name in labels:
                 continue

@@ -12,7 +12,8 @@ from hookline.cli.lint.scripts import Script, scripts_of
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import OUR_TOOLS, Words, all_words
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.engine.matcher import Match, match
 from hookline.settings.read import Problem
 

@@ -1,14 +1,14 @@
 """The checks of matchers, the subjects that an event may have, and the plans for them."""
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT, ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import Match, foreign_matcher_fault, is_literal, match
@@ -184,6 +184,8 @@ def _meant(alternative: str, setup: Setup) -> str:
         table, tool = speaker
         return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
     foreign = tools_by_any_name().get(word.lower())
+    import difflib  # noqa: PLC0415 - only where something is wrong
+
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookline.child.command import direct_invocation, shell_invocation
-from hookline.contract.hooks import PROJECT_DIR_VARIABLES, HookEntry, HookType
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES, HookType
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # After these the next word is not a script.

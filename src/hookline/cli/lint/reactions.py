@@ -4,8 +4,10 @@ The hook runs without its agent, so nothing of this is in the log or in statisti
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from hookline.child.batch import ChildLimits
 from hookline.cli.lint.inside import Suspicion, suspicions

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -33,8 +34,7 @@ Path = tuple[PathStep, ...]
 _STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The settings of a project as the engine reads them."""
 
     layers: Sequence[Layer]

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from hookline.cli.lint.setup import Setup
-from hookline.contract.hooks import CHILD_MARK, PROJECT_DIR_VARIABLES, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import CHILD_MARK, PROJECT_DIR_VARIABLES
 from hookline.settings.read import Problem
 from hookline.shell.lexer import Expansion, Item, Word, read_script
 from hookline.system import passes_of

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import OWN_DIALECT
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
 from hookline.dialects.table import Dialect, Event
 
@@ -24,8 +25,7 @@ _SAMPLE: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(msgspec.Struct, frozen=True, kw_only=True):
     """What the hooks of one agent are told."""
 
     name: str
@@ -35,9 +35,9 @@ class Words:
     events: Mapping[HookEventName, tuple[str, ...]]
     fields: Mapping[HookEventName, Mapping[str, str]]
     """Where its hooks read what ours read as `prompt_response`, `tool_response` and so on: their name → ours."""
-    variables: Mapping[HookEventName, frozenset[str]] = field(default_factory=dict)
+    variables: Mapping[HookEventName, frozenset[str]] = msgspec.field(default_factory=dict)
     """What its hooks find in their environment, and ours do not."""
-    own_name: re.Pattern[str] = field(default_factory=lambda: re.compile(r"(?!)"))
+    own_name: re.Pattern[str] = msgspec.field(default_factory=lambda: re.compile(r"(?!)"))
     """Where a script names the agent itself: a hint, if two agents use the same words."""
 
 

@@ -9,8 +9,8 @@ from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, text_line
 from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import LIFECYCLE_REMEDY
 from hookline.contract.verdict import HookExecutionResult, Verdict
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "

@@ -6,7 +6,8 @@ from typing import Any
 
 from hookline.cli.report.text import one_line, plural, show_place
 from hookline.config import Config
-from hookline.contract.hooks import OWN_DIALECT, HookEntry
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.settings.merge import named_dialects
 
 

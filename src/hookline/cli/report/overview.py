@@ -2,15 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.config import Config
-from hookline.contract.hooks import ConfigSource, HookEntry
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import ConfigSource
 from hookline.errors import HooklineError
 from hookline.log.paths import log_path
 from hookline.log.reader import LogQuery, LogReader

@@ -1,0 +1,245 @@
+"""Requests and answers of Agent Framework ↔ hook form."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from agent_framework import ChatResponse, Content, Message
+
+from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.errors import FormatError
+from hookline.formats import requests, responses
+from hookline.formats.conversation import Turn
+from hookline.formats.hook_format import Role
+from hookline.formats.native import shape_of
+from hookline.formats.parts import replace_text
+from hookline.formats.texts import TEXTS
+from hookline.hooks import Selection
+
+_ROLES: Mapping[str, Role] = {
+    "user": "user",
+    "assistant": "model",
+    "system": "system",
+    "developer": "system",
+    "tool": "user",
+}
+_NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant"}
+_CALLS = frozenset({"function_call", "function_approval_request"})
+_RESULTS = frozenset({"function_result", "function_approval_response"})
+_ENDINGS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+
+
+def to_native(messages: Sequence[Any], options: Mapping[str, Any] | None, note: str | None = None) -> dict[str, Any]:
+    """A chat request of Agent Framework as one dictionary, its options included."""
+    native = {**(options or {}), "messages": list(messages)}
+    return native if note is None else with_note(native, note)
+
+
+def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
+    """What hooks see of a request; FormatError for a message of an unknown shape."""
+    return requests.to_hook(native, _API)
+
+
+def with_note(native: Mapping[str, Any], note: str | None) -> dict[str, Any]:
+    """The request with a hook's note to the model."""
+    return dict(native) if note is None else requests.with_note(native, note, _API)
+
+
+def names_of(native: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that are offered."""
+    return [name for tool in native.get("tools") or () if (name := _tool_name(tool)) is not None]
+
+
+def apply_request(context: Any, wanted: Mapping[str, Any], native: Mapping[str, Any], chosen: Selection) -> None:
+    """Makes the request the one that hooks ask for."""
+    changed = requests.from_hook(wanted, native, _API)
+    changed = requests.offer(changed, chosen.permits, chosen.mode, _API)
+    context.messages = changed["messages"]
+    context.options = {name: value for name, value in changed.items() if name != "messages"}
+
+
+def to_hook_response(response: Any) -> LLMResponse:
+    """What hooks see of the model's answer: the texts of all its messages."""
+    texts = [content.text for message in response.messages for content in message.contents if _is_text(content)]
+    candidate = responses.Candidate(texts, _ENDINGS.get(str(response.finish_reason)), 0)
+    counts = ("input_token_count", "output_token_count", "total_token_count")
+    return responses.in_hook_form([candidate], response.usage_details, counts)
+
+
+def with_text(response: Any, text: str) -> Any:
+    """The answer with another text in place of its own; nothing that shows the old one stays."""
+    spoken = [message for message in response.messages if any(map(_is_text, message.contents))]
+    taker = spoken[-1] if spoken else None
+    changed = [_replaced(message, text if message is taker else "") for message in response.messages]
+    if taker is None:
+        changed = [*changed, answer(text).messages[0]] if not changed else [_before(changed[0], text), *changed[1:]]
+    return ChatResponse(
+        messages=changed,
+        response_id=response.response_id,
+        conversation_id=response.conversation_id,
+        model=response.model,
+        created_at=response.created_at,
+        finish_reason=response.finish_reason,
+        usage_details=response.usage_details,
+        continuation_token=response.continuation_token,
+        additional_properties=response.additional_properties,
+    )
+
+
+def answer(text: str) -> Any:
+    """An answer in place of the model's."""
+    return ChatResponse(messages=[Message("assistant", [text])], finish_reason="stop")
+
+
+def _is_text(content: Any) -> bool:
+    return content.type == "text" and isinstance(content.text, str)
+
+
+def _replaced(message: Any, text: str) -> Any:
+    if not any(map(_is_text, message.contents)):
+        return message
+    return _with_contents(message, replace_text(message.contents, text, _Texts))
+
+
+def _before(message: Any, text: str) -> Any:
+    return _with_contents(message, [Content.from_text(text), *message.contents])
+
+
+def _with_contents(message: Any, contents: Sequence[Any]) -> Any:
+    changed = copy(message)
+    changed.contents = list(contents)
+    changed.raw_representation = None
+    return changed
+
+
+class _Texts:
+    """The contents of a message that hold a text."""
+
+    @staticmethod
+    def text_of_part(part: Any) -> str | None:
+        """The text of a content, or None for one of another kind."""
+        return part.text if _is_text(part) else None
+
+    @staticmethod
+    def is_thought(_part: Any) -> bool:
+        """False: thoughts are contents of their own kind, which hooks do not see."""
+        return False
+
+    @staticmethod
+    def part_with_text(part: Any, text: str) -> Any | None:
+        """The content with another text; annotations go, because they quote the old one."""
+        return Content.from_text(text, additional_properties=part.additional_properties) if text else None
+
+
+class _Instructions:
+    """The system prompt, which is an option and no message."""
+
+    def __init__(self, prompt: Any) -> None:
+        self.prompt = prompt
+
+    @property
+    def parts(self) -> list[Any]:
+        return [self.prompt] if isinstance(self.prompt, str) else list(self.prompt)
+
+
+class _Form:
+    """The messages and the instructions as contents."""
+
+    @staticmethod
+    def read(content: Any) -> Turn:
+        if isinstance(content, _Instructions):
+            return Turn(content, "system", "".join(TEXTS.text_of_part(part) or "" for part in content.parts))
+        kinds = {one.type for one in content.contents}
+        return Turn(
+            content,
+            _ROLES[str(content.role)],
+            "".join(one.text for one in content.contents if _is_text(one)),
+            has_call=bool(kinds & _CALLS),
+            has_response=bool(kinds & _RESULTS),
+        )
+
+    @staticmethod
+    def make(role: Role, text: str) -> Any:
+        return _Instructions(text) if role == "system" else Message(_NAMES[role], [text])
+
+    @staticmethod
+    def with_text(content: Any, text: str) -> Any:
+        if isinstance(content, _Instructions):
+            given = content.prompt
+            return _Instructions(text if isinstance(given, str) else replace_text(given, text, TEXTS))
+        return _replaced(content, text)
+
+    @staticmethod
+    def without_text(content: Any) -> Any | None:
+        if isinstance(content, _Instructions):
+            return None
+        left = [one for one in content.contents if not _is_text(one)]
+        return _with_contents(content, left) if left else None
+
+
+def _contents(native: Mapping[str, Any]) -> list[Any]:
+    for number, message in enumerate(native["messages"]):
+        if not isinstance(message, Message) or str(message.role) not in _ROLES:
+            found = f"of the role {message.role!r}" if isinstance(message, Message) else shape_of(message)
+            raise FormatError(f"messages[{number}]", found, f"a Message of the role {', '.join(_ROLES)}")
+    prompt = native.get("instructions")
+    if not isinstance(prompt, str | list | tuple | None):
+        raise FormatError("instructions", shape_of(prompt), "a text or a list of texts")
+    return [*([_Instructions(prompt)] if prompt else []), *native["messages"]]
+
+
+def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
+    prompts = [one.prompt for one in contents if isinstance(one, _Instructions)]
+    changes: dict[str, Any] = {"messages": [one for one in contents if not isinstance(one, _Instructions)]}
+    if prompts != [native.get("instructions")]:
+        changes["instructions"] = _joined(prompts) if prompts else requests.GONE
+    return changes
+
+
+def _joined(prompts: Sequence[Any]) -> Any:
+    if all(isinstance(prompt, str) for prompt in prompts):
+        return "\n\n".join(prompts)
+    return [part for prompt in prompts for part in _Instructions(prompt).parts]
+
+
+def _read_choice(choice: Any) -> HookToolConfig:
+    given = {"mode": choice} if isinstance(choice, str) else choice
+    mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(given.get("mode")) if given else None
+    if mode is None:
+        return {}
+    name = given.get("required_function_name")
+    names = [name] if name is not None else given.get("allowed_tools")
+    config: HookToolConfig = {"mode": mode}  # type: ignore[typeddict-item]
+    return config if names is None else {**config, "allowedFunctionNames": list(names)}
+
+
+def _write_choice(choice: HookToolConfig) -> Any:
+    return {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")]
+
+
+def _tool_name(tool: Any) -> str | None:
+    """The name of a tool; None for one that the provider runs."""
+    if isinstance(tool, Mapping):
+        given = tool.get("name") or (tool.get("function") or {}).get("name")
+    else:
+        given = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    return given if isinstance(given, str) else None
+
+
+_API = requests.Api(
+    name="Agent Framework",
+    form=_Form(),
+    contents=_contents,
+    put_contents=_put,
+    config={
+        "temperature": ("temperature",),
+        "maxOutputTokens": ("max_tokens",),
+        "topP": ("top_p",),
+        "stopSequences": ("stop",),
+        "presencePenalty": ("presence_penalty",),
+        "frequencyPenalty": ("frequency_penalty",),
+    },
+    read_choice=_read_choice,
+    write_choice=_write_choice,
+    tool_name=_tool_name,
+)

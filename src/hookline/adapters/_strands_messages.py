@@ -1,0 +1,208 @@
+"""Requests and answers of Strands ↔ hook form."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hookline.adapters.table import report_once
+from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.errors import FormatError
+from hookline.formats import requests, responses
+from hookline.formats.conversation import Turn
+from hookline.formats.hook_format import Role
+from hookline.formats.native import listed, shape_of
+from hookline.formats.parts import replace_text
+from hookline.hooks import Selection
+
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
+_NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant", "system": "system"}
+_ENDINGS = {
+    "end_turn": "STOP",
+    "stop_sequence": "STOP",
+    "tool_use": "STOP",
+    "max_tokens": "MAX_TOKENS",
+    "content_filtered": "SAFETY",
+    "guardrail_intervened": "SAFETY",
+}
+_NO_TOOLS = {"none": {}}
+_EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
+
+
+def to_native(model: Any, system: Any, messages: Sequence[Any], tools: Sequence[Any], choice: Any) -> dict[str, Any]:
+    """A model call of Strands as one dictionary."""
+    config = model.get_config()
+    name = config.get("model_id") if isinstance(config, Mapping) else getattr(config, "model_id", None)
+    return {
+        "model": name if isinstance(name, str) else "",
+        "system": system,
+        "messages": list(messages),
+        "tools": list(tools),
+        "tool_choice": choice,
+    }
+
+
+def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
+    """What hooks see of a model call; FormatError for a message of an unknown shape."""
+    return requests.to_hook(native, _API)
+
+
+def with_note(native: Mapping[str, Any], note: str | None) -> dict[str, Any]:
+    """The model call with a hook's note to the model."""
+    return dict(native) if note is None else requests.with_note(native, note, _API)
+
+
+def names_of(native: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that are offered."""
+    return [tool["name"] for tool in native["tools"]]
+
+
+def apply_request(context: Any, wanted: Mapping[str, Any], native: Mapping[str, Any], chosen: Selection) -> Any:
+    """The model call that hooks ask for."""
+    changed = requests.from_hook(wanted, native, _API)
+    if changed["model"] != native["model"]:
+        report_once(
+            f"a hook asks for the model {changed['model']}; Strands has no model by name here, so it is not used"
+        )
+    changed = requests.offer(changed, chosen.permits, chosen.mode, _API)
+    tools, choice = changed["tools"], changed.get("tool_choice")
+    if choice == _NO_TOOLS:
+        # Providers refuse a conversation with tool calls and no tools; calls are refused when they come.
+        tools, choice = (tools if _has_calls(changed["messages"]) else []), None
+    return context.replace(
+        messages=changed["messages"],
+        system_prompt=changed.get("system"),
+        tool_specs=tools,
+        tool_choice=choice,
+        # They are counted from the end of the last message, which may be another one now.
+        dynamic_trailing_blocks=context.dynamic_trailing_blocks if changed["messages"] == context.messages else 0,
+    )
+
+
+def to_hook_response(event: Any) -> LLMResponse:
+    """What hooks see of the model's answer."""
+    texts = [text for block in event.message["content"] if (text := _Texts.text_of_part(block)) is not None]
+    candidate = responses.Candidate(texts, _ENDINGS.get(event.stop_reason), 0)
+    return responses.in_hook_form([candidate], event.usage, ("inputTokens", "outputTokens", "totalTokens"))
+
+
+def with_text(message: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The message with another text; its other blocks stay."""
+    blocks = message["content"]
+    if any(_Texts.text_of_part(block) is not None for block in blocks):
+        content = replace_text(blocks, text, _Texts)
+    else:
+        content = [{"text": text}, *blocks]
+    return {**message, "content": content or [{"text": text}]}
+
+
+class _Texts:
+    """The blocks of a message that hold a text."""
+
+    @staticmethod
+    def text_of_part(part: Any) -> str | None:
+        """The text of a block, or None for a block of another kind."""
+        if "guardContent" in part:
+            return str(part["guardContent"]["text"]["text"])
+        if "citationsContent" in part:
+            return "".join(one.get("text", "") for one in part["citationsContent"].get("content", ()))
+        text = part.get("text")
+        return text if isinstance(text, str) else None
+
+    @staticmethod
+    def is_thought(_part: Any) -> bool:
+        """False: thoughts are blocks of their own kind, which hooks do not see."""
+        return False
+
+    @staticmethod
+    def part_with_text(part: Any, text: str) -> Any | None:
+        """The block with another text; citations go, because they quote the old one."""
+        if not text:
+            return None
+        if "guardContent" in part:
+            guard = part["guardContent"]
+            return {**part, "guardContent": {**guard, "text": {**guard["text"], "text": text}}}
+        return {"text": text}
+
+
+class _Form:
+    """The messages and the system prompt as contents."""
+
+    @staticmethod
+    def read(content: Any) -> Turn:
+        blocks = content["content"]
+        return Turn(
+            content,
+            _ROLES[content["role"]],
+            "".join(_Texts.text_of_part(block) or "" for block in blocks),
+            has_call=any("toolUse" in block for block in blocks),
+            has_response=any("toolResult" in block for block in blocks),
+        )
+
+    @staticmethod
+    def make(role: Role, text: str) -> Any:
+        return {"role": _NAMES[role], "content": [{"text": text}]}
+
+    @staticmethod
+    def with_text(content: Any, text: str) -> Any:
+        return with_text(content, text)
+
+    @staticmethod
+    def without_text(content: Any) -> Any | None:
+        left = [block for block in content["content"] if _Texts.text_of_part(block) is None]
+        return {**content, "content": left} if left and content["role"] != "system" else None
+
+
+def _contents(native: Mapping[str, Any]) -> list[Any]:
+    for number, message in enumerate(listed(native["messages"], "messages")):
+        blocks = message.get("content") if isinstance(message, Mapping) else None
+        is_known = isinstance(blocks, list) and message.get("role") in ("user", "assistant")
+        if not is_known or not all(isinstance(block, Mapping) for block in blocks or ()):
+            raise FormatError(f"messages[{number}]", shape_of(message), _EXPECTED)
+    system = native.get("system")
+    blocks = [{"text": system}] if isinstance(system, str) else system
+    return [*([{"role": "system", "content": blocks}] if blocks else []), *native["messages"]]
+
+
+def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
+    system = [block for one in contents if one["role"] == "system" for block in one["content"]]
+    return {"system": system or None, "messages": _alternating(one for one in contents if one["role"] != "system")}
+
+
+def _alternating(messages: Iterable[Any]) -> list[Any]:
+    """The messages, with neighbours of the same role as one: Bedrock refuses two of them in a row."""
+    joined: list[Any] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *message["content"]]}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _has_calls(messages: Iterable[Any]) -> bool:
+    return any("toolUse" in block for message in messages for block in message["content"])
+
+
+def _read_choice(choice: Any) -> HookToolConfig:
+    if not isinstance(choice, Mapping):
+        return {}
+    if "tool" in choice:
+        return {"mode": "ANY", "allowedFunctionNames": [choice["tool"]["name"]]}
+    if "any" in choice:
+        return {"mode": "ANY"}
+    return {"mode": "NONE"} if "none" in choice else {"mode": "AUTO"}
+
+
+def _write_choice(choice: HookToolConfig) -> Any:
+    return {"AUTO": {"auto": {}}, "ANY": {"any": {}}, "NONE": _NO_TOOLS}[choice.get("mode", "AUTO")]
+
+
+_API = requests.Api(
+    name="Strands",
+    form=_Form(),
+    contents=_contents,
+    put_contents=_put,
+    config={},  # a model has its own configuration, which is not that of one call
+    read_choice=_read_choice,
+    write_choice=_write_choice,
+    tool_name=lambda tool: tool["name"],
+)

@@ -1,0 +1,100 @@
+"""The words and default values of hook settings. Loaded while hooks are disabled, too, so no msgspec here."""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Literal, TypedDict
+
+DEFAULT_TIMEOUT_MS = 60_000
+DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
+DEFAULT_MAX_CONCURRENT = 128
+DEFAULT_MAX_STOP_BLOCKS = 8
+
+# The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
+OWN_DIALECT = "hookline"
+
+# In the environment of every hook, each the directory of the project.
+PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+
+# In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
+# part of, its own last.
+CHILD_MARK = "HOOKLINE_RUN"
+
+
+at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
+"""True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""
+
+
+class HookType(StrEnum):
+    """How a hook is run; types that engine/run.py has no row for are accepted in settings, and fail when they run."""
+
+    COMMAND = "command"
+    HTTP = "http"
+    PLUGIN = "plugin"
+    PROMPT = "prompt"
+    AGENT = "agent"
+    MCP_TOOL = "mcp_tool"
+    CALLABLE = "callable"
+    """A function that the program registered: in no settings file."""
+
+
+# What a settings file may name.
+CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
+
+
+class ConfigSource(StrEnum):
+    """Where a hook was configured, most specific first: the order in which hooks run and duplicates are kept."""
+
+    PROJECT = "project"
+    USER = "user"
+    SYSTEM = "system"
+    EXTENSIONS = "extensions"
+    PROGRAM = "program"
+    """The program that fires the events, which registered it in code."""
+
+
+SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}
+
+
+class OnError(StrEnum):
+    """What a failure (of a hook, or of hookline itself) means for the operation."""
+
+    ALLOW = "allow"
+    BLOCK = "block"
+
+
+class Lifecycle(StrEnum):
+    """Whether the answers to the six events around a session are only logged, or applied."""
+
+    WATCH = "watch"
+    APPLY = "apply"
+
+
+LIFECYCLE_REMEDY = 'write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it'
+
+
+class TrustLevel(StrEnum):
+    """Whether a command can be trusted if some of its files can't be found."""
+
+    STANDARD = "standard"
+    STRICT = "strict"
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of a hook that a program registers in code."""
+
+    matcher: str | None
+    """A regular expression for the tool's name; for other events the source, reason, trigger or type itself."""
+    name: str | None
+    """What people call it; its module and name, if not given."""
+    description: str | None
+    timeout: float
+    """How long it may take, in seconds; 60 if not given."""
+    on_error: OnError | Literal["allow", "block"]
+    """`block` makes a failure (an exception, a timeout, a wrong type) block, where the event can."""
+    final: bool
+    """Runs after all others on BeforeTool, with the arguments as they will be used."""
+    sequential: bool
+    """Runs all hooks of the event one after another."""
+    thread: bool | None
+    """Whether a plain function runs in a thread, as it does if not given, or on the event loop, which waits for it."""

@@ -1,0 +1,52 @@
+"""Hooks that can't be used as they are written: why, and which of them block until somebody fixes them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from hookline.contract.answers import kind_of
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, OnError
+from hookline.settings._dialect import table_of, why_unknown
+
+
+def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
+    """A hook of an unknown dialect: what it decides could be misread, so it fails for everything, and blocks."""
+    refusal = f"its dialect {why_unknown(dialect)}"
+    return replace(entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK)
+
+
+def hook_fault(raw: Any, dialect: str) -> str | None:
+    """Why a hook can't be used at all, or None."""
+    if not isinstance(raw, Mapping):
+        return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
+    command, kind = raw.get("command"), raw.get("type")
+    fault = None
+    if "type" not in raw:
+        fault = 'has no type; add "type": "command"'
+    elif not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
+        fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
+    elif kind == "http":
+        fault = _url_fault(raw.get("url"))
+    elif kind == "command" and command is None:
+        fault = "has no command; give a command or remove the entry"
+    elif not isinstance(command, str | None):
+        fault = "has a command that is not a string; write the whole command line as one string"
+    elif kind == "command" and not (command or "").strip():
+        fault = "has an empty command; give a command or remove the entry"
+    elif kind == "command" and raw.get("args") and not _takes_args(dialect):
+        # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
+        fault = "has args, which are not passed to commands here; write the whole command line as one string"
+    return fault
+
+
+def _takes_args(dialect: str) -> bool:
+    table = table_of(dialect)
+    return table is not None and "args" in table.keys
+
+
+def _url_fault(url: Any) -> str | None:
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        return "has no url that begins with http:// or https://; give one or remove the entry"
+    return None
