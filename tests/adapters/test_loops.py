@@ -193,7 +193,7 @@ def test_arguments_that_are_no_json_are_refused() -> None:
 
     server = Model(Broken(), [[Call("look")], ["Done."]])
     with Hooks(".", settings={}) as hooks:
-        tools = {"look": lambda: ran.append("look") or ""}
+        tools = {"look": lambda: str(ran.append("look"))}
         asyncio.run(loop.converse(server.url, hooks, tools, Conversation(()), lambda _: None))
     server.close()
     assert not ran

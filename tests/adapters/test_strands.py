@@ -328,7 +328,7 @@ def test_results_that_are_no_text_keep_their_blocks() -> None:
 
 
 def native(**given: Any) -> dict[str, Any]:
-    told = {"model": "m", "system": None, "messages": [], "tools": [], "tool_choice": None}
+    told: dict[str, Any] = {"model": "m", "system": None, "messages": [], "tools": [], "tool_choice": None}
     return {**told, **given}
 
 

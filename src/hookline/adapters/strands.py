@@ -1,11 +1,14 @@
 """Hooks for agents of Strands: `Agent(..., hooks=[HooklineHooks(hooks)])`.
 
-They run for calls, awaited calls, streams and `agent.tool.name()`; an agent is a session with its `session_id`. While
-AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback handler gets
-a piece of it before. A tool that a hook restricted stays refused after an interrupt that a person approved.
-`Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
-there are model hooks; `structured_output_model` works. Bidirectional agents are refused. The temperature and the like
-belong to the model in Strands, so a hook that sets them for one request is reported.
+- An agent is a session with its `session_id`. Tool hooks also run for `agent.tool.name()`, which no selection of tools
+  restricts: the program calls it, not the model.
+- While AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback
+  handler gets a piece of it before.
+- A tool that a hook restricted stays refused after an interrupt that a person approved.
+- `Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
+  there are model hooks; `structured_output_model` works. Bidirectional agents are refused.
+- A hook can't choose another model, its temperature and the like: in Strands they belong to the model. `suppressOutput`
+  hides an answer in streams and from callback handlers, but not in the agent's result.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
