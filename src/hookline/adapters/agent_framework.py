@@ -13,7 +13,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.contract.llm import LLMRequest
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Selection
@@ -143,6 +143,8 @@ class _Function(FunctionMiddleware):
             context.arguments = call.arguments
             await call_next()
             result = await run.session.after_tool(call, _tool_result(context.result))
+        if result.suppress_display:
+            report_suppression(_SELF.framework)
         if result.should_stop:
             run.end(result.stop_reason)
         context.result = _contents(result.llm_content)
@@ -180,6 +182,8 @@ async def _gate(run: _Run, context: Any) -> LLMRequest | str:
 async def _answer(run: _Run, request: LLMRequest, response: Any) -> Any:
     answer = await run.session.after_model(request, messages.to_hook_response(response))
     run.note = answer.note
+    if answer.suppress:
+        report_suppression(_SELF.framework)
     if answer.stop:
         return messages.answer(run.end(answer.text or answer.stop_reason))
     return response if answer.text is None else messages.with_text(response, answer.text)

@@ -8,14 +8,14 @@
 - `Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
   there are model hooks; `structured_output_model` works. Bidirectional agents are refused.
 - A hook can't choose another model, its temperature and the like: in Strands they belong to the model. `suppressOutput`
-  hides an answer in streams and from callback handlers, but not in the agent's result.
+  keeps an answer from callback handlers and from the pieces of a stream, but it stays in the agent's messages.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from hookline.adapters.table import adapter, missing, report_inabilities
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.contract.llm import LLMRequest
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Selection, Session
@@ -161,6 +161,10 @@ class _Calls:
         elif answer.text is not None:
             changed = messages.with_text(end.message, answer.text)
             events = _says(answer.text, changed, end)
+        if answer.suppress:
+            report_once(
+                "a hook's suppressOutput keeps the answer from Strands' callback handler, but not from its messages"
+            )
         return events[-1:] if answer.suppress or held is None else events
 
     async def _session_of(self, context: Any) -> Session:
@@ -179,6 +183,8 @@ class _Calls:
         return await self._session.select_tools(messages.to_hook_request(native), messages.names_of(native))
 
     def _result(self, given: Mapping[str, Any], result: ToolResult, session: Session) -> dict[str, Any]:
+        if result.suppress_display:
+            report_suppression(_SELF.framework)
         if result.should_stop and session is self._session:
             self._ended(result.stop_reason)
         content = result.llm_content
