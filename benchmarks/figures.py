@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks import bridge, report, startup
+from benchmarks import bridge, gateway, report, startup
 from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
@@ -84,7 +84,9 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     print("start-up …", file=sys.stderr)
     figures = {name: median(run[name] for run in engine) for name in engine[0]} | startup.measure(max(3, rounds // 2))
     print("the bridge …", file=sys.stderr)
-    return times, growth, figures | bridge.measure(max(3, rounds // 2)), workers.missing
+    figures |= bridge.measure(max(3, rounds // 2))
+    print("the MCP gateway …", file=sys.stderr)
+    return times, growth, figures | gateway.measure(max(100, rounds * 50)), workers.missing
 
 
 def repeats(scenario: Scenario) -> int:
@@ -140,6 +142,8 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("bridge call without a matching hook, against a bare sh hook", *_pair(engine, goals, "bridge_nothing"))
     yield Figure("bridge call with one sh hook, against a bare sh hook", *_pair(engine, goals, "bridge_hook"))
     yield Figure("the server's own share of a bridge call", *_pair(engine, goals, "bridge_share_us"), "µs")
+    what = "tool call through the MCP gateway without a matching hook, against a plain proxy"
+    yield Figure(what, *_pair(engine, gateway.GOALS, "gateway"))
 
 
 def _pair(measured: dict[str, float], goals: dict[str, float], name: str) -> tuple[float, float]:

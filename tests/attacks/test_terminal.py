@@ -121,6 +121,14 @@ AGENT = ("agent", "--session-id", "s1", "--model", "replay:{replay}")
 RUNS = (*AGENT, "--prompt", ATTACK, "--settings")
 
 QUESTION = {"hook_event_name": "PreToolUse", "session_id": ATTACK, "tool_name": ATTACK, "tool_input": {"x": ATTACK}}
+MCP_SERVER = f"""
+import json, sys
+sys.stderr.write({ATTACK!r})
+message = {{"jsonrpc": "2.0", "method": "notifications/message", "params": {{"data": {ATTACK!r}}}}}
+print(json.dumps(message, ensure_ascii=False))
+print({ATTACK!r})
+sys.exit(3)
+"""
 ROWS: Mapping[str, Sequence[Row]] = {
     "init": [row("init"), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
     "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
@@ -217,6 +225,13 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("bridge", "claude", piped=ATTACK, says_nothing=True),
     ],
     "serve": [row("serve", ATTACK), row("serve", "--status", says_nothing=True)],
+    "mcp-gateway": [
+        row("mcp-gateway", says_nothing=True),
+        row("mcp-gateway", "--url", ATTACK),
+        row("mcp-gateway", "--", ATTACK),
+        row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
+        row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
+    ],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
         row("completion", "bash", says_nothing=True),

@@ -88,6 +88,19 @@ def test_a_stop_hook_of_claude_code_can_read_the_transcript(project: Path, tmp_p
     assert len(ids) == len(set(ids)) == 4
 
 
+def test_a_broken_line_costs_a_stop_hook_that_line_only(project: Path, tmp_path: Path) -> None:
+    """A crash may have cut it; the hook still reads all others in its own form."""
+    transcript = Transcript(tmp_path / "s" / "one.jsonl")
+    transcript.write("session", id="one", project=str(project), model="m", source="startup")
+    with transcript.path.open("a") as file:
+        file.write('{"type": "user", "content": {"par\n[]\n{"type": ["user"]}\n')
+    transcript.write("user", content=user_content(["Hi"]))
+    config = configured(project, "Stop", "cat > told.json", transcript_path=str(transcript.path))
+    fire(config, HookEventName.AFTER_AGENT)
+    copy = Path(json.loads((project / "told.json").read_text())["transcript_path"])
+    assert [json.loads(line)["message"]["content"] for line in copy.read_text().splitlines()] == ["Hi"]
+
+
 @pytest.mark.parametrize("text", ["", '{"type":"user","message":{"content":"theirs"}}\n', "no JSON\n"])
 def test_a_transcript_that_is_not_ours_is_left_as_it_is(project: Path, tmp_path: Path, text: str) -> None:
     """A program may have one in that form already."""
@@ -242,3 +255,30 @@ def test_matchers_of_lifecycle_events(project: Path, dialect: str, matcher: str,
     assert (project / "told.json").exists() is runs
     if runs and source == "compress":
         assert json.loads((project / "told.json").read_text())["source"] == "compact"
+
+
+PROGRAM = """
+import hookline.engine.beside, asyncio, sys
+from hookline import Config, ToolResult, execute_tool_with_hooks
+hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo $$ >> pids; sleep 60", "async": True}]}]}
+
+async def execute(_arguments):
+    return ToolResult(llm_content="", return_display="")
+
+async def main():
+    config = Config(sys.argv[1], settings={"enableHooks": True, "dialect": "claude", "hooks": hooks})
+    for number in range(9):
+        await execute_tool_with_hooks(config, "run_shell_command", {"command": str(number)}, execute)
+
+asyncio.run(main())
+"""
+
+
+def test_async_hooks_end_with_the_program(project: Path) -> None:
+    """All of them, also those that were just about to start, and in whatever order modules were loaded."""
+    subprocess.run([sys.executable, "-c", PROGRAM, str(project)], check=True, timeout=20)
+    pids = (project / "pids").read_text().split() if (project / "pids").exists() else []
+    alive = [
+        pid for pid in pids if Path("/proc", pid, "cmdline").exists() and Path("/proc", pid, "cmdline").read_bytes()
+    ]
+    assert not alive

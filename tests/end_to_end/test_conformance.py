@@ -11,11 +11,11 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from hookline.bus import InProcessBus
 from hookline.cli.main import main

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.genai import types
+from msgspec.structs import asdict
 
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput

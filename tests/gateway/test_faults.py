@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, says, specific
+from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, official_http_server, says, specific
 
 pytestmark = pytest.mark.timeout(60)
 
+CLIENT = {"name": "test", "version": "1"}
 DENY_ALL = {"BeforeTool": [hook(says({"decision": "deny", "reason": "no"}), "mcp__demo__bad")]}
 
 
@@ -64,11 +65,31 @@ def test_an_address_where_nobody_answers(gateway: Callable[..., list[str]]) -> N
     client.leave()
 
 
+def test_a_server_with_an_address_dies(gateway: Callable[..., list[str]], tmp_path: Path) -> None:
+    """The call that it works on gets an error, and so does the next one; then the gateway ends."""
+    with official_http_server() as (url, server):
+        client = Raw(gateway({}, "--url", url))
+        client.request(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT)
+        assert client.read()["result"]["serverInfo"]["name"] == "demo"
+        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        client.call(2, "wait", path=str(tmp_path / "started"))
+        wait_for(tmp_path / "started")
+        server.kill()
+        answer = client.read()
+        assert (answer["id"], answer["error"]["code"]) == (2, -32000)
+        client.call(3, "add", a=1, b=2)
+        answer = client.read()
+        assert (answer["id"], answer["error"]["code"]) == (3, -32000)
+        assert client.process.wait(15) == 1
+        client.leave()
+
+
 def test_a_cancelled_call_in_a_hook(raw: Callable[..., Raw], tmp_path: Path) -> None:
     """The hook ends, the server never hears of the call, and no answer comes late."""
     pid = tmp_path / "pid"
     heard = tmp_path / "heard"
-    code = f"for request in requests():\n    Path({str(heard)!r}).open('a').write(json.dumps(request))\n" + (
+    code = (
+        f"for request in requests():\n    Path({str(heard)!r}).open('a').write(json.dumps(request))\n"
         "    if 'id' in request: answer(request, 'ok')\n"
     )
     client = raw(code, {"BeforeTool": [hook(f"echo $$ > {pid}; exec sleep 60", "mcp__demo__slow")]})
@@ -93,7 +114,7 @@ def test_a_cancelled_call_in_the_server(raw: Callable[..., Raw]) -> None:
     assert "an answer that nobody waits for" in client.leave()[1]
 
 
-def test_a_slow_hook_holds_up_nothing(raw: Callable[..., Raw], tmp_path: Path) -> None:
+def test_a_slow_hook_holds_up_nothing(raw: Callable[..., Raw]) -> None:
     """Other calls are answered while a hook waits, and its timeout ends it."""
     events = {"BeforeTool": [hook("sleep 60", "mcp__demo__slow", timeout=1500, onError="block")]}
     client = raw(ECHO, events)
@@ -237,13 +258,11 @@ REDACT = {"AfterTool": [hook("sleep 0.3; " + says(specific(tool_output="[hidden]
         "answer({'id': str(request['id'])}, 'secret'); answer(request, 'secret')",
         "send({'jsonrpc':'2.0','id':1,'method':'x','result':{'content':[]}}); answer(request, 'secret')",
         "send([{'jsonrpc':'2.0','id':1,'result':{'content':[{'type':'text','text':'secret'}]}}])",
-        "send({'jsonrpc':'2.0','id':1,'result':{'resultType':'input_required','content':"
-        "[{'type':'text','text':'secret'}]}})",
+        "send({'id':1,'result':{'resultType':'input_required','content':[{'type':'text','text':'secret'}]}})",
         "send({'jsonrpc':'2.0','id':1,'result':{'toolResult':'secret'}})",
         "send({'jsonrpc':'2.0','id':1,'result':{'content':[],'structuredContent':{'a':'secret'}}})",
         "send({'jsonrpc':'2.0','id':1,'error':{'code':1,'message':'secret','data':'secret'}})",
-        "send({'jsonrpc':'2.0','id':1,'result':{'content':[{'type':'resource','resource':{'text':'secret'}}],"
-        "'_meta':{'x':'secret'}}})",
+        "send({'id':1,'result':{'content':[{'type':'resource','resource':{'text':'secret'}}],'_meta':{'x':'secret'}}})",
     ],
     ids=["twice", "other-id", "with-method", "batch", "input", "old-form", "structured", "error", "resource"],
 )

@@ -31,24 +31,24 @@ def test_all_that_a_client_can_offer(
     events = {"BeforeTool": [hook(f"until [ -e {go} ]; do sleep 0.02; done", "mcp__demo__add")]}
     words = gateway(events, *official)
     logged: list[LoggingMessageNotificationParams] = []
-    progress: list[tuple[float, float | None, str | None]] = []
+    reported: list[tuple[float, float | None, str | None]] = []
     notified: list[str] = []
 
-    async def sample(_context: Any, params: Any) -> CreateMessageResult:
+    async def sample(context: Any, params: Any) -> CreateMessageResult:  # noqa: ARG001 - the client names them
         said = params.messages[0].content.text
         return CreateMessageResult(role="assistant", content=TextContent(type="text", text=f"re:{said}"), model="m")
 
-    async def roots(_context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri="file:///tmp", name="tmp")])
+    async def roots(context: Any) -> ListRootsResult:  # noqa: ARG001 - the client names them
+        return ListRootsResult(roots=[Root.model_validate({"uri": "file:///tmp", "name": "tmp"})])
 
-    async def elicit(_context: Any, _params: Any) -> ElicitResult:
+    async def elicit(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001 - the client names them
         return ElicitResult(action="accept", content={"colour": "green"})
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         logged.append(params)
 
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, total, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total, message))
 
     async def handle(message: Any) -> None:
         notified.append(getattr(message, "method", ""))
@@ -81,7 +81,7 @@ def test_all_that_a_client_can_offer(
 
     asyncio.run(talk())
     assert [params.data for params in logged] == ["a log line"]
-    assert progress == [(1, 2, "half")]
+    assert reported == [(1, 2, "half")]
     assert "notifications/tools/list_changed" in notified
 
 

@@ -8,6 +8,13 @@ from hookline.log.quiet import QuietEvents
 NONE = "no hook matches"
 
 
+def note(quiet: QuietEvents, event: str, subject: str | None, reason: str) -> UnmatchedRecord | None:
+    """Counts an event, and returns the record that is written of it, if one is."""
+    written: list[UnmatchedRecord] = []
+    quiet.note(event, subject, reason, written.append)
+    return written[0] if written else None
+
+
 def counts(records: list[UnmatchedRecord]) -> list[tuple[str | None, str | None, int | None]]:
     return [(record.event, record.subject, record.count) for record in records]
 
@@ -15,7 +22,7 @@ def counts(records: list[UnmatchedRecord]) -> list[tuple[str | None, str | None,
 @pytest.mark.req("HOOK-146")
 def test_the_first_event_of_a_kind_makes_a_record() -> None:
     """It names the event, says that no hook ran and why, and counts one."""
-    record = QuietEvents().note("BeforeTool", "ls", NONE)
+    record = note(QuietEvents(), "BeforeTool", "ls", NONE)
     assert record is not None
     assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool ls: no hook ran: no hook matches")
     assert record.to_dict() == {
@@ -38,9 +45,9 @@ def test_further_events_are_counted() -> None:
     """The same event, subject and reason leave no second record until the counts are asked for."""
     quiet = QuietEvents()
     given = [("BeforeTool", "ls"), ("BeforeTool", "cat"), ("BeforeModel", None)]
-    assert all(quiet.note(event, subject, NONE) for event, subject in given)
-    assert not any(quiet.note("BeforeTool", "ls", NONE) for _ in range(5))
-    assert quiet.note("BeforeModel", None, NONE) is None
+    assert all(note(quiet, event, subject, NONE) for event, subject in given)
+    assert not any(note(quiet, "BeforeTool", "ls", NONE) for _ in range(5))
+    assert note(quiet, "BeforeModel", None, NONE) is None
     flushed = quiet.flush()
     assert counts(flushed) == [("BeforeTool", "ls", 5), ("BeforeModel", None, 1)]
     assert [record.message for record in flushed] == [
@@ -53,24 +60,24 @@ def test_counts_are_given_once() -> None:
     """A flush starts the counting again, without a second first record."""
     quiet = QuietEvents()
     for _ in range(3):
-        quiet.note("BeforeTool", "ls", NONE)
+        note(quiet, "BeforeTool", "ls", NONE)
     assert counts(quiet.flush()) == [("BeforeTool", "ls", 2)]
     assert quiet.flush() == []
-    assert quiet.note("BeforeTool", "ls", NONE) is None
+    assert note(quiet, "BeforeTool", "ls", NONE) is None
     assert counts(quiet.flush()) == [("BeforeTool", "ls", 1)]
 
 
 def test_another_reason_is_another_kind() -> None:
     """An event that nothing ran for because of other reasons makes a record of its own."""
     quiet = QuietEvents()
-    quiet.note("BeforeTool", "ls", NONE)
-    assert quiet.note("BeforeTool", "ls", "1 untrusted") is not None
+    note(quiet, "BeforeTool", "ls", NONE)
+    assert note(quiet, "BeforeTool", "ls", "1 untrusted") is not None
 
 
 def test_memory_is_bounded() -> None:
     """Beyond so many subjects the events are counted by their name only, and none is forgotten."""
     quiet = QuietEvents(most_keys=3)
-    records = [record for number in range(100) if (record := quiet.note("BeforeTool", f"t{number}", NONE))]
+    records = [record for number in range(100) if (record := note(quiet, "BeforeTool", f"t{number}", NONE))]
     assert counts(records) == [("BeforeTool", f"t{number}", 1) for number in range(3)] + [("BeforeTool", None, 1)]
     assert counts(quiet.flush()) == [("BeforeTool", None, 96)]
 
@@ -79,7 +86,7 @@ def test_threads_count_together() -> None:
     """Loops in several threads may share the counter."""
     quiet, records = QuietEvents(), list[UnmatchedRecord | None]()
     workers = [
-        threading.Thread(target=lambda: records.extend(quiet.note("BeforeTool", "ls", NONE) for _ in range(2_000)))
+        threading.Thread(target=lambda: records.extend(note(quiet, "BeforeTool", "ls", NONE) for _ in range(2_000)))
         for _ in range(4)
     ]
     for worker in workers:

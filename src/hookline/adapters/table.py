@@ -77,6 +77,14 @@ ADAPTERS: tuple[Adapter, ...] = (
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
     Adapter(
+        name="openai_agents",
+        framework="OpenAI Agents SDK",
+        extra="openai-agents",
+        package="openai-agents",
+        front="with_hooks",
+        use="with_hooks(agent, hooks)",
+    ),
+    Adapter(
         name="pydantic_ai",
         framework="Pydantic AI",
         extra="pydantic-ai",

@@ -64,6 +64,7 @@ class Companion:
             await asyncio.sleep(_POLL_S)
         if self._has_group():
             signal_group(self.pid, signal.SIGKILL)
+            REAPER.hasten(self._mark)
             await self._exits_within(_DYING_S, asyncio.Event())
         if not self.exited.is_set():
             REAPER.adopt(self.pid, deadline=0.0, unreaped=True)

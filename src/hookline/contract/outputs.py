@@ -1,14 +1,14 @@
 """The specification's output classes: thin faces over an `Answer`, with the questions that callers ask of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+
+import msgspec
 
 from hookline.contract.answers import ANY_FIELD, DEFAULT_REASON, EVERY_FIELD, Answer, read_object, said
 
 
-@dataclass(frozen=True, slots=True)
-class BlockingError:
+class BlockingError(msgspec.Struct, frozen=True):
     """Whether an operation is blocked, and why (empty when it is not)."""
 
     blocked: bool

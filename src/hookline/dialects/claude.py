@@ -1,6 +1,5 @@
 """Claude Code: its words, and how it reads what its hooks answer (contract of version 2.1)."""
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -53,6 +52,8 @@ def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
     fields = event.fields
     arguments = fields.get("tool_input")
     theirs = tool.tell(arguments if isinstance(arguments, Mapping) else {}, str(fields.get("cwd", "")))
+    import hashlib  # noqa: PLC0415 - OpenSSL takes time to load
+
     # The same call has the same id before and after it ran, although we are not told the model's own.
     digest = hashlib.sha256(stringify_json([fields.get("session_id"), tool.ours, arguments])).hexdigest()
     return {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}

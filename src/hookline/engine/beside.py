@@ -7,8 +7,12 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
+# Imported before ours is registered, so that its own work at the program's end comes after ours: it kills what is left.
+import hookline.child.reaper  # noqa: F401
+
 # How long a program that ends waits for them. What still runs then is killed.
 _LAST_MOMENTS_S = 2.0
+_CANCELLING_S = 1.0
 
 
 class Beside:
@@ -39,6 +43,12 @@ class Beside:
         """Waits until all of it is done, and returns whether it is."""
         return self._idle.wait(timeout_s)
 
+    def end_with_program(self) -> None:
+        """Waits a moment; what is still running or waiting for its turn then is cancelled, so that nothing starts."""
+        if not self.join() and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop)
+            self.join(_CANCELLING_S)
+
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
@@ -49,7 +59,11 @@ class Beside:
                     self._idle.set()
 
 
+async def _cancel_all() -> None:
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+
+
 BESIDE = Beside()
-# After the reaper's, so it comes before it: what has not ended then is killed.
-atexit.register(BESIDE.join)
+atexit.register(BESIDE.end_with_program)
 os.register_at_fork(after_in_child=BESIDE.reset)

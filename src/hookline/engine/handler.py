@@ -171,7 +171,8 @@ class HookEventHandler:
             return False
         token = current_session.set(session)
         try:
-            self._note_quiet(event, subject)
+            reason = self._planner.why_nothing_runs(event, subject)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
         finally:
             current_session.reset(token)
         return True
@@ -219,7 +220,8 @@ class HookEventHandler:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
-            self._note_quiet(event, subject)
+            reason = self._planner.why_nothing_runs(event, subject)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
             return Verdict(event=event, subject=subject)
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
@@ -235,11 +237,6 @@ class HookEventHandler:
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
-
-    def _note_quiet(self, event: HookEventName, subject: str | None) -> None:
-        reason = self._planner.why_nothing_runs(event, subject)
-        if (first := self._event_log.quiet.note(event.value, subject, reason)) is not None:
-            self._event_log.nothing_ran(first)
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject

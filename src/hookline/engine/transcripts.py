@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,16 @@ class TranscriptCopies:
             file.seek(copy.offset)
             # A line without its end is still being written.
             lines = [line for line in file if line.endswith(b"\n")]
-        records = [json.loads(line) for line in lines]
+        records = list(_records(lines))
         if not copy.offset and not (records and _is_ours(records[0])):
             return str(path)
         copy.facts = copy.facts or records[0]
         made: list[bytes] = []
         for record in records:
-            theirs = convert(record, copy.facts, copy.number)
+            try:
+                theirs = convert(record, copy.facts, copy.number)
+            except Exception:  # noqa: BLE001 - one odd record must not cost the guard all others
+                theirs = None
             if theirs is not None:
                 made.append(stringify_json(theirs) + b"\n")
                 copy.number += 1
@@ -67,6 +70,17 @@ class TranscriptCopies:
         copy.offset += sum(map(len, lines))
         self._copies[str(path), dialect] = copy
         return str(target)
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+    """The records in these lines, without those that are none: a crash may have cut a line in the middle."""
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, Mapping):
+            yield record
 
 
 def _is_ours(record: Any) -> bool:

@@ -1,8 +1,10 @@
 """The three output classes that use the SDK's types."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from hookline.contract.answers import said
 from hookline.contract.llm import GenerateContentParameters
@@ -60,8 +62,7 @@ class AfterModelHookOutput(DefaultHookOutput):
         return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolConfigTarget:
+class ToolConfigTarget(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a request that decides about tools."""
 
     tool_config: Any = None

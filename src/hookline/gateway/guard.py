@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from hookline.contract.events import HookEventName
 from hookline.contract.llm import LLMRequest
 from hookline.contract.mcp import mcp_tool_name
 from hookline.gateway import tasks
-from hookline.gateway.messages import UNSET, Message, read_object, to_raw
+from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.gateway.results import read_error, read_result, refuse, wants_input, with_hooks, with_text
 from hookline.hooks import Hooks, Selection, Session, ToolCall
 

@@ -5,11 +5,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from hookline.contract.mcp import mcp_server_facts
 from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
 from hookline.gateway.lines import LIMIT, LineReader
-from hookline.gateway.messages import INVALID_REQUEST, UNSET, encode_message, error_answer, read_messages
+from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
 
 _CONNECT_S = 30.0
 _CLOSE_S = 2.0

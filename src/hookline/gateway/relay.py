@@ -5,9 +5,10 @@ thread of the event loop.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec import UNSET
 
 from hookline.contract.text import tell
 from hookline.gateway.guard import GUARDED, Guard, Question
@@ -17,7 +18,6 @@ from hookline.gateway.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     SERVER_ENDED,
-    UNSET,
     Id,
     Message,
     encode_message,
@@ -161,7 +161,7 @@ class Relay:
         if question is not None:
             self._ask(request, question.message, question)
         else:
-            self._spawn(request, judge())
+            self._spawn(request, judge)
 
     def _ask(self, request: _Request, message: Message, question: Question | None = None) -> None:
         request.task, request.question, request.is_sent = None, question, True
@@ -199,7 +199,7 @@ class Relay:
             self._forget(request.id)
         else:
             request.is_answered = True
-            self._spawn(request, self._guard.answer(question, message))
+            self._spawn(request, lambda: self._guard.answer(question, message))
 
     def _passes(self, question: Question) -> bool:
         try:
@@ -207,15 +207,15 @@ class Relay:
         except Exception:  # noqa: BLE001 - the same in a task is reported
             return False
 
-    def _spawn(self, request: _Request, work: Coroutine[Any, Any, Message | None]) -> None:
+    def _spawn(self, request: _Request, work: Callable[[], Awaitable[Message | None]]) -> None:
         request.task = task = asyncio.get_running_loop().create_task(self._run(request, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, request: _Request, work: Coroutine[Any, Any, Message | None]) -> None:
+    async def _run(self, request: _Request, work: Callable[[], Awaitable[Message | None]]) -> None:
         """Runs hooks and sends the answer that they lead to, unless nobody waits for it any more."""
         try:
-            answer = await work
+            answer = await work()
         except ValueError as error:
             answer = error_answer(request.id, INTERNAL_ERROR, f"the server's answer can't be read: {error}")
         except Exception as error:  # noqa: BLE001 - the door: what hooks could not judge does not pass

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from hookline.config import Config
@@ -23,14 +24,23 @@ _HURRY_S = 1.0
 class Server(Protocol):
     """What is behind the gateway."""
 
-    name: str
-    facts: Mapping[str, Any]
-    writer: LineWriter | None
+    @property
+    def name(self) -> str:
+        """Its name, for matchers and messages."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What hooks are told about it."""
+
+    @property
+    def writer(self) -> LineWriter | None:
+        """Where its messages are written, if that may have to wait."""
 
     async def open(self, reader: LineReader) -> None:
         """Begins; the reader gets the server's messages, and ends with them."""
 
-    def send(self, line: bytes) -> None:
+    @property
+    def send(self) -> Callable[[bytes], None]:
         """Sends a message to it."""
 
     async def why_ended(self) -> str:
@@ -42,8 +52,20 @@ class Server(Protocol):
 
 async def serve(config: Config, server: Server, *, limit: int = LIMIT) -> int:
     """Serves the client on our stdin and stdout, and returns the exit code."""
-    with Hooks.from_config(config, on_ask=lambda _reason, _arguments: False) as hooks:
-        return await _Gateway(hooks, server, limit).run()
+    with Hooks.from_config(config, on_ask=lambda _reason, _arguments: False) as hooks, _own_stdio() as (stdin, stdout):
+        return await _Gateway(hooks, server, limit).run(stdin, stdout)
+
+
+@contextmanager
+def _own_stdio() -> Iterator[tuple[int, int]]:
+    """Copies of stdin and stdout. The loop makes them non-blocking, and others may share them with us."""
+    modes = [(fd, os.get_blocking(fd)) for fd in (0, 1)]
+    try:
+        yield os.dup(0), os.dup(1)
+    finally:
+        for fd, mode in modes:
+            with suppress(OSError):
+                os.set_blocking(fd, mode)
 
 
 class _Gateway:
@@ -59,19 +81,19 @@ class _Gateway:
         self._hurry = asyncio.Event()
         """Set when we have to end at once."""
 
-    async def run(self) -> int:
+    async def run(self, stdin: int, stdout: int) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._on_signal, number)
         starting = asyncio.create_task(self._start_session())
         try:
-            await self._client_out.open(os.dup(1))
+            await self._client_out.open(stdout)
             await self._server.open(self._server_out)
             self._client_out.source = self._server_out
             if self._server.writer is not None:
                 self._server.writer.source = self._client_in
-            await self._client_in.read(os.dup(0))
+            await self._client_in.read(stdin)
             has_ended = await self._until_end()
         finally:
             await asyncio.gather(self._server.close(self._hurry), self._end_session(starting))

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from hookline.gateway.messages import UNSET, Message, read_object, to_raw
+from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.gateway.results import has_output
 
 METHODS = frozenset({"tasks/result", "tasks/get"})

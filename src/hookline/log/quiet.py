@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 
 from hookline.contract.records import LogLevel, UnmatchedRecord, about
 
@@ -19,8 +20,8 @@ class QuietEvents:
         self._counts: dict[_Key, int] = {}
         self._lock = threading.Lock()
 
-    def note(self, event: str, subject: str | None, reason: str) -> UnmatchedRecord | None:
-        """Count an event; the record to write if it is the first of this event, subject and reason."""
+    def note(self, event: str, subject: str | None, reason: str, write: Callable[[UnmatchedRecord], None]) -> None:
+        """Count an event; if it is the first of this event, subject and reason, `write` gets its record."""
         key = (event, subject, reason)
         with self._lock:
             if key not in self._counts and len(self._counts) >= self._most_keys:
@@ -28,7 +29,8 @@ class QuietEvents:
                 key = (event, None, "various reasons; there are too many subjects to list them")
             count = self._counts.get(key)
             self._counts[key] = 0 if count is None else count + 1
-        return _record(key, 1) if count is None else None
+        if count is None:
+            write(_record(key, 1))
 
     def flush(self) -> list[UnmatchedRecord]:
         """The records of what was counted since the last call; to be written before the log is closed."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import TrustLevel
+from hookline.contract.vocabulary import OWN_DIALECT, TrustLevel
 from hookline.contract.wire import parse_json, utc_timestamp
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, state_path, write_atomically
@@ -100,10 +100,10 @@ class TrustStore:
             return None
         match self.state_of(hook, project_dir):
             case TrustState.NEW:
-                why = "hooks of a project need trust; look at it and run: hookline trust"
+                why = f"hooks of a project need trust; look at it and run: {_command(hook)}"
                 return self.problem_in(project_dir) or why
             case TrustState.CHANGED:
-                return "it changed since it was trusted; look at it and run: hookline trust"
+                return f"it changed since it was trusted; look at it and run: {_command(hook)}"
             case TrustState.TRUSTED:
                 return self.why_refused(hook, project_dir, level)
 
@@ -348,3 +348,8 @@ def _to_json(print_: Fingerprint) -> dict[str, Any]:
 def _slot(definition: Mapping[str, Any]) -> tuple[Any, ...]:
     """What stays the same when a hook is merely edited: accepting its new form ends the trust in the old one."""
     return (definition.get("event"), definition.get("matcher"), definition.get("name") or definition.get("command"))
+
+
+def _command(hook: HookEntry) -> str:
+    """The command that trusts a hook: another agent's file is read there only if that is asked for."""
+    return "hookline trust" if hook.dialect == OWN_DIALECT else f"hookline trust --dialect {hook.dialect}"

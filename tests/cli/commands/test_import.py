@@ -247,3 +247,24 @@ def test_hooks_that_are_read_in_place_as_well(workbench: "Workbench") -> None:
     theirs(workbench, on("Stop", GUARD))
     shown = workbench.run("import", "claude")
     assert "hooksConfig.dialects has the files of claude read as well; the same hook runs once." in shown
+
+
+def test_a_link_out_of_the_project_is_not_written(workbench: "Workbench") -> None:
+    """A project's link to the user's own settings would spare its hooks the question for trust."""
+    theirs(workbench, on("PreToolUse", GUARD))
+    mine = workbench.home / ".llxprt" / "settings.json"
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("{}")
+    workbench.project_file.parent.mkdir(parents=True, exist_ok=True)
+    workbench.project_file.symlink_to(mine)
+    assert "outside of the project; nothing was written" in workbench.run("import", "claude", "--write", code=1)
+    assert mine.read_text() == "{}"
+
+
+def test_trust_names_hooks_that_are_not_read(workbench: "Workbench") -> None:
+    """A person who saw them with `--dialect` is told why they are not there."""
+    theirs(workbench, on("PreToolUse", GUARD))
+    assert "1 hook of Claude Code in .claude/settings.json is not read" in workbench.run("trust")
+    workbench.write(workbench.user_file, {"enableHooks": True})
+    shown = workbench.run("fire", "BeforeTool", "--dialect", "claude", "--input", '{"tool_name": "x"}')
+    assert "run: hookline trust --dialect claude" in shown

@@ -82,11 +82,19 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError(_nothing(given, layers))
     is_written = given.write and bool(adoption.added)
     if is_written:
+        if not given.user:
+            _require_inside(Path(target.origin), Path(config.get_working_dir()))
         _write(Path(target.origin), before, adoption)
         log_consent(Consent.IMPORTED, read_setup(config), _decided(adoption, target))
     report = _report(given, config, target, before, adoption)
     print_report(given, {**report, "written": is_written}, _lines(report, given, is_written=is_written))
     return 0
+
+
+def _require_inside(file: Path, project: Path) -> None:
+    """A project could have a link to the user's own settings, and its hooks would need no trust there."""
+    if not file.resolve().is_relative_to(project.resolve()):
+        raise HooklineError(f"{file} is a link to {file.resolve()}, outside of the project; nothing was written")
 
 
 def _layers(given: argparse.Namespace, source: ConfigSource) -> list[Layer]:

@@ -11,6 +11,7 @@ docs/mcp-gateway.md shows it for Claude Desktop and Cursor.
 
 import argparse
 import asyncio
+import sys
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
@@ -33,6 +34,8 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("give the server's command after --, or its address with --url")
     if given.url and urlsplit(given.url).scheme not in ("http", "https"):
         raise UsageError(f"{given.url} is not an address that begins with http:// or https://")
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError("the client speaks on stdin and stdout, and they are not open")
     name = given.name or _default_name(given)
     if not given.name:
         tell(f"hooks see the tools of this server as mcp__{name}__…; --name gives it another name")

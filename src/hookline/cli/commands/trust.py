@@ -24,7 +24,7 @@ from typing import Any
 from hookline.cli.commands._consent import log_consent, require_person
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, make_config
-from hookline.cli.report.foreign import in_dialect
+from hookline.cli.report.foreign import in_dialect, unread_lines, unread_report
 from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.cli.report.review import Review, review, review_lines
@@ -57,7 +57,8 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("--all and a name exclude each other; give one of them")
     if not given.list:
         require_person(Consent.TRUSTED)
-    setup = read_setup(make_config(given))
+    config = make_config(given)
+    setup = read_setup(config)
     store = setup.trust
     problem = store.problem_in(setup.project_dir) or _unreadable(setup)
     if given.list:
@@ -77,6 +78,7 @@ def run(given: argparse.Namespace) -> int:
         return _answer_in_json(given, waiting, wanted, setup)
     if not waiting:
         print_lines(_nothing_waits(given.name, setup))
+        print_lines(*(style.warn(line) for line in unread_lines(unread_report(config))))
     code = _ask(given, waiting, setup) if waiting else 0
     refused = _refused(wanted, setup)
     print_lines(*(style.warn(one_line(f"{label} will not run: {reason}")) for label, reason in refused))

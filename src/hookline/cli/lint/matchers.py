@@ -1,6 +1,5 @@
 """The checks of matchers, the subjects that an event may have, and the plans for them."""
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -185,6 +184,8 @@ def _meant(alternative: str, setup: Setup) -> str:
         table, tool = speaker
         return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
     foreign = tools_by_any_name().get(word.lower())
+    import difflib  # noqa: PLC0415 - only where something is wrong
+
     close = difflib.get_close_matches(word, setup.tools, n=1)
     if foreign or close:
         return f"did you mean {foreign or close[0]}?"

@@ -1,0 +1,266 @@
+"""The model of an agent of OpenAI's Agents SDK, between its hooks."""
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import Model, ModelProvider, ModelResponse, Usage
+from agents.exceptions import AgentsException
+from agents.models.fake_id import FAKE_RESPONSES_ID
+from openai.types import responses as events
+
+from hookline.contract.llm import LLMRequest
+from hookline.formats import openai
+from hookline.formats.native import kind_of, with_fields
+from hookline.hooks import Hooks, Session
+
+_WORDS = (None, "auto", "required", "none")
+
+
+class HookStop(AgentsException):
+    """A hook stopped the run, or blocked a model call, and the agent's output type has no place for the reason."""
+
+
+@dataclass(slots=True, eq=False)
+class AgentRun:
+    """One agent in one run."""
+
+    session: Session
+    stop: Callable[[str | None], str | None]
+    """Why the run is stopped, or None; with a reason it stops the run."""
+    note: str | None = None
+    sent: LLMRequest = field(default_factory=LLMRequest)
+    is_asked: bool = False
+
+
+CURRENT: ContextVar[AgentRun | None] = ContextVar("hookline_agent_run", default=None)
+"""The agent whose turn it is, for its model, which the SDK tells nothing about the run."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """What the SDK calls a model with."""
+
+    system_instructions: str | None
+    input: Any
+    model_settings: Any
+    tools: list[Any]
+    output_schema: Any
+    handoffs: list[Any]
+    tracing: Any
+
+    def arguments(self) -> tuple[Any, ...]:
+        """In the order of the SDK."""
+        return tuple(getattr(self, one.name) for one in dataclasses.fields(self))
+
+
+class HookedModel(Model):
+    """A model that asks hooks before and after each call."""
+
+    def __init__(
+        self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun], report: Any
+    ) -> None:
+        self.inner = inner
+        self._hooks = hooks
+        self._provider = provider
+        self._new_run = new_run
+        self._report = report
+
+    @property
+    def _model(self) -> Any:
+        if not isinstance(self.inner, Model):
+            self.inner = self._provider.get_model(self.inner)
+        return self.inner
+
+    async def get_response(self, *given: Any, **named: Any) -> ModelResponse:
+        """The model's response, as hooks leave it, or the one in its place."""
+        run, request, others = self._run(), *_split(given, named)
+        if (ended := await self._before(run, request)) is not None:
+            return ended
+        response = await self._model.get_response(*request.arguments(), **others)
+        changed: ModelResponse = await self._after(run, request, response)
+        return changed
+
+    async def stream_response(self, *given: Any, **named: Any) -> AsyncIterator[Any]:
+        """The events of the response; while AfterModel hooks exist, those of the whole response as they left it."""
+        if self._hooks.must_hold_stream:
+            for event in _events(await self.get_response(*given, **named)):
+                yield event
+            return
+        run, request, others = self._run(), *_split(given, named)
+        if (ended := await self._before(run, request)) is not None:
+            for event in _events(ended):
+                yield event
+            return
+        async for event in self._model.stream_response(*request.arguments(), **others):
+            if event.type == "response.completed":
+                event.response = await self._after(run, request, event.response)
+            yield event
+
+    def get_retry_advice(self, request: Any) -> Any:
+        """The model's own."""
+        return self._model.get_retry_advice(request)
+
+    async def close(self) -> None:
+        """Closes the model."""
+        if isinstance(self.inner, Model):
+            await self.inner.close()
+
+    async def _cleanup_on_run_end(self, owner: object) -> None:
+        if isinstance(self.inner, Model):
+            await self.inner._cleanup_on_run_end(owner)  # noqa: SLF001 - the SDK calls it on models, and this one stands for another
+
+    def _run(self) -> AgentRun:
+        run = CURRENT.get() or self._new_run()
+        run.is_asked = True
+        return run
+
+    async def _before(self, run: AgentRun, request: _Request) -> ModelResponse | None:
+        """Changes the request as hooks want it, or returns the response in place of the model's."""
+        if (reason := run.stop(None)) is not None:
+            return _end(reason, request)
+        native = self._native(request)
+        native, run.note = openai.with_note(native, run.note) if run.note else native, None
+        told = openai.to_hook_llm_request(native)
+        chosen = await run.session.select_tools(told, [tool["name"] for tool in native["tools"]])
+        if chosen.stop:
+            return _end(run.stop(chosen.stop_reason or ""), request)
+        gate = await run.session.before_model(told)
+        if gate.blocked:
+            run.note = gate.note
+            if gate.stop:
+                return _end(run.stop(gate.stop_reason or ""), request)
+            text = (gate.response or {}).get("text")
+            return _end(gate.reason, request) if text is None else _response(text)
+        run.sent = gate.request
+        wanted = openai.from_hook_llm_request(gate.request, native) if gate.changed else native
+        wanted = openai.offer(wanted, chosen.permits, chosen.mode)
+        self._put(openai.with_note(wanted, chosen.note) if chosen.note else wanted, native, request)
+        return None
+
+    async def _after(self, run: AgentRun, request: _Request, response: Any) -> Any:
+        native = {"output": response.output, "usage": response.usage}
+        answer = await run.session.after_model(run.sent, openai.to_hook_llm_response(native))
+        run.note = answer.note
+        if answer.stop:
+            reason = run.stop(answer.text or answer.stop_reason or "")
+            return with_fields(response, output=_end(reason, request).output)
+        if answer.suppress:
+            self._report(
+                "the Agents SDK shows every response, so suppressOutput of AfterModel hooks has no effect in it"
+            )
+        if answer.response is None:
+            return response
+        changed = openai.from_hook_llm_response(answer.response, native)["output"]
+        return with_fields(response, output=[_item(item) for item in changed])
+
+    def _native(self, request: _Request) -> dict[str, Any]:
+        settings, choice = request.model_settings, request.model_settings.tool_choice
+        names = [tool.name for tool in request.tools] + [one.tool_name for one in request.handoffs]
+        return {
+            "model": str(getattr(self._model, "model", "")),
+            "instructions": request.system_instructions,
+            "input": request.input,
+            "tools": [{"type": "function", "name": name} for name in names],
+            "tool_choice": choice if choice in _WORDS else {"type": "function", "name": str(choice)},
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_output_tokens": settings.max_tokens,
+        }
+
+    def _put(self, wanted: Mapping[str, Any], native: Mapping[str, Any], request: _Request) -> None:
+        if wanted["model"] != native["model"]:
+            self._report(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
+        request.system_instructions, request.input = wanted.get("instructions"), wanted["input"]
+        left = {tool["name"] for tool in wanted["tools"]}
+        request.tools = [tool for tool in request.tools if tool.name in left]
+        request.handoffs = [one for one in request.handoffs if one.tool_name in left]
+        names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
+        changes = {ours: wanted.get(key) for key, ours in names.items() if wanted.get(key) != native.get(key)}
+        if wanted.get("tool_choice") != native["tool_choice"]:
+            changes["tool_choice"] = wanted.get("tool_choice")
+        if changes:
+            request.model_settings = dataclasses.replace(request.model_settings, **changes)
+
+
+def _split(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Request, dict[str, Any]]:
+    own = [one.name for one in dataclasses.fields(_Request)]
+    request = _Request(*given, **{name: named[name] for name in own if name in named})
+    return request, {name: value for name, value in named.items() if name not in own}
+
+
+def _end(reason: str | None, request: _Request) -> ModelResponse:
+    schema = request.output_schema
+    if schema is not None and not schema.is_plain_text():
+        raise HookStop(reason or "")
+    return _response(reason or "")
+
+
+def _response(text: str) -> ModelResponse:
+    return ModelResponse(output=[_message(text)], usage=Usage(), response_id=None)
+
+
+def _message(text: str) -> Any:
+    part = events.ResponseOutputText(type="output_text", text=text, annotations=[])
+    return events.ResponseOutputMessage(
+        id=FAKE_RESPONSES_ID, type="message", role="assistant", status="completed", content=[part]
+    )
+
+
+def _item(item: Any) -> Any:
+    """The item; a message that hooks added is JSON."""
+    return _message(item["content"][0]["text"]) if isinstance(item, dict) else item
+
+
+def _events(response: ModelResponse) -> Iterator[Any]:
+    """A stream of a whole response."""
+    number = iter(range(1_000_000))
+    for index, item in enumerate(response.output):
+        at = {"output_index": index}
+        yield events.ResponseOutputItemAddedEvent(
+            type="response.output_item.added", item=item, sequence_number=next(number), **at
+        )
+        parts = item.content if kind_of(item) == "message" else ()
+        for place, part in enumerate(parts):
+            if kind_of(part) == "output_text":
+                yield events.ResponseTextDeltaEvent(
+                    type="response.output_text.delta",
+                    item_id=item.id,
+                    content_index=place,
+                    delta=part.text,
+                    logprobs=[],
+                    sequence_number=next(number),
+                    **at,
+                )
+        yield events.ResponseOutputItemDoneEvent(
+            type="response.output_item.done", item=item, sequence_number=next(number), **at
+        )
+    whole = events.Response.model_construct(
+        id=response.response_id or FAKE_RESPONSES_ID,
+        created_at=0,
+        model="",
+        object="response",
+        output=list(response.output),
+        tool_choice="auto",
+        tools=[],
+        parallel_tool_calls=False,
+        status="completed",
+        usage=_usage(response.usage),
+    )
+    yield events.ResponseCompletedEvent.model_construct(
+        type="response.completed", response=whole, sequence_number=next(number)
+    )
+
+
+def _usage(usage: Usage) -> Any:
+    if not usage.requests and not usage.total_tokens:
+        return None
+    return events.ResponseUsage.model_construct(
+        input_tokens=usage.input_tokens,
+        input_tokens_details=usage.input_tokens_details,
+        output_tokens=usage.output_tokens,
+        output_tokens_details=usage.output_tokens_details,
+        total_tokens=usage.total_tokens,
+    )

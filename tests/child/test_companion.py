@@ -1,0 +1,79 @@
+"""A program that runs beside us: it is ended with everything that it started."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hookline.child.companion import Companion
+from hookline.child.reaper import REAPER
+
+STARTS_OTHERS = """
+import os, signal, subprocess, sys, time
+if "stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+pids = [subprocess.Popen(sleep).pid, subprocess.Popen(sleep, start_new_session=True).pid]
+print(os.getpid(), *pids, flush=True)
+if "leaves" not in sys.argv:
+    sys.stdin.read()
+    time.sleep(60 if "stubborn" in sys.argv else 0)
+sys.exit(3)
+"""
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; waits for that a while."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def open_descriptors() -> int:
+    """How many descriptors this program has."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("manner", "status"), [("polite", 3), ("leaves", 3), ("stubborn", -9)], ids=["polite", "leaves", "stubborn"]
+)
+@pytest.mark.parametrize("hurried", [False, True], ids=["calm", "hurried"])
+def test_nothing_is_left(manner: str, status: int, hurried: bool) -> None:
+    """Children in its group and outside of it end, too, whether it exits by itself or has to be killed."""
+
+    async def work() -> tuple[list[int], int | None]:
+        program = Companion((sys.executable, "-c", STARTS_OTHERS, manner), str(Path.cwd()), dict(os.environ))
+        pids = [int(word) for word in (await asyncio.to_thread(os.read, program.stdout, 100)).split()]
+        os.close(program.stdin)
+        hurry = asyncio.Event()
+        if hurried:
+            asyncio.get_running_loop().call_later(0.2, hurry.set)
+        wait_s = 0.5 if manner == "stubborn" and not hurried else 10
+        await program.end(wait_s=wait_s, grace_s=0.5 if not hurried else 10, hurry=hurry, hurry_s=0.2)
+        for fd in (program.stdout, program.stderr):
+            os.close(fd)
+        assert program.pid not in REAPER.running
+        return pids, program.status
+
+    pids, ended = asyncio.run(work())
+    assert ended == status
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_program_that_does_not_exist() -> None:
+    """The error names it, and no descriptor stays open."""
+
+    async def work() -> None:
+        before = open_descriptors()
+        with pytest.raises(FileNotFoundError):
+            Companion(("no-such-program",), str(Path.cwd()), {"PATH": "/bin"})
+        assert open_descriptors() == before
+
+    asyncio.run(work())

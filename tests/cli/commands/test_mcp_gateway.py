@@ -1,0 +1,70 @@
+"""The command line of `hookline mcp-gateway`; tests/gateway has what it does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookline.cli.main import main
+
+SERVER = "import json, sys; request = json.loads(input()); print(json.dumps({'id': request['id'], 'result': sys.argv}))"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param([], "give the server's command after --, or its address with --url", id="nothing"),
+        pytest.param(["--url", "http://x", "--", "y"], "give the server's command after --", id="both"),
+        pytest.param(["--url", "ftp://x"], "is not an address that begins with http", id="scheme"),
+        pytest.param(["--name", "x", "--project", "nowhere", "--", "y"], "is not a directory", id="project"),
+    ],
+)
+def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what to give."""
+    assert main(["mcp-gateway", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """An address needs the official package, and one line says how to get it."""
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert main(["mcp-gateway", "--name", "x", "--url", "http://127.0.0.1:9/"]) == 1
+    error = capsys.readouterr().err
+    assert error == (
+        "hookline: this needs the package mcp, which is not installed; try: pip install 'hookline[agent]'\n"
+    )
+
+
+def test_all_words_after_the_dashes_are_the_servers(tmp_path: Path) -> None:
+    """Options of the server are not taken for ours, nor are further dashes; the name comes from its program."""
+    words = ["mcp-gateway", "--project", str(tmp_path), "--", sys.executable, "-c", SERVER, "--name", "--", "x"]
+    request = b'{"jsonrpc":"2.0","id":1,"method":"x"}\n'
+    done = subprocess.run([sys.executable, "-m", "hookline", *words], input=request, capture_output=True, check=False)
+    assert json.loads(done.stdout)["result"][1:] == ["--name", "--", "x"]
+    assert f"as mcp__{Path(sys.executable).stem}__" in done.stderr.decode()
+
+
+def test_a_server_needs_no_extra(tmp_path: Path) -> None:
+    """In front of a program the gateway does without the official package, and starts fast."""
+    code = (
+        "import sys; sys.modules['mcp'] = sys.modules['google'] = None\n"
+        "from hookline.cli.main import main\n"
+        f"own = ['--project', {str(tmp_path)!r}, '--name', 'x']\n"
+        f"sys.exit(main(['mcp-gateway', *own, '--', sys.executable, '-c', {SERVER!r}]))"
+    )
+    request = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}\n'
+    done = subprocess.run([sys.executable, "-c", code], input=request, capture_output=True, check=False)
+    assert json.loads(done.stdout)["id"] == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_without_stdin_or_stdout(closed: str) -> None:
+    """There is nobody to speak to."""
+    words = f"{sys.executable} -m hookline mcp-gateway --name x -- true {closed}"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, check=False, timeout=15)
+    assert (done.returncode, done.stderr.decode()) == (
+        1,
+        "hookline: the client speaks on stdin and stdout, and they are not open\n",
+    )
