@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import shlex
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -498,3 +499,10 @@ def test_sdk_has_the_callbacks_that_are_passed_on() -> None:
 
     theirs = {name for name in dir(AgentHooks) if name.startswith("on_")}
     assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_llm_end"}
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "openai_agents_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout) == (0, example.with_suffix(".txt").read_text()), done.stderr

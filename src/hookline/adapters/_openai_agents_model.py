@@ -11,6 +11,7 @@ from agents.exceptions import AgentsException
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types import responses as events
 
+from hookline.adapters.table import report_once, report_suppression
 from hookline.contract.llm import LLMRequest
 from hookline.formats import openai
 from hookline.formats.native import kind_of, with_fields
@@ -59,14 +60,11 @@ class _Request:
 class HookedModel(Model):
     """A model that asks hooks before and after each call."""
 
-    def __init__(
-        self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun], report: Any
-    ) -> None:
+    def __init__(self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun]) -> None:
         self.inner = inner
         self._hooks = hooks
         self._provider = provider
         self._new_run = new_run
-        self._report = report
 
     @property
     def _model(self) -> Any:
@@ -148,9 +146,7 @@ class HookedModel(Model):
             reason = run.stop(answer.text or answer.stop_reason or "")
             return with_fields(response, output=_end(reason, request).output)
         if answer.suppress:
-            self._report(
-                "the Agents SDK shows every response, so suppressOutput of AfterModel hooks has no effect in it"
-            )
+            report_suppression("OpenAI Agents SDK")
         if answer.response is None:
             return response
         changed = openai.from_hook_llm_response(answer.response, native)["output"]
@@ -172,7 +168,7 @@ class HookedModel(Model):
 
     def _put(self, wanted: Mapping[str, Any], native: Mapping[str, Any], request: _Request) -> None:
         if wanted["model"] != native["model"]:
-            self._report(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
+            report_once(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
         request.system_instructions, request.input = wanted.get("instructions"), wanted["input"]
         left = {tool["name"] for tool in wanted["tools"]}
         request.tools = [tool for tool in request.tools if tool.name in left]

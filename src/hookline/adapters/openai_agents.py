@@ -1,6 +1,20 @@
-"""Hooks for agents of OpenAI's Agents SDK: `with_hooks(agent, hooks)`, for `run`, `run_sync` and `run_streamed`.
+"""Hooks for agents of OpenAI's Agents SDK: `with_hooks(agent, hooks)`.
 
-While AfterModel hooks exist, a streamed run has the model's answer as one piece, after they have answered.
+- It works for `run`, `run_sync` and `run_streamed`. While AfterModel hooks exist, the model is asked without
+  streaming, and a streamed run has its answer as one piece, after they have answered.
+- The copy has hooks around its model, its function tools and those of its `mcp_servers`, and so have the agents that
+  it hands over to. A handoff is a tool call for BeforeTool hooks; if it is refused, the agent goes on and is told
+  why.
+- A run that a hook stops, or whose model call it blocks, ends with the reason as its output; with an `output_type` it
+  ends with `HookStop`.
+- An agent as a tool needs hooks of its own: `with_hooks(agent, hooks).as_tool(...)`. Its stop ends its own run, and
+  the reason is the tool's result.
+- Tools that are no functions have no tool events: those that the SDK runs here (shell, computer, patches, custom
+  tools) are refused while tool hooks exist, those that OpenAI runs are named on stderr.
+- `RunConfig.model` would take the place of the agent's model: a run with it fails if hooks for model calls exist. A
+  model by name is found by `with_hooks(..., model_provider=...)`.
+- With `previous_response_id` or `conversation_id` OpenAI keeps the conversation: hooks see only what is new, and the
+  stored answers are as the model gave them.
 """
 
 import copy
@@ -10,8 +24,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hookline.adapters.table import adapter, missing, report_inabilities
-from hookline.contract.text import tell
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Session
 from hookline.triggers.results import ToolResult
@@ -74,7 +87,6 @@ class _Hookline:
         self._agents: dict[int, tuple[Any, Any]] = {}
         self._kinds: dict[type, type] = {}
         self._runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
-        self._reported: set[str] = set()
 
     def hooked(self, agent: Any) -> Any:
         """The agent's copy with hooks; always the same."""
@@ -96,7 +108,7 @@ class _Hookline:
         """The model between its hooks."""
         if isinstance(model, HookedModel):
             return model
-        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None), self.report)
+        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None))
 
     def run(self, context: Any, agent: str) -> AgentRun:
         """What is known of an agent in the run of this context."""
@@ -104,12 +116,6 @@ class _Hookline:
         if agent not in run.agents:
             run.agents[agent] = self._new_run(run, agent)
         return run.agents[agent]
-
-    def report(self, text: str) -> None:
-        """Says something on stderr, once."""
-        if text not in self._reported:
-            self._reported.add(text)
-            tell(text)
 
     def _new_run(self, run: _Run, agent: str | None) -> AgentRun:
         return AgentRun(self.hooks.session(self._session_id, agent=agent), run.stop)
@@ -136,6 +142,7 @@ class _Hooked:
     async def get_all_tools(self, run_context: Any) -> list[Any]:
         """The tools of a turn, which begins with this; those of MCP servers are among them."""
         agent: Any = self
+        report_inabilities(self.hookline.hooks, _SELF.framework, _SELF.cannot)
         self.hook_handoffs()
         tools: list[Any] = await super().get_all_tools(run_context)  # type: ignore[misc] # the next class is an Agent
         run = self.hookline.run(run_context, agent.name)
@@ -186,7 +193,7 @@ def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
         return tool
     inner_agent = getattr(tool, "_agent_instance", None)
     if inner_agent is not None and not isinstance(inner_agent, _Hooked):
-        hookline.report(
+        report_once(
             f"the agent {inner_agent.name} is a tool and has no hooks of its own;"
             " use with_hooks(agent, hooks).as_tool(...)"
         )
@@ -257,7 +264,7 @@ def _check_other(tool: Any, hookline: _Hookline) -> None:
             f"{' and '.join(events)} hooks can't be applied to the tool {tool.name}: the Agents SDK runs a"
             f" {type(tool).__name__} itself; give the agent a function tool, or remove these hooks"
         )
-    hookline.report(f"the tool {tool.name} runs at OpenAI, so {' and '.join(events)} hooks can't check it")
+    report_once(f"the tool {tool.name} runs at OpenAI, so {' and '.join(events)} hooks can't check it")
 
 
 def _hooked_handoff(one: Any, agent: Any) -> Any:

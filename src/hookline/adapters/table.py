@@ -59,6 +59,8 @@ class Adapter:
     """What the host can't do, and why: an effect's name, or `effect: event` for one event of it."""
 
 
+_CLAUDE_ASKS = "the model is asked by Claude Code, which has no hooks there"
+
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
         name="adk",
@@ -67,6 +69,23 @@ ADAPTERS: tuple[Adapter, ...] = (
         package="google-adk",
         front="HooklinePlugin",
         use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
+        name="claude_agent",
+        framework="Claude Agent SDK",
+        extra="claude-agent",
+        package="claude-agent-sdk",
+        front="hookline_hooks",
+        use="ClaudeAgentOptions(hooks=hookline_hooks(hooks))",
+        cannot={
+            "request rewrite": _CLAUDE_ASKS,
+            "response redaction": _CLAUDE_ASKS,
+            "synthetic response": _CLAUDE_ASKS,
+            "tool restriction": f"{_CLAUDE_ASKS}; deny the tools in a BeforeTool hook",
+            "stop: BeforeToolSelection": _CLAUDE_ASKS,
+            "stop: BeforeModel": _CLAUDE_ASKS,
+            "stop: AfterModel": _CLAUDE_ASKS,
+        },
     ),
     Adapter(
         name="langchain",
