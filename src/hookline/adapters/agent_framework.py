@@ -155,7 +155,7 @@ def _run_of(context: Any) -> _Run:
     run: _Run | None = context.kwargs.pop(_KEY, None)
     if run is None:
         raise HooklineError(
-            "hookline_middleware is for an agent or its run; in a chat client a part of it would not run"
+            "hookline_middleware is for an agent or its run, once; in a chat client a part of it would not run"
         )
     return run
 
