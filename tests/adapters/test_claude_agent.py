@@ -69,7 +69,7 @@ def before(project: Path, tool_name: str = "Bash", **tool_input: Any) -> PreTool
 
 def after(project: Path, response: Any) -> PostToolUseHookInput:
     """A question after a tool has run."""
-    return {**before(project), "hook_event_name": "PostToolUse", "tool_response": response}  # type: ignore[typeddict-item]
+    return {**before(project), "hook_event_name": "PostToolUse", "tool_response": response}
 
 
 def specific(**fields: Any) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def test_replaced_output(tmp_path: Path, tool_name: str, response: Any, given: A
 def test_failed_tool_has_an_after_tool_event(tmp_path: Path) -> None:
     """AfterTool hooks read the error."""
     told: PostToolUseFailureHookInput = {
-        **before(tmp_path),  # type: ignore[typeddict-item]
+        **before(tmp_path),
         "hook_event_name": "PostToolUseFailure",
         "error": "No such file.",
     }
@@ -229,7 +229,7 @@ def run(tmp_path: Path, **commands: str) -> Seen:
             if isinstance(message, ResultMessage):
                 seen.result = message
 
-    turns = [[Call("mcp__files__write_file", {"path": "a.txt"})], ["All done."]]
+    turns: list[list[Call | str]] = [[Call("mcp__files__write_file", {"path": "a.txt"})], ["All done."]]
     with closing(Model(Anthropic(), turns)) as model, hooks_of(project, **commands) as hooks:
         asyncio.run(converse(model.url))
         seen.requests = list(model.requests)

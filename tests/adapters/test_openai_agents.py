@@ -34,9 +34,9 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
 from hookline import Hooks
-from hookline.adapters.openai_agents import HookStop, with_hooks
+from hookline.adapters.openai_agents import with_hooks
 from hookline.adapters.table import adapter
-from hookline.errors import HooklineError
+from hookline.errors import AgentStoppedError, HooklineError
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -54,7 +54,8 @@ IDS = itertools.count()
 
 def items(turn: Turn) -> list[Any]:
     """One answer of the model; a list of calls stands for several."""
-    calls = turn.call if isinstance(turn.call, list) else [] if turn.call is None else [turn.call]
+    given_calls: Any = turn.call
+    calls = given_calls if isinstance(given_calls, list) else [] if given_calls is None else [given_calls]
     said = [assistant_message(turn.text)] if turn.text else []
     made = [function_call(name, json.dumps(dict(given)), call_id=f"c{next(IDS)}") for name, given in calls]
     return [*said, *made]
@@ -343,7 +344,7 @@ def test_output_type_without_place_for_a_reason(
         number: int
 
     one = world(tmp_path, **commands)
-    with pytest.raises(HookStop, match=r"The budget is spent\.|no"):
+    with pytest.raises(AgentStoppedError, match=r"The budget is spent\.|no"):
         asyncio.run(mode(one.hooked(Turn('{"number": 1}'), output_type=Answer), "go"))
 
 
@@ -380,7 +381,7 @@ def test_own_callbacks_are_called(tmp_path: Path) -> None:
 
 def test_local_tools_that_have_no_hooks_are_refused(tmp_path: Path) -> None:
     """The SDK runs some tools itself: with hooks for tools such an agent does not run."""
-    tool = ApplyPatchTool(editor=None)  # type: ignore[arg-type] # it is never asked
+    tool = ApplyPatchTool(editor=None)  # it is never asked
     guarded, free = world(tmp_path, BeforeTool="true"), world(tmp_path, BeforeModel="true")
     with pytest.raises(HooklineError, match="BeforeTool hooks can't be applied to the tool apply_patch"):
         asyncio.run(run(guarded.hooked(Turn("done"), tools=[tool]), "go"))

@@ -7,21 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents import Model, ModelProvider, ModelResponse, Usage
-from agents.exceptions import AgentsException
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types import responses as events
 
 from hookline.adapters.table import report_once, report_suppression
 from hookline.contract.llm import LLMRequest
+from hookline.errors import AgentStoppedError
 from hookline.formats import openai
 from hookline.formats.native import kind_of, with_fields
 from hookline.hooks import Hooks, Session
 
 _WORDS = (None, "auto", "required", "none")
-
-
-class HookStop(AgentsException):
-    """A hook stopped the run, or blocked a model call, and the agent's output type has no place for the reason."""
 
 
 @dataclass(slots=True, eq=False)
@@ -190,7 +186,7 @@ def _split(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Request, dic
 def _end(reason: str | None, request: _Request) -> ModelResponse:
     schema = request.output_schema
     if schema is not None and not schema.is_plain_text():
-        raise HookStop(reason or "")
+        raise AgentStoppedError(reason or "")
     return _response(reason or "")
 
 
@@ -214,9 +210,8 @@ def _events(response: ModelResponse) -> Iterator[Any]:
     """A stream of a whole response."""
     number = iter(range(1_000_000))
     for index, item in enumerate(response.output):
-        at = {"output_index": index}
         yield events.ResponseOutputItemAddedEvent(
-            type="response.output_item.added", item=item, sequence_number=next(number), **at
+            type="response.output_item.added", item=item, output_index=index, sequence_number=next(number)
         )
         parts = item.content if kind_of(item) == "message" else ()
         for place, part in enumerate(parts):
@@ -227,11 +222,11 @@ def _events(response: ModelResponse) -> Iterator[Any]:
                     content_index=place,
                     delta=part.text,
                     logprobs=[],
+                    output_index=index,
                     sequence_number=next(number),
-                    **at,
                 )
         yield events.ResponseOutputItemDoneEvent(
-            type="response.output_item.done", item=item, sequence_number=next(number), **at
+            type="response.output_item.done", item=item, output_index=index, sequence_number=next(number)
         )
     whole = events.Response.model_construct(
         id=response.response_id or FAKE_RESPONSES_ID,

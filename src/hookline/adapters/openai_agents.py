@@ -6,7 +6,7 @@
   it hands over to. A handoff is a tool call for BeforeTool hooks; if it is refused, the agent goes on and is told
   why.
 - A run that a hook stops, or whose model call it blocks, ends with the reason as its output; with an `output_type` it
-  ends with `HookStop`.
+  ends with `AgentStoppedError`.
 - An agent as a tool needs hooks of its own: `with_hooks(agent, hooks).as_tool(...)`. Its stop ends its own run, and
   the reason is the tool's result.
 - Tools that are no functions have no tool events: those that the SDK runs here (shell, computer, patches, custom
@@ -35,11 +35,11 @@ try:
     from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool, ToolOutputText
     from agents.tool_context import ToolContext
 
-    from hookline.adapters._openai_agents_model import CURRENT, AgentRun, HookedModel, HookStop
+    from hookline.adapters._openai_agents_model import CURRENT, AgentRun, HookedModel
 except ModuleNotFoundError as error:
     raise missing("openai_agents") from error
 
-__all__ = ["HookStop", "with_hooks"]
+__all__ = ["with_hooks"]
 
 _SELF = adapter("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
