@@ -429,6 +429,33 @@ def read_answer(returned: object) -> "dict[str, Any] | None":
     raise TypeError(f"returned {kind}; {advice}")
 
 
+def answer_in(group: "BaseExceptionGroup[Any]") -> "Answer | None":
+    """The answer that was raised inside a task group: a block or a stop in any case, others if nothing failed."""
+    answers, failures = _leaves(group, [], [])
+    for answer in answers:
+        if answer.fields.get("decision") in ("deny", "block") or answer.fields.get("continue") is False:
+            return answer
+    if failures or not answers:
+        return None
+    joined = answers[0]
+    for answer in answers[1:]:
+        joined &= answer
+    return joined
+
+
+def _leaves(
+    group: "BaseExceptionGroup[Any]", answers: "list[Answer]", failures: "list[BaseException]"
+) -> "tuple[list[Answer], list[BaseException]]":
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            _leaves(error, answers, failures)
+        elif isinstance(error, Answer):
+            answers.append(error)
+        else:
+            failures.append(error)
+    return answers, failures
+
+
 def expected_events(handler: "Callable[[Any], Any]") -> "list[str]":
     """The events that the annotation of the handler's parameter names; empty if it has none, or names no event."""
     hints = {name: hint for name, hint in getattr(handler, "__annotations__", {}).items() if name != "return"}
@@ -481,6 +508,10 @@ def _call(handler: "Callable[[Any], Any]", event: Event) -> "dict[str, Any] | No
         return read_answer(returned)
     except Answer as raised:
         return raised.fields
+    except BaseExceptionGroup as group:
+        if (answer := answer_in(group)) is None:
+            raise
+        return answer.fields
 
 
 async def _awaited(returned: "Awaitable[Any]") -> "Any":

@@ -255,7 +255,24 @@ def test_values_are_what_a_script_would_get(program: Program) -> None:
     assert seen == [{"path": "/x", "set": [1], "n": 1, "s": "\ud800"}]
 
 
+class Unprintable(Exception):  # noqa: N818 - it is no error of ours
+    """An exception whose text raises another one."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+class UnprintableExit(BaseException):
+    """The same, of the kind that ends programs."""
+
+    __str__ = __repr__ = Unprintable.__str__
+
+
 WRONG: list[Any] = [
+    pytest.param(lambda _: throw(Unprintable()), "raised Unprintable", id="exception-without-text"),
+    pytest.param(lambda _: throw(UnprintableExit()), "raised UnprintableExit", id="base-exception-without-text"),
     pytest.param(lambda _: 1 / 0, "raised ZeroDivisionError: division by zero", id="exception"),
     pytest.param(lambda _: "deny", "raised TypeError: returned str; return an answer such as Deny", id="text"),
     pytest.param(lambda _: True, "raised TypeError: returned bool", id="flag"),
@@ -297,6 +314,29 @@ def test_a_function_that_fails(
     assert f"broken {broken.error}" in record.message
     assert (record.type, record.origin, record.location) == ("callable", broken.hook.origin, broken.hook.location)
     assert record.location.startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_deny_raised_in_a_task_group_counts(make: Make, program: Program) -> None:
+    """A task group wraps what its tasks raise; a block among that is never lost, whatever else failed."""
+    others = [ZeroDivisionError(), BaseExceptionGroup("inner", [Note("x"), Deny("not here")])]
+    program.on("BeforeTool", make(lambda _: throw(BaseExceptionGroup("tasks", others))))
+    verdict = program.fired()
+    assert (verdict.blocked, verdict.reason, verdict.success) == (True, "not here", True)
+
+
+@pytest.mark.parametrize(
+    ("raised", "note", "success"),
+    [
+        pytest.param([Note("x")], "x", True, id="answer"),
+        pytest.param([Note("x"), ZeroDivisionError()], None, False, id="answer-and-error"),
+    ],
+)
+def test_other_answers_in_a_group(raised: list[Exception], note: str | None, success: bool, program: Program) -> None:
+    """Without a block, a group is an answer only if nothing in it failed."""
+    program.on("BeforeTool", as_async(lambda _: throw(ExceptionGroup("tasks", raised))))
+    verdict = program.fired()
+    assert (verdict.note, verdict.success) == (note, success)
 
 
 def test_the_traceback_is_in_the_log(program: Program) -> None:
@@ -724,6 +764,21 @@ def test_threads_are_bounded() -> None:
     asyncio.run(main())
     assert sorted(ran) == [0, 1, 2, 3, 5]
     assert threads.busy <= 2
+
+
+def test_a_thread_that_can_not_start_costs_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system allows no more threads the call fails; later ones run, and nothing is counted twice."""
+    threads = Threads(most=1)
+
+    async def main() -> int:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", lambda _: throw(RuntimeError("can't start new thread")))
+            with pytest.raises(RuntimeError, match="new thread"):
+                threads.run(lambda: 1)
+        number: int = await threads.run(lambda: 2)
+        return number
+
+    assert asyncio.run(main()) == 2
 
 
 def test_threads_outlive_a_closed_loop() -> None:

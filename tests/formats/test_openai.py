@@ -2,6 +2,7 @@ import typing
 from typing import Any
 
 import pytest
+from openai import omit
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 from openai.types.responses.response_input_item import ResponseInputItem
@@ -194,6 +195,14 @@ BAD: list[Any] = [
     pytest.param({"input": [{"content": "hi"}]}, r"input\[0\] is an object with content", id="no-role"),
     pytest.param({"input": {"role": "user"}}, "input is an object with role", id="no-list"),
     pytest.param({"input": "hi", "instructions": ["a"]}, "instructions is of the type list", id="instructions"),
+    pytest.param({"input": "hi", "instructions": iter("ab")}, "instructions is of the type", id="any-instructions"),
+    pytest.param({"input": [{"role": [], "content": "hi"}]}, r"input\[0\]", id="no-role-at-all"),
+    pytest.param({"prompt": "hi"}, "prompt is of the type str", id="text-completion"),
+    pytest.param({"prompt": ["hi"]}, "prompt is of the type list", id="text-completions"),
+    pytest.param(
+        {"prompt": {"id": "p", "variables": {"name": "hi"}}}, "prompt.variables is an object with name", id="variables"
+    ),
+    pytest.param({"messages": [], "input": "hi"}, "both messages and input", id="two-conversations"),
     pytest.param("hi", "the request is of the type str", id="no-request"),
 ]
 
@@ -203,6 +212,19 @@ def test_unknown_requests_are_refused(native: Any, message: str) -> None:
     """A shape in which a text could be missed is an error that says where it is; never an empty conversation."""
     with pytest.raises(FormatError, match=message):
         openai.to_hook_llm_request(native)
+
+
+def test_what_the_sdk_leaves_out_is_no_text() -> None:
+    """The SDK's marks for parameters that are not given, and a stored prompt without texts of this request."""
+    given = {"input": "hi", "instructions": omit, "prompt": {"id": "p", "version": "1"}, "tools": omit}
+    assert openai.to_hook_llm_request(given)["messages"] == [{"role": "user", "content": "hi"}]
+    assert openai.offer(given, lambda _: False) is given
+
+
+def test_tools_that_can_be_read_once_are_refused() -> None:
+    """They could not be counted and sent; passing them on would offer what is not permitted."""
+    with pytest.raises(FormatError, match="tools is of the type"):
+        openai.offer({"messages": [], "tools": iter([{"type": "function"}])}, lambda _: False)
 
 
 def test_every_item_of_the_sdk_is_known() -> None:
@@ -313,7 +335,21 @@ def test_synthetic_responses_are_what_the_sdk_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    "response", [{}, "hi", {"content": []}, {"choices": [{"delta": {}}]}, {"output": [{}]}, {"output": 1}]
+    "response",
+    [
+        {},
+        "hi",
+        {"content": []},
+        {"choices": [{"delta": {}}]},
+        {"choices": [{"message": "hi"}]},
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": [{"message": {"content": {"text": "hi"}}}]},
+        {"choices": [{"message": {"content": [{"text": "hi"}]}}]},
+        {"output": [{}]},
+        {"output": 1},
+        {"output": [{"type": "message", "content": {"text": "hi"}}]},
+        {"output": [{"type": "message", "content": [{"body": "hi"}]}]},
+    ],
 )
 def test_unknown_responses_are_refused(response: Any) -> None:
     """The same for responses, chunks of a stream among them."""

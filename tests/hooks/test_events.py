@@ -327,6 +327,7 @@ BAD_REQUESTS: list[Any] = [
         {"messages": [{"role": "user", "content": [{"text": "a"}]}]}, r"messages\[0\] is a content", id="parts"
     ),
     pytest.param({"messages": [{"role": "user", "parts": []}]}, "an object with role, parts", id="genai"),
+    pytest.param({"messages": [{"role": [], "content": "a"}]}, r"with the role \[\]", id="no-role"),
     pytest.param({"messages": [], "config": 1}, "the request's config", id="config"),
 ]
 
@@ -358,6 +359,18 @@ def test_unknown_responses_are_refused(make_hooks: MakeHooks, response: Any, mes
     """The same for responses."""
     with pytest.raises(FormatError, match=message):
         asyncio.run(make_hooks({}).session().after_model(REQUEST, response))
+
+
+@pytest.mark.parametrize("tools", ["read_file", ["read_file", 7], [{"type": "function"}], None, {"read_file": 1}])
+def test_tools_that_are_no_names_are_an_error(make_hooks: MakeHooks, tools: Any) -> None:
+    """No name would be permitted or offered as it was meant; a mapping by name is a list of names."""
+    session = make_hooks({}).session()
+    if isinstance(tools, dict):
+        assert asyncio.run(session.select_tools(REQUEST, tools)).allowed == ("read_file",)
+        return
+    with pytest.raises(TypeError, match="tool"):
+        asyncio.run(session.select_tools(REQUEST, tools))
+    assert session.selection is None
 
 
 @pytest.mark.parametrize("name", [None, 7, "", b"ls"])

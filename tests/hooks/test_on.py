@@ -154,6 +154,20 @@ def misspelt(event: BeforeTool) -> None:
 """
 
 
+def test_a_decorator_without_its_event_is_an_error(make_hooks: MakeHooks) -> None:
+    """`@hooks.on` alone would register nothing, and nobody would notice."""
+    hooks = make_hooks({})
+
+    async def guard(_event: BeforeTool) -> Deny:
+        return Deny("no")
+
+    for event in (guard, None, int):
+        with pytest.raises(HooklineError, match=r"hooks.on needs an event, such as @hooks.on\(\"BeforeTool\"\)"):
+            hooks.on(event)  # type: ignore[call-overload]
+    with pytest.raises(HooklineError, match="did you mean BeforeTool"):
+        hooks.on("BeforeTol")
+
+
 @pytest.mark.timeout(120)
 def test_a_users_file_is_well_typed(tmp_path: Path) -> None:
     """`mypy --strict` accepts what is documented, and finds what is wrong."""

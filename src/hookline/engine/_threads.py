@@ -50,8 +50,17 @@ class Threads:
                 self._has_work.notify()
             elif self._threads < self.most:
                 self._threads += 1
-                threading.Thread(target=self._work, name="hookline callable", daemon=True).start()
+                self._start(job)
         return job.future
+
+    def _start(self, job: "_Job") -> None:
+        try:
+            threading.Thread(target=self._work, name="hookline callable", daemon=True).start()
+        except RuntimeError:  # the system allows no more threads
+            self._threads -= 1
+            if not self._threads:  # nobody would ever take it
+                self._waiting.remove(job)
+                raise
 
     def _give_up(self, job: "_Job") -> None:
         with self._has_work, suppress(ValueError):  # it may run already; then its thread can't be stopped
@@ -96,7 +105,16 @@ class _Job:
         elif isinstance(error, Exception) and not isinstance(error, StopIteration):
             self.future.set_exception(error)
         else:  # a future can't hold the one, and a loop would end the program with the others
-            self.future.set_exception(HooklineError(f"raised {error!r}"))
+            self.future.set_exception(HooklineError(f"raised {describe(error)}"))
+
+
+def describe(error: BaseException) -> str:
+    """An exception of foreign code, whose text may raise another one."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - whatever it is, the hook failed, and its event must end
+        return name
 
 
 THREADS = Threads()

@@ -12,10 +12,10 @@ from hookline.contract.endings import show_ms
 from hookline.contract.hooks import HookEntry
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine._eager import begin
-from hookline.engine._threads import THREADS
+from hookline.engine._threads import THREADS, describe
 from hookline.engine.functions import load_plugin
 from hookline.errors import HooklineError
-from hookline.hook import Answer, read_answer, read_event
+from hookline.hook import Answer, answer_in, read_answer, read_event
 
 _LONGEST_TIMER_S = 86400.0
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
@@ -109,6 +109,10 @@ async def _ask(hook: HookEntry, stdin: bytes) -> dict[str, Any] | None:
         return read_answer(returned)
     except Answer as raised:
         return raised.fields
+    except BaseExceptionGroup as group:
+        if (answer := answer_in(group)) is None:
+            raise
+        return answer.fields
     except SystemExit as exited:  # asyncio would end the whole program with it
         raise HooklineError(f"called sys.exit({exited.code!r}); return an answer such as Deny") from exited
 
@@ -123,7 +127,7 @@ def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
     error = task.exception()
     if error is not None:
         trace = "".join(traceback.format_exception(error))
-        said = str(error) if isinstance(error, HooklineError) else f"raised {type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, HooklineError) else f"raised {describe(error)}"
         stderr = trace.encode("utf-8", "backslashreplace")
         return ChildOutcome(error=said, stderr=stderr, duration_ms=took_ms)
     answer = task.result()

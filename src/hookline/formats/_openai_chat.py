@@ -10,7 +10,7 @@ from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import field, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text
-from hookline.formats.texts import TEXTS, check_part
+from hookline.formats.texts import TEXTS, check_content, check_part
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -158,10 +158,11 @@ def to_hook_response(response: Any) -> LLMResponse:
     candidates: list[responses.Candidate] = []
     for number, choice in enumerate(listed(field(response, "choices"), "choices")):
         message = field(choice, "message")
-        if message is None:
+        if message is None or isinstance(message, str):
             raise FormatError(f"choices[{number}]", shape_of(choice), f"{expected}; a stream's chunks are not complete")
+        check_content(field(message, "content"), f"choices[{number}].message.content")
         texts = [text for part in _parts(message) if (text := TEXTS.text_of_part(part)) is not None]
-        candidates.append(responses.Candidate(texts, _ENDINGS.get(field(choice, "finish_reason")), number))
+        candidates.append(responses.Candidate(texts, _ENDINGS.get(str(field(choice, "finish_reason"))), number))
     usage = field(response, "usage")
     return responses.in_hook_form(candidates, usage, ("prompt_tokens", "completion_tokens", "total_tokens"))
 

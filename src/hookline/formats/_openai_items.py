@@ -10,9 +10,9 @@ from hookline.formats import _openai_chat as chat
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import field, kind_of, listed, shape_of, with_fields
+from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text, replace_texts
-from hookline.formats.texts import TEXTS, check_part
+from hookline.formats.texts import TEXTS, check_content, check_part
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
 _CALLS = ("_call", "_request", "_list_tools", "program")
@@ -55,8 +55,8 @@ def with_text(content: Any, text: str) -> Any:
         return Instructions(text)
     if isinstance(content, str):
         return text
-    given = field(content, "content")
-    return with_fields(content, content=text if isinstance(given, str) else replace_text(given, text, TEXTS))
+    old = field(content, "content")
+    return with_fields(content, content=text if isinstance(old, str) else replace_text(old, text, TEXTS))
 
 
 def without_text(content: Any) -> Any | None:
@@ -79,13 +79,22 @@ def _parts(item: Any) -> list[Any]:
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
-    given, instructions = native.get("input"), native.get("instructions")
-    found = [given] if isinstance(given, str) else [] if given is None else listed(given, "input")
+    items, instructions = given(native.get("input")), given(native.get("instructions"))
+    found = [items] if isinstance(items, str) else [] if items is None else listed(items, "input")
     for number, item in enumerate(found):
         _check(item, f"input[{number}]")
-    if isinstance(instructions, list | tuple | Mapping):
+    if not isinstance(instructions, str | None):
         raise FormatError("instructions", f"of the type {type(instructions).__name__}", "a text")
-    return [Instructions(instructions), *found] if isinstance(instructions, str) and instructions else found
+    _check_prompt(given(native.get("prompt")))
+    return [Instructions(instructions), *found] if instructions else found
+
+
+def _check_prompt(prompt: Any) -> None:
+    """FormatError for a prompt with texts: hooks see those of `input` and `instructions` only."""
+    if isinstance(prompt, str | list | tuple):
+        raise FormatError("prompt", shape_of(prompt), "a stored prompt; text completions have no messages")
+    if variables := field(prompt, "variables"):
+        raise FormatError("prompt.variables", shape_of(variables), "none: hooks could not see them; use `input`")
 
 
 def _check(item: Any, where: str) -> None:
@@ -93,7 +102,12 @@ def _check(item: Any, where: str) -> None:
     if isinstance(item, str) or kind in _HIDDEN or kind.endswith((*_CALLS, *_RESULTS)) or _is_reference(item):
         return
     role, content = field(item, "role"), field(item, "content")
-    if not _is_message(item) or role not in _ROLES or not isinstance(content, str | list | tuple):
+    if (
+        not _is_message(item)
+        or not isinstance(role, str)
+        or role not in _ROLES
+        or not isinstance(content, str | list | tuple)
+    ):
         raise FormatError(where, f"of the type {kind!r}" if kind and kind != "message" else shape_of(item), _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str) else content):
         check_part(part, f"{where}.content[{number}]")
@@ -187,6 +201,7 @@ def _texts(response: Any) -> list[tuple[Any, Any]]:
         if not kind_of(item):
             raise FormatError(f"output[{number}]", shape_of(item), "an item with a type, such as message")
         if _is_message(item):
+            check_content(field(item, "content"), f"output[{number}].content")
             found += [(item, part) for part in _parts(item) if TEXTS.text_of_part(part) is not None]
     return found
 

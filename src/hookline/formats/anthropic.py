@@ -14,7 +14,7 @@ from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import field, kind_of, listed, shape_of, with_fields
+from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 
@@ -107,8 +107,8 @@ class _Form:
 
     @staticmethod
     def with_text(content: Any, text: str) -> Any:
-        given = content.prompt if isinstance(content, _System) else field(content, "content")
-        changed = text if isinstance(given, str) else replace_text(given, text, TEXTS)
+        old = content.prompt if isinstance(content, _System) else field(content, "content")
+        changed = text if isinstance(old, str) else replace_text(old, text, TEXTS)
         return _System(changed) if isinstance(content, _System) else with_fields(content, content=changed)
 
     @staticmethod
@@ -123,19 +123,17 @@ def _contents(native: Mapping[str, Any]) -> list[Any]:
     messages = listed(native.get("messages"), "messages")
     for number, message in enumerate(messages):
         role, content = field(message, "role"), field(message, "content")
-        if role not in _ROLES or not isinstance(content, str | list | tuple):
+        if not isinstance(role, str) or role not in _ROLES or not isinstance(content, str | list | tuple):
             is_message = isinstance(role, str) and content is not None
             raise FormatError(
                 f"messages[{number}]", f"of the role {role!r}" if is_message else shape_of(message), _EXPECTED
             )
         _check_blocks(content, f"messages[{number}].content")
-    system = native.get("system")
-    if isinstance(system, Mapping):
+    system = given(native.get("system"))
+    if not isinstance(system, str | list | tuple | None):
         raise FormatError("system", shape_of(system), "a text or a list of blocks")
-    if isinstance(system, str | list | tuple):
-        _check_blocks(system, "system")
-        return [_System(system), *messages] if system else messages
-    return messages
+    _check_blocks(system or (), "system")
+    return [_System(system), *messages] if system else messages
 
 
 def _check_blocks(content: Any, where: str) -> None:

@@ -24,17 +24,18 @@ def check_request(request: Any) -> None:
     if not isinstance(messages, list | tuple):
         raise FormatError("the request's messages", shape_of(messages), f"a list of messages{_HINT}")
     for number, message in enumerate(messages):
-        if type(message) is dict and message.get("role") in _ROLES and type(message.get("content")) is str:
+        if type(message) is dict and _has_role(message) and type(message.get("content")) is str:
             continue  # nearly always, and quicker
-        if (
-            not isinstance(message, Mapping)
-            or not isinstance(message.get("content"), str)
-            or message.get("role") not in _ROLES
-        ):
+        if not isinstance(message, Mapping) or not isinstance(message.get("content"), str) or not _has_role(message):
             raise FormatError(f"messages[{number}]", _shape_of_message(message), _MESSAGE + _HINT)
     for name in ("config", "toolConfig"):
         if not isinstance(request.get(name, {}), Mapping):
             raise FormatError(f"the request's {name}", shape_of(request[name]), "an object")
+
+
+def _has_role(message: Mapping[str, Any]) -> bool:
+    role = message.get("role")
+    return isinstance(role, str) and role in _ROLES
 
 
 def check_response(response: Any) -> LLMResponse:

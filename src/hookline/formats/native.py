@@ -29,6 +29,11 @@ def kind_of(value: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def given(value: Any) -> Any:
+    """The value, or None for an SDK's mark that a parameter is not given."""
+    return None if type(value).__name__ in ("NotGiven", "Omit") else value
+
+
 def shape_of(value: Any) -> str:
     """What a value of an unknown format is, for an error message."""
     if isinstance(value, Mapping):

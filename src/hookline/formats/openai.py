@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
+from hookline.errors import FormatError
 from hookline.formats import _openai_chat as chat
 from hookline.formats import _openai_items as items
 from hookline.formats import requests
-from hookline.formats.native import field
+from hookline.formats.native import field, given
 
 
 def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
@@ -52,5 +53,7 @@ def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolM
 
 
 def _api_of(native: Any) -> requests.Api:
+    if isinstance(native, Mapping) and given(native.get("messages")) is not None and given(native.get("input")):
+        raise FormatError("the request", "with both messages and input", "one of them, as its API has it")
     is_items = isinstance(native, Mapping) and "messages" not in native and ("input" in native or "prompt" in native)
     return items.API if is_items else chat.API

@@ -8,8 +8,8 @@ from hookline.contract.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMod
 from hookline.contract.text import tell, whole_text
 from hookline.errors import FormatError
 from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
-from hookline.formats.hook_format import GENERATION, listed, wanted_request
-from hookline.formats.native import shape_of
+from hookline.formats.hook_format import GENERATION, wanted_request
+from hookline.formats.native import given, listed, shape_of
 
 Native = Mapping[str, Any]
 GONE = object()
@@ -90,7 +90,7 @@ def _permission(choice: HookToolConfig) -> Callable[[str], bool]:
 
 
 def _tools(native: Native, permits: Callable[[str], bool], mode: ToolMode | None, api: Api) -> dict[str, Any]:
-    tools = listed(native.get("tools"))
+    tools = listed(given(native.get("tools")) or (), "tools")
     # A tool without a name of its own, which the API runs itself, stays unless all tools are forbidden.
     kept = [tool for tool in tools if (name := api.tool_name(tool)) is None or permits(name)]
     is_none = mode == "NONE" or (not any(map(api.tool_name, kept)) and any(map(api.tool_name, tools)))
@@ -109,11 +109,11 @@ def _tools(native: Native, permits: Callable[[str], bool], mode: ToolMode | None
 
 def _parameter(native: Native, name: str, api: Api) -> Any:
     values = (native.get(key) for key in api.config[name])
-    given = next((value for value in values if value is not None), None)
+    found = next((value for value in values if value is not None), None)
     read = GENERATION[name]
     # One stop sequence may be a bare text; an SDK's mark for "not given" is nothing.
-    value = read([given] if name == "stopSequences" and isinstance(given, str) else given)
-    return list(given) if name == "stopSequences" and isinstance(given, tuple) else value
+    value = read([found] if name == "stopSequences" and isinstance(found, str) else found)
+    return list(found) if name == "stopSequences" and isinstance(found, tuple) else value
 
 
 def _changed_parameters(base: Native, told: LLMConfig, wanted: LLMConfig, api: Api) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def _changed_parameters(base: Native, told: LLMConfig, wanted: LLMConfig, api: A
         if name not in api.config:
             _report(f"a hook set {name}, which {api.name} does not have; it is not used")
             continue
-        given = next((key for key in api.config[name] if base.get(key) is not None), api.config[name][0])
-        changes[given] = after.get(name, GONE)
+        used = next((key for key in api.config[name] if base.get(key) is not None), api.config[name][0])
+        changes[used] = after.get(name, GONE)
     return changes
 
 

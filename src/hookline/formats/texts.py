@@ -39,6 +39,14 @@ class TextParts:
 TEXTS = TextParts()
 
 
+def check_content(content: Any, where: str) -> None:
+    """FormatError for the content of a response's message in which a text could be missed."""
+    if not isinstance(content, str | list | tuple | None):
+        raise FormatError(where, shape_of(content), "a text or a list of parts")
+    for number, part in enumerate(() if isinstance(content, str | None) else content):
+        check_part(part, f"{where}[{number}]")
+
+
 def check_part(part: Any, where: str) -> None:
     """FormatError for a part that is neither a text nor of a kind that hooks do not see."""
     if not isinstance(part, str) and not kind_of(part):

@@ -64,8 +64,9 @@ class SessionEvents:
         `before_tool` refuses the others from now on, until the next selection.
         """
         check_request(request)
+        names = check_names(tools)
         verdict = await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
-        self._selection = selection = readings.selection(verdict, request, tuple(tools))
+        self._selection = selection = readings.selection(verdict, request, names)
         return selection
 
     async def before_model(self, request: LLMRequest) -> ModelGate:
@@ -250,6 +251,16 @@ def check_text(what: str, value: object) -> None:
     """TypeError for anything but a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise TypeError(f"{what} is {value!r}; expected a text that is not empty")
+
+
+def check_names(tools: object) -> tuple[str, ...]:
+    """The names of tools; TypeError for anything else, such as one text or the declarations of the tools."""
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise TypeError(f"the tools are {tools!r}; expected the names of several, such as ['read_file']")
+    names = tuple(tools)
+    for name in names:
+        check_text("a tool's name", name)
+    return names
 
 
 def _is_mapping(arguments: object) -> bool:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hookline.config import Config, new_session_id
-from hookline.contract.events import HookEventName
+from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.vocabulary import HookOptions, OnError
 from hookline.errors import HooklineError
 from hookline.hooks._engine import Engine, OnAsk
@@ -112,6 +112,7 @@ class Hooks:
         """
         if self._engine.is_closed:
             raise HooklineError("these hooks are closed; register functions before that")
+        _check_event(event)
 
         def register(function: "AnyHook") -> "AnyHook":
             self.config.add_hook(event, function, **options)
@@ -204,3 +205,14 @@ class Hooks:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_event(event: object) -> None:
+    """HooklineError for anything but an event: `@hooks.on` without one would register nothing, and nobody would see."""
+    from hookline.hook import Event  # noqa: PLC0415 - loaded for programs that have functions as hooks
+
+    if isinstance(event, str):
+        if event not in set(HookEventName):
+            raise HooklineError(f"{event!r} is not an event; {suggest_event(event)}")
+    elif not isinstance(event, type) or not issubclass(event, Event):
+        raise HooklineError(f'hooks.on needs an event, such as @hooks.on("BeforeTool"), and not {event!r}')
