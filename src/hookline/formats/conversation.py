@@ -119,6 +119,11 @@ def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> tuple[dict[int, int]
 
 def _unchanged(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
     """Which of the messages that were shown stand where among those that are wanted, in the same order."""
+    if len(shown) == len(wanted):
+        same = {place: place for place, both in enumerate(zip(shown, wanted, strict=True)) if eq(*both)}
+        # A hook that changed one message left the others where they were, also if two are alike now.
+        if len(same) >= len(shown) - 1:
+            return same
     places = Counter(wanted)
     if sum(places[key] for key in shown) * min(len(shown), len(wanted)) <= _MAX_MATCHES:
         blocks = SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks()

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.merge import by_authority
@@ -60,7 +60,7 @@ def _root_of(installations: Any, project: Path) -> Path | None:
     return None
 
 
-def _is_place(path: Any) -> bool:
+def _is_place(path: Any) -> TypeGuard[str]:
     return isinstance(path, str) and path.startswith("/") and "\0" not in path
 
 
