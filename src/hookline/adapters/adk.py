@@ -22,13 +22,15 @@ from hookline.adapters.table import adapter, missing, report_inabilities, report
 from hookline.contract.llm import GenerateContentParameters, LLMRequest
 from hookline.errors import HooklineError
 from hookline.formats import genai
+from hookline.formats.genai import sdk
 from hookline.hooks import Hooks, ModelGate, Session, ToolCall
 from hookline.triggers.results import to_tool_result
 
 try:
     from google.adk.models.llm_response import LlmResponse
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.genai import types
+
+    types = sdk.types()
 except ModuleNotFoundError as error:
     raise missing("adk") from error
 

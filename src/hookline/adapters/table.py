@@ -63,12 +63,36 @@ _CLAUDE_ASKS = "the model is asked by Claude Code, which has no hooks there"
 
 ADAPTERS: tuple[Adapter, ...] = (
     Adapter(
+        name="langchain",
+        framework="LangChain",
+        extra="langchain",
+        package="langchain",
+        front="HooklineMiddleware",
+        use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
+    ),
+    Adapter(
+        name="pydantic_ai",
+        framework="Pydantic AI",
+        extra="pydantic-ai",
+        package="pydantic-ai-slim",
+        front="HooklineCapability",
+        use="Agent(..., capabilities=[HooklineCapability(hooks)])",
+    ),
+    Adapter(
         name="adk",
         framework="Google ADK",
         extra="adk",
         package="google-adk",
         front="HooklinePlugin",
         use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
+        name="openai_agents",
+        framework="OpenAI Agents SDK",
+        extra="openai-agents",
+        package="openai-agents",
+        front="with_hooks",
+        use="with_hooks(agent, hooks)",
     ),
     Adapter(
         name="claude_agent",
@@ -86,30 +110,6 @@ ADAPTERS: tuple[Adapter, ...] = (
             "stop: BeforeModel": _CLAUDE_ASKS,
             "stop: AfterModel": _CLAUDE_ASKS,
         },
-    ),
-    Adapter(
-        name="langchain",
-        framework="LangChain",
-        extra="langchain",
-        package="langchain",
-        front="HooklineMiddleware",
-        use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
-    ),
-    Adapter(
-        name="openai_agents",
-        framework="OpenAI Agents SDK",
-        extra="openai-agents",
-        package="openai-agents",
-        front="with_hooks",
-        use="with_hooks(agent, hooks)",
-    ),
-    Adapter(
-        name="pydantic_ai",
-        framework="Pydantic AI",
-        extra="pydantic-ai",
-        package="pydantic-ai-slim",
-        front="HooklineCapability",
-        use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
     Adapter(
         name="strands",
