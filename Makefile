@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event adapters adapters-page check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event gateway adapters adapters-page check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -24,8 +24,8 @@ $(READY): pyproject.toml tools/setup.sh
 demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run all tests but the attacks, the slow faults and the real agents
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow and not attack and not live"
+test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -66,6 +66,9 @@ trace-event: $(READY) ## how many calls and changes of module one BeforeTool eve
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+
+gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q tests/gateway
 
 adapters: $(READY) ## the adapters' tests, each with its framework in an environment of its own (ONLY="langchain ...")
 	@$(BIN)/python tools/adapters.py $(ONLY)

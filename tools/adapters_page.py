@@ -87,7 +87,11 @@ def _outlook() -> Iterator[str]:
         " does not report."
     )
     yield ""
-    yield "Without a framework, [embedding.md](embedding.md) has the methods that a loop of your own calls."
+    yield (
+        "Without a framework, [embedding.md](embedding.md) has the methods that a loop of your own calls;"
+        " [openai_loop.py](../examples/adapters/openai_loop.py) and"
+        " [anthropic_loop.py](../examples/adapters/anthropic_loop.py) are such loops, with all effects."
+    )
     yield ""
 
 

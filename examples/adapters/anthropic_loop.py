@@ -15,7 +15,7 @@ from typing import Any
 
 from anthropic import AsyncAnthropic
 
-from hookline import Hooks, LLMRequest, Session
+from hookline import Hooks, LLMRequest, Session, ToolResult
 from hookline.formats import anthropic
 
 MODEL = "claude-sonnet-5-5"
@@ -95,8 +95,9 @@ async def asked(client: AsyncAnthropic, request: Any, show: Show | None) -> Any:
 
 async def called(session: Session, tools: Tools, call: Any) -> Any:
     """What a tool call comes to, with everything that hooks decide."""
-    tool = tools.get(call.name, lambda **_: f"There is no tool {call.name}.")
-    return await session.run_tool(call.name, call.input, lambda checked: tool(**checked), call_id=call.id)
+    if call.name not in tools:
+        return ToolResult(llm_content=f"There is no tool {call.name}.")
+    return await session.run_tool(call.name, call.input, lambda checked: tools[call.name](**checked), call_id=call.id)
 
 
 def described(name: str, tool: Callable[..., str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from hookline import Hooks, LLMRequest, Session
+from hookline import Hooks, LLMRequest, Session, ToolResult
 from hookline.formats import openai
 
 MODEL = "gpt-6.1-sol"
@@ -97,12 +97,13 @@ def remembered(message: Any) -> dict[str, Any]:
 async def called(session: Session, tools: Tools, call: Any) -> Any:
     """What a tool call comes to, with everything that hooks decide."""
     name, text = call.function.name, call.function.arguments
+    if name not in tools:
+        return ToolResult(llm_content=f"There is no tool {name}.")
     try:
         arguments = json.loads(text or "{}")
     except ValueError:
         arguments = text  # no mapping, so the call is refused
-    tool = tools.get(name, lambda **_: f"There is no tool {name}.")
-    return await session.run_tool(name, arguments, lambda checked: tool(**checked), call_id=call.id)
+    return await session.run_tool(name, arguments, lambda checked: tools[name](**checked), call_id=call.id)
 
 
 def described(name: str, tool: Callable[..., str]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import asyncio
 import gc
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -415,3 +417,10 @@ def test_cancelled_run_is_forgotten(tmp_path: Path) -> None:
     asyncio.run(cancel())
     gc.collect()
     assert not plugin._runs
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "adk_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout) == (0, example.with_suffix(".txt").read_text()), done.stderr

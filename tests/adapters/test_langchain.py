@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("langchain", reason="LangChain is not installed here: `make adapters` runs these tests")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -428,3 +429,21 @@ def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
         agent.invoke({"messages": "Go."})
     assert ran == ["second"]
     assert {request.tools for request in model.requests} == {("second",)}
+
+
+class Again(AgentMiddleware[Any, Any, Any]):
+    """Sends the agent back to the model after every answer."""
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002 - called by these names
+        """Once more."""
+        return {"jump_to": "model"}
+
+
+def test_another_middleware_cannot_undo_a_stop(tmp_path: Path) -> None:
+    """An agent that a hook has stopped ends, even if it is sent back to the model."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {"continue": False, "stopReason": "Enough."})) as hooks:
+        model = FakeModel(messages=iter([AIMessage("One.")]), requests=[])
+        agent = create_agent(model, [first], middleware=[Again(), HooklineMiddleware(hooks)])
+        result = agent.invoke({"messages": "Go."})
+    assert (len(model.requests), said(result["messages"])) == (1, ["Enough."])

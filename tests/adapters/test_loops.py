@@ -187,14 +187,17 @@ def test_arguments_that_are_no_json_are_refused() -> None:
     """The model sees why, and no tool runs."""
     loop, ran = OpenAILoop(), list[str]()
 
+    def look() -> str:
+        ran.append("look")
+        return ""
+
     class Broken(Completions):
         def _call(self, part: Call, identity: str) -> Body:
             return {"id": identity, "type": "function", "function": {"name": part.name, "arguments": "{oops"}}
 
     server = Model(Broken(), [[Call("look")], ["Done."]])
     with Hooks(".", settings={}) as hooks:
-        tools = {"look": lambda: ran.append("look") or ""}
-        asyncio.run(loop.converse(server.url, hooks, tools, Conversation(()), lambda _: None))
+        asyncio.run(loop.converse(server.url, hooks, {"look": look}, Conversation(()), lambda _: None))
     server.close()
     assert not ran
     assert "look" in json.dumps(loop.request(server.requests[1]).results)

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import shlex
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +34,9 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
 from hookline import Hooks
-from hookline.adapters.openai_agents import HookStop, with_hooks
+from hookline.adapters.openai_agents import with_hooks
 from hookline.adapters.table import adapter
-from hookline.errors import HooklineError
+from hookline.errors import AgentStoppedError, HooklineError
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -53,7 +54,8 @@ IDS = itertools.count()
 
 def items(turn: Turn) -> list[Any]:
     """One answer of the model; a list of calls stands for several."""
-    calls = turn.call if isinstance(turn.call, list) else [] if turn.call is None else [turn.call]
+    given_calls: Any = turn.call
+    calls = given_calls if isinstance(given_calls, list) else [] if given_calls is None else [given_calls]
     said = [assistant_message(turn.text)] if turn.text else []
     made = [function_call(name, json.dumps(dict(given)), call_id=f"c{next(IDS)}") for name, given in calls]
     return [*said, *made]
@@ -163,6 +165,7 @@ def says(answer: Mapping[str, Any]) -> str:
 STOP = says({"continue": False, "stopReason": "The budget is spent."})
 WRITE = ("write_file", {"path": "a.txt"})
 NO = "echo no >&2; exit 2"
+ONLY_WRITE = says({"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["write_file"]}}})
 
 
 @dataclass
@@ -270,26 +273,27 @@ def test_handoffs_have_hooks(tmp_path: Path) -> None:
     second.handoffs.append(first)
     third = one.agent(Turn(call=WRITE), Turn("done"), name="third")
     agent = with_hooks(first, one.hooks)
+    assert agent.handoffs[0]._agent_ref().handoffs[0]._agent_ref() is agent
     agent.handoffs.append(handoff(third))
     assert asyncio.run(run(agent, "go")) == ["done"]
     assert one.ran == []
 
 
 @pytest.mark.parametrize(
-    "commands",
+    ("commands", "offered"),
     [
-        {"BeforeTool": NO},
-        {"BeforeToolSelection": says({"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["write_file"]}}})},
+        pytest.param({"BeforeTool": NO}, 1, id="denied"),
+        pytest.param({"BeforeToolSelection": ONLY_WRITE}, 0, id="restricted"),
     ],
-    ids=["denied", "restricted"],
 )
-def test_handoff_can_be_refused(tmp_path: Path, commands: dict[str, str]) -> None:
+def test_handoff_can_be_refused(tmp_path: Path, commands: dict[str, str], offered: int) -> None:
     """A handoff is a tool call for hooks: refused, the agent goes on and is told why."""
     one = world(tmp_path, **commands)
     second = one.agent(Turn("I am the second."), name="second")
     first = one.hooked(Turn(call=("transfer_to_second", {})), Turn("still me"), name="first", handoffs=[second])
     assert asyncio.run(run(first, "go")) == ["still me"]
     assert "[System] transfer_to_second was not done: " in requests(first)[-1].texts[-1]
+    assert [len(call.handoffs) for call in first.model.inner.calls] == [offered, offered]
 
 
 def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
@@ -340,7 +344,7 @@ def test_output_type_without_place_for_a_reason(
         number: int
 
     one = world(tmp_path, **commands)
-    with pytest.raises(HookStop, match=r"The budget is spent\.|no"):
+    with pytest.raises(AgentStoppedError, match=r"The budget is spent\.|no"):
         asyncio.run(mode(one.hooked(Turn('{"number": 1}'), output_type=Answer), "go"))
 
 
@@ -349,9 +353,11 @@ def test_model_of_the_run_config_is_refused(tmp_path: Path) -> None:
     one = world(tmp_path, AfterModel="true")
     for turns in ([Turn("unguarded")], [Turn(call=WRITE), Turn("unguarded")]):
         config = RunConfig(model=model_of(*turns))
-        with pytest.raises(HooklineError, match=r"RunConfig\.model took the place"):
+        with pytest.raises(HooklineError, match=r"RunConfig\.model took"):
             asyncio.run(Runner.run(one.hooked(), "go", run_config=config))
     assert one.ran == []
+    free, config = world(tmp_path, BeforeTool="true"), RunConfig(model=model_of(Turn("done")))
+    assert asyncio.run(Runner.run(free.hooked(), "go", run_config=config)).final_output == "done"
 
 
 def test_own_callbacks_are_called(tmp_path: Path) -> None:
@@ -375,7 +381,7 @@ def test_own_callbacks_are_called(tmp_path: Path) -> None:
 
 def test_local_tools_that_have_no_hooks_are_refused(tmp_path: Path) -> None:
     """The SDK runs some tools itself: with hooks for tools such an agent does not run."""
-    tool = ApplyPatchTool(editor=None)  # type: ignore[arg-type] # it is never asked
+    tool = ApplyPatchTool(editor=None)  # it is never asked
     guarded, free = world(tmp_path, BeforeTool="true"), world(tmp_path, BeforeModel="true")
     with pytest.raises(HooklineError, match="BeforeTool hooks can't be applied to the tool apply_patch"):
         asyncio.run(run(guarded.hooked(Turn("done"), tools=[tool]), "go"))
@@ -494,3 +500,10 @@ def test_sdk_has_the_callbacks_that_are_passed_on() -> None:
 
     theirs = {name for name in dir(AgentHooks) if name.startswith("on_")}
     assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_llm_end"}
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    """The example runs as a reader would run it."""
+    example = Path(__file__).parents[2] / "examples" / "adapters" / "openai_agents_agent.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout) == (0, example.with_suffix(".txt").read_text()), done.stderr

@@ -374,3 +374,19 @@ def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
     assert ran == ["second"]
     assert {request.tools for request in script.requests} == {("second",)}
     assert "first is not allowed now" in script.requests[-1].results[0]
+
+
+def test_after_a_stop_no_tool_runs(tmp_path: Path) -> None:
+    """Where answers are streamed before AfterModel hooks have answered, a stop still keeps their calls from running."""
+    ran: list[str] = []
+
+    def count() -> str:
+        """Counts."""
+        ran.append("count")
+        return "one"
+
+    stop = settings("AfterModel", {"continue": False, "stopReason": "Enough."})
+    with Hooks(tmp_path, settings={**stop, "hooksConfig": {"streamDuringAfterModel": True}}) as hooks:
+        agent, script = agent_with(hooks, Turn("I count.", ("count", {})), tools=[count])
+        assert "".join(asyncio.run(run_stream_events(agent, "Go."))) == "I count.Enough."
+    assert (ran, len(script.requests)) == ([], 1)

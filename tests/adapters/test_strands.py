@@ -277,6 +277,15 @@ def test_before_model_hooks_restrict_tools_too() -> None:
     assert "look is not allowed now" in model.requests[1].results[0]
 
 
+def test_a_suppressed_answer_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The callback handler, which prints by default, does not get it; that the result has it is reported."""
+    with Hooks(".", settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
+        agent = new_agent(FakeModel([Turn("hidden")]), hooks=[HooklineHooks(hooks)])
+        shown = asyncio.run(callback(agent, "go"))
+    assert "".join(shown) == "hidden\n"  # the result alone
+    assert "suppressOutput keeps the answer from" in capsys.readouterr().err
+
+
 def test_one_provider_serves_many_agents() -> None:
     """Each agent is a session of its own: a stop of one is none of the other."""
     stop = settings("AfterTool", {"continue": False, "stopReason": "Enough."})
@@ -328,7 +337,7 @@ def test_results_that_are_no_text_keep_their_blocks() -> None:
 
 
 def native(**given: Any) -> dict[str, Any]:
-    told = {"model": "m", "system": None, "messages": [], "tools": [], "tool_choice": None}
+    told: dict[str, Any] = {"model": "m", "system": None, "messages": [], "tools": [], "tool_choice": None}
     return {**told, **given}
 
 

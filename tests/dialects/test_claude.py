@@ -236,6 +236,23 @@ def test_the_environment_is_claude_codes(call: "Call", project: Path) -> None:
         ("Bash(git *)", "run_shell_command", {"command": "echo 'git push'"}, False),
         ("Bash(git *)", "run_shell_command", {"command": "echo $(git push)"}, True),
         ("Bash(git *)", "run_shell_command", {"command": "A=b git push"}, True),
+        *(
+            ("Bash(rm *)", "run_shell_command", {"command": command}, True)
+            for command in (
+                "sudo -u me rm x",
+                "/bin/rm x",
+                "timeout 5 env A=b rm x",
+                "bash -c 'cd y && rm x'",
+                'eval "rm x"',
+                "r''m x",
+                ">/dev/null 2>&1 rm x",
+                "find . -exec rm x {} +",
+            )
+        ),
+        ("Bash(rm *)", "run_shell_command", {"command": "bash -c 'echo rm'"}, False),
+        ("Bash(*a*a*a*a*a*a*a*b)", "run_shell_command", {"command": "a" * 5000}, False),
+        ("Edit(*.{ts,tsx})", "replace", {"file_path": "a.py"}, True),
+        ("Edit(**/*a*a*a*a*a*a*/**/*b)", "replace", {"file_path": "a/" * 1000}, False),
         ("Bash(npm run build)", "run_shell_command", {"command": "npm run build"}, True),
         ("Bash(npm run build)", "run_shell_command", {"command": "npm run test"}, False),
         ("Bash(git *)", "run_shell_command", {"command": "echo 'open"}, True),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +50,30 @@ def gateway(tmp_path: Path) -> Callable[..., list[str]]:
     return words
 
 
-@pytest.fixture(scope="session")
-def http_server() -> Iterator[str]:
-    """The address of the official server."""
+@contextmanager
+def official_http_server() -> "Iterator[tuple[str, subprocess.Popen[bytes]]]":
+    """The official server's address and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with subprocess.Popen([sys.executable, OFFICIAL, str(port)], stderr=subprocess.DEVNULL) as server:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, OFFICIAL, str(port)], **quiet) as server:  # type: ignore[call-overload]
         try:
             deadline = time.monotonic() + 30
             while not _accepts(port):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://127.0.0.1:{port}/mcp", server
         finally:
-            server.terminate()
+            server.kill()
+
+
+# Not for the whole session: tests of other folders make sure that they leave no child.
+@pytest.fixture(scope="module")
+def http_server() -> Iterator[str]:
+    """The address of the official server."""
+    with official_http_server() as (url, _server):
+        yield url
 
 
 @pytest.fixture(params=["stdio", "http"])

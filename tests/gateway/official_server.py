@@ -1,7 +1,9 @@
 """An MCP server made with the official package; with a port it speaks HTTP."""
 
 import sys
+from pathlib import Path
 
+import anyio
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import Completion, SamplingMessage, TextContent
@@ -82,6 +84,19 @@ async def talk(ctx: Context) -> str:
     wish = await ctx.elicit("Which colour?", Wish)
     await ctx.session.send_tool_list_changed()
     return f"{sampled.content.text} {roots.roots[0].name} {wish.data.colour}"  # type: ignore[union-attr]
+
+
+@server.tool()
+async def wait(path: str) -> str:
+    """Writes whether it has started and was cancelled, and waits for ever."""
+    file = anyio.Path(path)
+    await file.write_text("started\n")
+    try:
+        await anyio.sleep_forever()
+    except anyio.get_cancelled_exc_class():
+        Path(path).write_text("cancelled\n")  # noqa: ASYNC240 - nothing can be awaited now
+        raise
+    return ""
 
 
 @server.resource("demo://note")

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, says, specific
+from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, official_http_server, says, specific
 
 pytestmark = pytest.mark.timeout(60)
 
+CLIENT = {"name": "test", "version": "1"}
 DENY_ALL = {"BeforeTool": [hook(says({"decision": "deny", "reason": "no"}), "mcp__demo__bad")]}
 
 
@@ -62,6 +63,25 @@ def test_an_address_where_nobody_answers(gateway: Callable[..., list[str]]) -> N
     assert "the MCP server demo can't be reached" in answer["error"]["message"]
     assert client.process.wait(15) == 1
     client.leave()
+
+
+def test_a_server_with_an_address_dies(gateway: Callable[..., list[str]], tmp_path: Path) -> None:
+    """The call that it works on gets an error, and so does the next one; then the gateway ends."""
+    with official_http_server() as (url, server):
+        client = Raw(gateway({}, "--url", url))
+        client.request(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT)
+        assert client.read()["result"]["serverInfo"]["name"] == "demo"
+        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        client.call(2, "wait", path=str(tmp_path / "started"))
+        wait_for(tmp_path / "started")
+        server.kill()
+        answer = client.read()
+        assert (answer["id"], answer["error"]["code"]) == (2, -32000)
+        client.call(3, "add", a=1, b=2)
+        answer = client.read()
+        assert (answer["id"], answer["error"]["code"]) == (3, -32000)
+        assert client.process.wait(15) == 1
+        client.leave()
 
 
 def test_a_cancelled_call_in_a_hook(raw: Callable[..., Raw], tmp_path: Path) -> None:

@@ -507,3 +507,29 @@ def test_a_broken_guard_of_another_agent_blocks(place: Place, groups_: Any, matc
 
 async def _never(_arguments: dict[str, Any]) -> ToolResult:
     raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "named", ["../elsewhere.json", "/etc/hooks.json", "./missing.json", "\0", 5, ["./hooks", None]]
+)
+def test_a_plugins_file_that_is_none_is_named(place: Place, named: Any) -> None:
+    """A path out of the plugin, one to nothing, or no path at all: its hooks are lost, and that is said."""
+    place.ask_for("claude")
+    place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
+    root = place.plugin("a")
+    place.write("home/.claude/plugins/cache/m/a/elsewhere.json", events("PreToolUse", "escaped"))
+    (root / ".claude-plugin").mkdir()
+    (root / ".claude-plugin" / "plugin.json").write_text(json.dumps({"hooks": named}))
+    config = Config(place.project)
+    assert [hook.command for hook in config.get_settings().hooks] == ["$CLAUDE_PLUGIN_ROOT/run"]
+    assert any("which is no file of the plugin" in str(problem) for problem in config.get_problems())
+
+
+@pytest.mark.parametrize("path", ["relative", "/a\0b", 5, None])
+def test_a_plugin_without_a_place_is_not_installed(place: Place, path: Any) -> None:
+    """Whatever the list of plugins holds, settings are read."""
+    place.ask_for("claude")
+    place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
+    place.plugin("a", installPath=path, projectPath="\0")
+    (problem,) = Config(place.project).get_problems()
+    assert "enables a plugin that" in str(problem)

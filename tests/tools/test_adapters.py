@@ -24,7 +24,7 @@ def test_an_adapter_that_does_not_exist_is_an_error() -> None:
     """The names that there are are listed."""
     done = run("langchian")
     assert done.returncode == 2
-    assert "no such adapter: langchian; there are langchain, " in done.stderr
+    assert "no such adapter: langchian; there are " in done.stderr
 
 
 @pytest.mark.timeout(60)  # it makes a virtual environment

@@ -203,8 +203,8 @@ def _joined(prompts: Sequence[Any]) -> Any:
 
 
 def _read_choice(choice: Any) -> HookToolConfig:
-    given = {"mode": choice} if isinstance(choice, str) else choice
-    mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(given.get("mode")) if given else None
+    given: Mapping[str, Any] = {"mode": choice} if isinstance(choice, str) else choice or {}
+    mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(given.get("mode", ""))
     if mode is None:
         return {}
     name = given.get("required_function_name")

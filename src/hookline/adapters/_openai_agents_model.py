@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents import Model, ModelProvider, ModelResponse, Usage
-from agents.exceptions import AgentsException
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types import responses as events
 
+from hookline.adapters.table import report_once, report_suppression
 from hookline.contract.llm import LLMRequest
+from hookline.errors import AgentStoppedError
 from hookline.formats import openai
 from hookline.formats.native import kind_of, with_fields
 from hookline.hooks import Hooks, Session
 
 _WORDS = (None, "auto", "required", "none")
-
-
-class HookStop(AgentsException):
-    """A hook stopped the run, or blocked a model call, and the agent's output type has no place for the reason."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,14 +56,11 @@ class _Request:
 class HookedModel(Model):
     """A model that asks hooks before and after each call."""
 
-    def __init__(
-        self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun], report: Any
-    ) -> None:
+    def __init__(self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun]) -> None:
         self.inner = inner
         self._hooks = hooks
         self._provider = provider
         self._new_run = new_run
-        self._report = report
 
     @property
     def _model(self) -> Any:
@@ -148,9 +142,7 @@ class HookedModel(Model):
             reason = run.stop(answer.text or answer.stop_reason or "")
             return with_fields(response, output=_end(reason, request).output)
         if answer.suppress:
-            self._report(
-                "the Agents SDK shows every response, so suppressOutput of AfterModel hooks has no effect in it"
-            )
+            report_suppression("OpenAI Agents SDK")
         if answer.response is None:
             return response
         changed = openai.from_hook_llm_response(answer.response, native)["output"]
@@ -172,7 +164,7 @@ class HookedModel(Model):
 
     def _put(self, wanted: Mapping[str, Any], native: Mapping[str, Any], request: _Request) -> None:
         if wanted["model"] != native["model"]:
-            self._report(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
+            report_once(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
         request.system_instructions, request.input = wanted.get("instructions"), wanted["input"]
         left = {tool["name"] for tool in wanted["tools"]}
         request.tools = [tool for tool in request.tools if tool.name in left]
@@ -194,7 +186,7 @@ def _split(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Request, dic
 def _end(reason: str | None, request: _Request) -> ModelResponse:
     schema = request.output_schema
     if schema is not None and not schema.is_plain_text():
-        raise HookStop(reason or "")
+        raise AgentStoppedError(reason or "")
     return _response(reason or "")
 
 
@@ -218,9 +210,8 @@ def _events(response: ModelResponse) -> Iterator[Any]:
     """A stream of a whole response."""
     number = iter(range(1_000_000))
     for index, item in enumerate(response.output):
-        at = {"output_index": index}
         yield events.ResponseOutputItemAddedEvent(
-            type="response.output_item.added", item=item, sequence_number=next(number), **at
+            type="response.output_item.added", item=item, output_index=index, sequence_number=next(number)
         )
         parts = item.content if kind_of(item) == "message" else ()
         for place, part in enumerate(parts):
@@ -231,11 +222,11 @@ def _events(response: ModelResponse) -> Iterator[Any]:
                     content_index=place,
                     delta=part.text,
                     logprobs=[],
+                    output_index=index,
                     sequence_number=next(number),
-                    **at,
                 )
         yield events.ResponseOutputItemDoneEvent(
-            type="response.output_item.done", item=item, sequence_number=next(number), **at
+            type="response.output_item.done", item=item, output_index=index, sequence_number=next(number)
         )
     whole = events.Response.model_construct(
         id=response.response_id or FAKE_RESPONSES_ID,

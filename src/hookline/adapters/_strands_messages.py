@@ -23,7 +23,7 @@ _ENDINGS = {
     "content_filtered": "SAFETY",
     "guardrail_intervened": "SAFETY",
 }
-_NO_TOOLS = {"none": {}}
+_NO_TOOLS: Mapping[str, Any] = {"none": {}}
 _EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
 
 

@@ -1,6 +1,16 @@
-"""Hooks for agents of Google's ADK: `Runner(..., plugins=[HooklinePlugin(hooks)])`, `run_async` and `run`.
+"""Hooks for agents of Google's ADK: `Runner(..., plugins=[HooklinePlugin(hooks)])`, or `App(..., plugins=[...])`.
 
-While AfterModel hooks exist, partial events are held back: only the whole response is shown, as the hooks left it.
+- It works for `run_async` and `run`. While AfterModel hooks exist, partial events are held back: a stream has the
+  whole response only, as the hooks left it. Live runs are refused while hooks for model calls exist, because they
+  send and show everything at once.
+- ADK's sessions are the sessions of hooks. Agents that run side by side have a restriction of tools each of their
+  own.
+- A stop ends the run: the agents that would follow, loops and transfers too. In an `AgentTool` it ends the agent that
+  is the tool, and its reason is that tool's result.
+- Make it the last plugin: ADK asks plugins in their order, and an agent's own callbacks after them, so these can
+  change what hooks have seen.
+- Tools that Google runs itself (search, code execution) have no tool events, nor has the code of a `code_executor`;
+  the plugin says so on stderr.
 """
 
 import weakref
@@ -8,18 +18,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.contract.llm import GenerateContentParameters, LLMRequest
-from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.formats import genai
+from hookline.formats.genai import sdk
 from hookline.hooks import Hooks, ModelGate, Session, ToolCall
 from hookline.triggers.results import to_tool_result
 
 try:
     from google.adk.models.llm_response import LlmResponse
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.genai import types
+
+    types = sdk.types()
 except ModuleNotFoundError as error:
     raise missing("adk") from error
 
@@ -61,11 +72,11 @@ class HooklinePlugin(BasePlugin):
         self._hooks = hooks
         self._runs: dict[str, _Run] = {}
         self._calls: weakref.WeakKeyDictionary[Any, ToolCall | None] = weakref.WeakKeyDictionary()
-        self._reported: set[str] = set()
         report_inabilities(hooks, _SELF.framework, _SELF.cannot)
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Begins a run: nothing is restricted or stopped yet. HooklineError where model hooks could not be applied."""
+        report_inabilities(self._hooks, _SELF.framework, _SELF.cannot)
         config = invocation_context.run_config
         if invocation_context.live_request_queue is not None or (config is not None and config.support_cfc):
             self._check_live()
@@ -77,7 +88,7 @@ class HooklinePlugin(BasePlugin):
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
         """Ends every further agent of a run that a hook has stopped."""
         if getattr(agent, "code_executor", None) is not None and self._hooks.has_hooks("BeforeTool"):
-            self._report(
+            report_once(
                 f"Google ADK runs the code that its model writes for the code_executor of {agent.name} without asking"
                 " any plugin, so BeforeTool hooks can't check it; remove the code_executor and give the agent a tool"
             )
@@ -124,7 +135,7 @@ class HooklinePlugin(BasePlugin):
         if answer.stop:
             return _stop(run, callback_context, answer.text or answer.stop_reason)
         if answer.suppress:
-            self._report("Google ADK shows every response, so suppressOutput of AfterModel hooks has no effect in it")
+            report_suppression(_SELF.framework)
         if answer.response is None:
             return None
         content = genai.from_hook_llm_response(answer.response, native).candidates[0].content
@@ -189,11 +200,6 @@ class HooklinePlugin(BasePlugin):
     def _forget(self, key: str, run: _Run) -> None:
         if self._runs.get(key) is run:
             del self._runs[key]
-
-    def _report(self, text: str) -> None:
-        if text not in self._reported:
-            self._reported.add(text)
-            tell(text)
 
 
 def _native(request: Any) -> GenerateContentParameters:

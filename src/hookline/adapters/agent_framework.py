@@ -1,16 +1,19 @@
 """Hooks for agents of Microsoft's Agent Framework: `Agent(..., middleware=hookline_middleware(hooks))`.
 
-Add your own middleware before it: `[*mine, *hookline_middleware(hooks)]`. A session of Agent Framework is a session of
-hooks with its id; a run without one is a session of its own. While AfterModel hooks exist the framework holds a stream
-back until they have answered, also with `hooksConfig.streamDuringAfterModel`: it goes on with what it streamed. A tool
-that a hook restricted stays refused after a person approved it. Tools that the provider runs itself have no tool hooks,
-and an agent or a chat client without middleware around model and tools is refused.
+- A session of Agent Framework is a session of hooks with its id; a run without one is a session of its own.
+- Put other middleware before it, `[*mine, *hookline_middleware(hooks)]`, so that hooks judge what is really sent.
+- While AfterModel hooks exist the framework holds a stream back until they have answered. It would go on with what it
+  streamed, so `hooksConfig.streamDuringAfterModel` is not used.
+- A tool that a hook restricted stays refused after a person approved the call.
+- Tools that the provider runs itself have no tool hooks. An agent or a chat client that runs no middleware around its
+  model and its tools is refused.
+- `suppressOutput` hides nothing, because the program shows the answer itself.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.contract.llm import LLMRequest
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Selection
@@ -140,6 +143,8 @@ class _Function(FunctionMiddleware):
             context.arguments = call.arguments
             await call_next()
             result = await run.session.after_tool(call, _tool_result(context.result))
+        if result.suppress_display:
+            report_suppression(_SELF.framework)
         if result.should_stop:
             run.end(result.stop_reason)
         context.result = _contents(result.llm_content)
@@ -150,7 +155,7 @@ def _run_of(context: Any) -> _Run:
     run: _Run | None = context.kwargs.pop(_KEY, None)
     if run is None:
         raise HooklineError(
-            "hookline_middleware is for an agent or its run; in a chat client a part of it would not run"
+            "hookline_middleware is for an agent or its run, once; in a chat client a part of it would not run"
         )
     return run
 
@@ -177,6 +182,8 @@ async def _gate(run: _Run, context: Any) -> LLMRequest | str:
 async def _answer(run: _Run, request: LLMRequest, response: Any) -> Any:
     answer = await run.session.after_model(request, messages.to_hook_response(response))
     run.note = answer.note
+    if answer.suppress:
+        report_suppression(_SELF.framework)
     if answer.stop:
         return messages.answer(run.end(answer.text or answer.stop_reason))
     return response if answer.text is None else messages.with_text(response, answer.text)

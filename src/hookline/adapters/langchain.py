@@ -11,8 +11,7 @@
 - A hook can't choose another model, and `suppressOutput` hides nothing, because LangChain shows messages itself.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
@@ -24,13 +23,11 @@ from hookline.triggers.results import ToolResult
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
     from langchain.agents.middleware.types import ExtendedModelResponse, ModelResponse, PrivateStateAttr
-    from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
     from langchain_core.messages import AIMessage, ToolMessage
-    from langchain_core.runnables.config import ensure_config, var_child_runnable_config
-    from langchain_core.tracers import BaseTracer
     from langgraph.types import Command
 
     from hookline.adapters import _langchain_messages as messages
+    from hookline.adapters import _langchain_streams as streams
 except ModuleNotFoundError as error:
     raise missing("langchain") from error
 
@@ -121,8 +118,8 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         if chosen.note is not None:
             request = request.override(messages=[*request.messages, messages.note(chosen.note)])
         if self._hooks.must_hold_stream:
-            with _held_back():
-                response = yield lambda _session: handler(_quiet(request))
+            with streams.held_back():
+                response = yield lambda _session: handler(streams.quiet(request))
         else:
             response = yield lambda _session: handler(request)
         return (yield from _answer(response, gate.request, allowed))
@@ -196,7 +193,7 @@ def _text_of(gate: ModelGate) -> str | None:
 def _end(text: str | None, note: str | None = None) -> Any:
     """The answer in place of the model's, with which the run ends."""
     message = AIMessage(text or "")
-    # In a run with structured output a text alone would make the agent ask the model again.
+    # Another middleware may send the agent back to the model, and then it still has to end.
     return _response(ModelResponse(result=[message]), stop=message.content, note=note)
 
 
@@ -254,42 +251,3 @@ def _content(content: Any) -> Any:
         return content
     # A note that a hook added to a list of blocks has no type.
     return [one if isinstance(one, str) or "type" in one else {"type": "text", **one} for one in content]
-
-
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Keeps callbacks that show tokens away from the model call; its message is streamed when the node ends."""
-    config = ensure_config()
-    token = var_child_runnable_config.set({**config, "callbacks": _without_tokens(config.get("callbacks"))})
-    try:
-        yield
-    finally:
-        var_child_runnable_config.reset(token)
-
-
-def _quiet(request: Any) -> Any:
-    """The request with a model whose own callbacks show no tokens either."""
-    own = getattr(request.model, "callbacks", None)
-    quiet = _without_tokens(own)
-    return request if quiet is own else request.override(model=request.model.model_copy(update={"callbacks": quiet}))
-
-
-def _without_tokens(callbacks: Any) -> Any:
-    """The callbacks, a list or a manager, that show no tokens; the same object if all of them are such."""
-    handlers = callbacks if isinstance(callbacks, list) else getattr(callbacks, "handlers", ())
-    shown = [one for one in handlers if _shows_tokens(one)]
-    if not shown:
-        return callbacks
-    if isinstance(callbacks, list):
-        return [one for one in callbacks if one not in shown]
-    quiet = callbacks.copy()
-    for handler in shown:
-        quiet.remove_handler(handler)
-    return quiet
-
-
-def _shows_tokens(handler: Any) -> bool:
-    if hasattr(handler, "tap_output_iter"):  # LangChain's own streams and events
-        return True
-    silent = (BaseCallbackHandler.on_llm_new_token, AsyncCallbackHandler.on_llm_new_token)
-    return not isinstance(handler, BaseTracer) and type(handler).on_llm_new_token not in silent

@@ -1,6 +1,20 @@
-"""Hooks for agents of OpenAI's Agents SDK: `with_hooks(agent, hooks)`, for `run`, `run_sync` and `run_streamed`.
+"""Hooks for agents of OpenAI's Agents SDK: `with_hooks(agent, hooks)`.
 
-While AfterModel hooks exist, a streamed run has the model's answer as one piece, after they have answered.
+- It works for `run`, `run_sync` and `run_streamed`. While AfterModel hooks exist, the model is asked without
+  streaming, and a streamed run has its answer as one piece, after they have answered.
+- The copy has hooks around its model, its function tools and those of its `mcp_servers`, and so have the agents that
+  it hands over to. A handoff is a tool call for BeforeTool hooks; if it is refused, the agent goes on and is told
+  why.
+- A run that a hook stops, or whose model call it blocks, ends with the reason as its output; with an `output_type` it
+  ends with `AgentStoppedError`.
+- An agent as a tool needs hooks of its own: `with_hooks(agent, hooks).as_tool(...)`. Its stop ends its own run, and
+  the reason is the tool's result.
+- Tools that are no functions have no tool events: those that the SDK runs here (shell, computer, patches, custom
+  tools) are refused while tool hooks exist, those that OpenAI runs are named on stderr.
+- `RunConfig.model` would take the place of the agent's model: a run with it fails if hooks for model calls exist. A
+  model by name is found by `with_hooks(..., model_provider=...)`.
+- With `previous_response_id` or `conversation_id` OpenAI keeps the conversation: hooks see only what is new, and the
+  stored answers are as the model gave them.
 """
 
 import copy
@@ -10,8 +24,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hookline.adapters.table import adapter, missing, report_inabilities
-from hookline.contract.text import tell
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Session
 from hookline.triggers.results import ToolResult
@@ -22,14 +35,15 @@ try:
     from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool, ToolOutputText
     from agents.tool_context import ToolContext
 
-    from hookline.adapters._openai_agents_model import CURRENT, AgentRun, HookedModel, HookStop
+    from hookline.adapters._openai_agents_model import CURRENT, AgentRun, HookedModel
 except ModuleNotFoundError as error:
     raise missing("openai_agents") from error
 
-__all__ = ["HookStop", "with_hooks"]
+__all__ = ["with_hooks"]
 
 _SELF = adapter("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
+_MODEL_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel")
 _OTHER_CALLBACKS = ("on_start", "on_end", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
@@ -73,7 +87,6 @@ class _Hookline:
         self._agents: dict[int, tuple[Any, Any]] = {}
         self._kinds: dict[type, type] = {}
         self._runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
-        self._reported: set[str] = set()
 
     def hooked(self, agent: Any) -> Any:
         """The agent's copy with hooks; always the same."""
@@ -95,7 +108,7 @@ class _Hookline:
         """The model between its hooks."""
         if isinstance(model, HookedModel):
             return model
-        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None), self.report)
+        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None))
 
     def run(self, context: Any, agent: str) -> AgentRun:
         """What is known of an agent in the run of this context."""
@@ -103,12 +116,6 @@ class _Hookline:
         if agent not in run.agents:
             run.agents[agent] = self._new_run(run, agent)
         return run.agents[agent]
-
-    def report(self, text: str) -> None:
-        """Says something on stderr, once."""
-        if text not in self._reported:
-            self._reported.add(text)
-            tell(text)
 
     def _new_run(self, run: _Run, agent: str | None) -> AgentRun:
         return AgentRun(self.hooks.session(self._session_id, agent=agent), run.stop)
@@ -124,7 +131,7 @@ class _Hooked:
         if name == "model":
             value = self.hookline.model(value)
         elif name == "hooks" and not isinstance(value, _Watch):
-            value = _Watch(value)
+            value = _Watch(value, self.hookline.hooks)
         super().__setattr__(name, value)
 
     def hook_handoffs(self) -> None:
@@ -135,6 +142,7 @@ class _Hooked:
     async def get_all_tools(self, run_context: Any) -> list[Any]:
         """The tools of a turn, which begins with this; those of MCP servers are among them."""
         agent: Any = self
+        report_inabilities(self.hookline.hooks, _SELF.framework, _SELF.cannot)
         self.hook_handoffs()
         tools: list[Any] = await super().get_all_tools(run_context)  # type: ignore[misc] # the next class is an Agent
         run = self.hookline.run(run_context, agent.name)
@@ -145,16 +153,25 @@ class _Hooked:
 class _Watch(AgentHooks[Any]):
     """The agent's own callbacks, and a look whether its model was really asked."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, hooks: Hooks) -> None:
         self._inner = inner
+        self._hooks = hooks
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         run = CURRENT.get()
         if run is None or not run.is_asked:
-            raise _bypassed()
-        run.is_asked = False
+            self._check_bypass()
+        else:
+            run.is_asked = False
         if self._inner is not None:
             await self._inner.on_llm_end(context, agent, response)
+
+    def _check_bypass(self) -> None:
+        if events := [event for event in _MODEL_EVENTS if self._hooks.has_hooks(event)]:
+            raise HooklineError(
+                f"RunConfig.model took the agent's model's place, so {' and '.join(events)} hooks were not asked;"
+                " give the model to the agent"
+            )
 
 
 def _passed_on(name: str) -> Any:
@@ -169,12 +186,6 @@ for _name in _OTHER_CALLBACKS:
     setattr(_Watch, _name, _passed_on(_name))
 
 
-def _bypassed() -> HooklineError:
-    return HooklineError(
-        "RunConfig.model took the place of the agent's model, and with it of the hooks; give the model to the agent"
-    )
-
-
 def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
     hookline = agent.hookline
     if not isinstance(tool, FunctionTool):
@@ -182,15 +193,13 @@ def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
         return tool
     inner_agent = getattr(tool, "_agent_instance", None)
     if inner_agent is not None and not isinstance(inner_agent, _Hooked):
-        hookline.report(
+        report_once(
             f"the agent {inner_agent.name} is a tool and has no hooks of its own;"
             " use with_hooks(agent, hooks).as_tool(...)"
         )
     inner = tool.on_invoke_tool
 
     async def invoke(context: ToolContext[Any], raw: str) -> Any:
-        if context.run_config is not None and context.run_config.model is not None:
-            raise _bypassed()
         return await _invoke(tool.name, inner, context, raw, agent, run)
 
     hooked = copy.copy(tool)
@@ -255,7 +264,7 @@ def _check_other(tool: Any, hookline: _Hookline) -> None:
             f"{' and '.join(events)} hooks can't be applied to the tool {tool.name}: the Agents SDK runs a"
             f" {type(tool).__name__} itself; give the agent a function tool, or remove these hooks"
         )
-    hookline.report(f"the tool {tool.name} runs at OpenAI, so {' and '.join(events)} hooks can't check it")
+    report_once(f"the tool {tool.name} runs at OpenAI, so {' and '.join(events)} hooks can't check it")
 
 
 def _hooked_handoff(one: Any, agent: Any) -> Any:

@@ -1,18 +1,21 @@
 """Hooks for agents of Strands: `Agent(..., hooks=[HooklineHooks(hooks)])`.
 
-They run for calls, awaited calls, streams and `agent.tool.name()`; an agent is a session with its `session_id`. While
-AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback handler gets
-a piece of it before. A tool that a hook restricted stays refused after an interrupt that a person approved.
-`Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
-there are model hooks; `structured_output_model` works. Bidirectional agents are refused. The temperature and the like
-belong to the model in Strands, so a hook that sets them for one request is reported.
+- An agent is a session with its `session_id`. Tool hooks also run for `agent.tool.name()`, which no selection of tools
+  restricts: the program calls it, not the model.
+- While AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback
+  handler gets a piece of it before.
+- A tool that a hook restricted stays refused after an interrupt that a person approved.
+- `Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
+  there are model hooks; `structured_output_model` works. Bidirectional agents are refused.
+- A hook can't choose another model, its temperature and the like: in Strands they belong to the model. `suppressOutput`
+  keeps an answer from callback handlers and from the pieces of a stream, but it stays in the agent's messages.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from hookline.adapters.table import adapter, missing, report_inabilities
+from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
 from hookline.contract.llm import LLMRequest
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, Selection, Session
@@ -158,6 +161,10 @@ class _Calls:
         elif answer.text is not None:
             changed = messages.with_text(end.message, answer.text)
             events = _says(answer.text, changed, end)
+        if answer.suppress:
+            report_once(
+                "a hook's suppressOutput keeps the answer from Strands' callback handler, but not from its messages"
+            )
         return events[-1:] if answer.suppress or held is None else events
 
     async def _session_of(self, context: Any) -> Session:
@@ -176,6 +183,8 @@ class _Calls:
         return await self._session.select_tools(messages.to_hook_request(native), messages.names_of(native))
 
     def _result(self, given: Mapping[str, Any], result: ToolResult, session: Session) -> dict[str, Any]:
+        if result.suppress_display:
+            report_suppression(_SELF.framework)
         if result.should_stop and session is self._session:
             self._ended(result.stop_reason)
         content = result.llm_content

@@ -59,15 +59,9 @@ class Adapter:
     """What the host can't do, and why: an effect's name, or `effect: event` for one event of it."""
 
 
+_CLAUDE_ASKS = "the model is asked by Claude Code, which has no hooks there"
+
 ADAPTERS: tuple[Adapter, ...] = (
-    Adapter(
-        name="adk",
-        framework="Google ADK",
-        extra="adk",
-        package="google-adk",
-        front="HooklinePlugin",
-        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
-    ),
     Adapter(
         name="langchain",
         framework="LangChain",
@@ -77,19 +71,45 @@ ADAPTERS: tuple[Adapter, ...] = (
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
     Adapter(
-        name="openai_agents",
-        framework="OpenAI Agents SDK",
-        extra="openai-agents",
-        package="openai-agents",
-        use="with_hooks(agent, hooks)",
-    ),
-    Adapter(
         name="pydantic_ai",
         framework="Pydantic AI",
         extra="pydantic-ai",
         package="pydantic-ai-slim",
         front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
+    ),
+    Adapter(
+        name="adk",
+        framework="Google ADK",
+        extra="adk",
+        package="google-adk",
+        front="HooklinePlugin",
+        use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+    ),
+    Adapter(
+        name="openai_agents",
+        framework="OpenAI Agents SDK",
+        extra="openai-agents",
+        package="openai-agents",
+        front="with_hooks",
+        use="with_hooks(agent, hooks)",
+    ),
+    Adapter(
+        name="claude_agent",
+        framework="Claude Agent SDK",
+        extra="claude-agent",
+        package="claude-agent-sdk",
+        front="hookline_hooks",
+        use="ClaudeAgentOptions(hooks=hookline_hooks(hooks))",
+        cannot={
+            "request rewrite": _CLAUDE_ASKS,
+            "response redaction": _CLAUDE_ASKS,
+            "synthetic response": _CLAUDE_ASKS,
+            "tool restriction": f"{_CLAUDE_ASKS}; deny the tools in a BeforeTool hook",
+            "stop: BeforeToolSelection": _CLAUDE_ASKS,
+            "stop: BeforeModel": _CLAUDE_ASKS,
+            "stop: AfterModel": _CLAUDE_ASKS,
+        },
     ),
     Adapter(
         name="strands",

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from hookline.shell.lexer import Item, Word, read_script
+from hookline.dialects._wildcards import begins_with, matches, path_matches
+from hookline.shell.lexer import Expansion, Item, Word, read_script
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 # A rule about one of these is about all tools that do the same to files.
@@ -18,11 +19,21 @@ _FAMILIES = {
     "Read": frozenset({"Read", "Grep", "Glob", "LS"}),
 }
 _PATHS = ("file_path", "notebook_path", "path")
+# Forms of a pattern for paths that we do not evaluate: then the hook runs.
+_NOT_READ = re.compile(r"[\[\]{}!\\]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 # Words before a command that are not part of it.
 _BEFORE_A_COMMAND = frozenset(
-    {"if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "nohup", "command"}
+    {"if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "nohup", "command", "coproc"}
 )
+_REDIRECTIONS = frozenset({"<", ">", ">>", "&>", "&>>", ">&", "<&", "<>", ">|", "<<<", "2>"})
+# Commands that run another one, which stands after their own options.
+_RUN_A_COMMAND = frozenset(
+    {"builtin", "doas", "env", "exec", "find", "ionice", "nice", "setsid", "stdbuf", "sudo", "timeout", "xargs"}
+)
+_READ_A_SCRIPT = frozenset({"bash", "dash", "eval", "ksh", "sh", "zsh"})
+_MOST_OPTIONS = 10
+_DEEPEST = 3
 
 
 def meets(condition: str, names: Collection[str], arguments: Mapping[str, Any], cwd: str, home: str) -> bool:
@@ -54,34 +65,65 @@ def _is_about(tool: str, names: Collection[str]) -> bool:
     return any(name.startswith(start) for name in names for start in starts if start != tool)
 
 
-def _meets_command(pattern: str, command: Any) -> bool:
+def _meets_command(pattern: str, command: Any, depth: int = 0) -> bool:
     if not isinstance(command, str):
         return True
     if pattern.endswith(":*"):
         pattern = f"{pattern.removesuffix(':*')} *"
-    # A word boundary, so `git *` is met by `git` alone and not by `gitk`.
-    start, is_prefix = (pattern[:-2], True) if pattern.endswith(" *") else (pattern, False)
-    text = ".*".join(re.escape(part) for part in start.split("*"))
-    regex = re.compile(rf"{text}(?:\s.*)?" if is_prefix else text, re.DOTALL)
     items, is_complete = read_script(command)
     if not is_complete:
         return True
-    return any(regex.fullmatch(part) for part in (command.strip(), *_commands(items)))
+    texts = (command.strip(), *_commands(items, depth))
+    # A word boundary, so `git *` is met by `git` alone and not by `gitk`.
+    if pattern.endswith(" *"):
+        return any(begins_with(pattern[:-2], text) for text in texts)
+    return any(matches(pattern, text) for text in texts)
 
 
-def _commands(items: tuple[Item, ...]) -> Iterator[str]:
-    """The simple commands of a script, those inside substitutions too, without assignments before them."""
-    words: list[str] = []
+def _commands(items: tuple[Item, ...], depth: int) -> Iterator[str]:
+    """The simple commands of a script as they are written and without quotes, those inside other commands too."""
+    words: list[Word] = []
+    is_target = False
     for item in (*items, ";"):
         if isinstance(item, Word):
-            if words or not (_ASSIGNMENT.match(item.source) or item.source in _BEFORE_A_COMMAND):
-                words.append(item.source)
+            if not is_target and (words or not _is_before_a_command(item.source)):
+                words.append(item)
+            is_target = False
             for expansion in item.expansions:
-                yield from _commands(expansion.items)
-        elif item not in ("<", ">", ">>", "&>", ">&", "<&", "<<<", "2>"):
-            if words:
-                yield " ".join(words)
-            words = []
+                yield from _commands(expansion.items, depth)
+        elif item in _REDIRECTIONS:
+            is_target = True
+            if len(words) == 1 and words[0].source.isdigit():
+                words = []
+        else:
+            yield from _forms(words, depth)
+            words, is_target = [], False
+
+
+def _forms(words: list[Word], depth: int) -> Iterator[str]:
+    if not words:
+        return
+    plain = list(map(_unquoted, words))
+    yield " ".join(word.source for word in words)
+    yield " ".join(plain)
+    name = posixpath.basename(plain[0])
+    yield " ".join((name, *plain[1:]))
+    if depth >= _DEEPEST:
+        return
+    if name in _RUN_A_COMMAND:
+        for start in range(1, min(len(words), _MOST_OPTIONS)):
+            yield from _forms(words[start:], depth + 1)
+    if name in _READ_A_SCRIPT:
+        for text in plain[1:_MOST_OPTIONS]:
+            yield from _commands(read_script(text)[0], depth + 1)
+
+
+def _unquoted(word: Word) -> str:
+    return "".join(piece.source if isinstance(piece, Expansion) else piece.text for piece in word.pieces)
+
+
+def _is_before_a_command(word: str) -> bool:
+    return word in _BEFORE_A_COMMAND or _ASSIGNMENT.match(word) is not None
 
 
 def _meets_domain(domain: str, url: Any) -> bool:
@@ -101,17 +143,13 @@ def _meets_path(pattern: str, path: str, cwd: str, home: str) -> bool:
     else:
         # `/x` is relative to the settings file's project, `./x` and `x` to the directory of the session.
         base, pattern = cwd, pattern.removeprefix("./").removeprefix("/")
+    if _NOT_READ.search(pattern):
+        return True
+    pattern = pattern.rstrip("/")
     relative = posixpath.relpath(path, base or "/")
-    regex = _glob(pattern)
     candidates = [relative, path]
-    if "/" not in pattern.rstrip("/"):
+    if "/" not in pattern:
         candidates += relative.split("/")
     # A pattern that names a directory is about everything below it.
     below = ["/".join(relative.split("/")[: count + 1]) for count in range(relative.count("/"))]
-    return any(regex.fullmatch(candidate) for candidate in (*candidates, *below))
-
-
-def _glob(pattern: str) -> re.Pattern[str]:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.rstrip("/"))
-    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(meaning.get(part) or re.escape(part) for part in parts), re.DOTALL)
+    return any(path_matches(pattern, candidate) for candidate in (*candidates, *below))

@@ -120,29 +120,19 @@ def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> tuple[dict[int, int]
 def _unchanged(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
     """Which of the messages that were shown stand where among those that are wanted, in the same order."""
     if len(shown) == len(wanted):
-        # Of several equal messages, the one that stayed in its place keeps its content.
-        start, end = _ends_in_common(shown, wanted)
-        between = slice(start, len(shown) - end)
-        same = {place: place for place in (*range(start), *range(between.stop, len(shown)))}
-        return same | {start + old: start + new for old, new in _in_order(shown[between], wanted[between]).items()}
-    return _in_order(shown, wanted)
-
-
-def _in_order(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
+        same = {place: place for place, both in enumerate(zip(shown, wanted, strict=True)) if eq(*both)}
+        # A hook that changed one message left the others where they were, also if two are alike now.
+        if len(same) >= len(shown) - 1:
+            return same
     places = Counter(wanted)
     if sum(places[key] for key in shown) * min(len(shown), len(wanted)) <= _MAX_MATCHES:
         blocks = SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks()
         return {block.a + step: block.b + step for block in blocks for step in range(block.size)}
-    start, end = _ends_in_common(shown, wanted)
-    same = {place: place for place in range(start)}
-    return same | {len(shown) - step: len(wanted) - step for step in range(1, end + 1)}
-
-
-def _ends_in_common(shown: Sequence[Key], wanted: Sequence[Key]) -> tuple[int, int]:
-    """How many messages at the beginning and at the end are the same."""
     start = sum(1 for _ in takewhile(bool, map(eq, shown, wanted)))
     rest = min(len(shown), len(wanted)) - start
-    return start, sum(1 for _ in takewhile(bool, islice(map(eq, reversed(shown), reversed(wanted)), rest)))
+    end = sum(1 for _ in takewhile(bool, islice(map(eq, reversed(shown), reversed(wanted)), rest)))
+    same = {place: place for place in range(start)}
+    return same | {len(shown) - step: len(wanted) - step for step in range(1, end + 1)}
 
 
 def _moves(

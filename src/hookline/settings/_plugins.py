@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.merge import by_authority
@@ -50,14 +50,18 @@ def _enabled_plugins(settings: Sequence[Layer]) -> dict[str, Layer]:
 def _root_of(installations: Any, project: Path) -> Path | None:
     """Where a plugin is installed for a project: the list has one place, or one for each scope."""
     places = installations if isinstance(installations, list) else [installations]
-    usable = [place for place in places if isinstance(place, Mapping) and isinstance(place.get("installPath"), str)]
+    usable = [place for place in places if isinstance(place, Mapping) and _is_place(place.get("installPath"))]
     here = os.path.realpath(project)
     # The project's own copy first, then one for all projects.
     for place in sorted(usable, key=lambda place: place.get("projectPath") is None):
         other = place.get("projectPath")
-        if not isinstance(other, str) or os.path.realpath(other) == here:
+        if not _is_place(other) or os.path.realpath(other) == here:
             return Path(place["installPath"])
     return None
+
+
+def _is_place(path: Any) -> TypeGuard[str]:
+    return isinstance(path, str) and path.startswith("/") and "\0" not in path
 
 
 def _plugin(root: Path, enabling: Layer, watch: Watch) -> Iterator[Layer]:
@@ -69,7 +73,15 @@ def _plugin(root: Path, enabling: Layer, watch: Watch) -> Iterator[Layer]:
     given = manifest.values.get("hooks")
     # The manifest may have hooks in it, or name files beside the usual one.
     inline = given.get("hooks", given) if isinstance(given, Mapping) else None
-    yield manifest._replace(values={} if inline is None else {"hooks": inline})
-    named = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
-    files = dict.fromkeys(Path(os.path.normpath(root / name)) for name in (_USUAL_FILE, *named))
-    yield from (watch.take(file, read) for file in files)
+    named = given if isinstance(given, list) else [] if given is None or inline is not None else [given]
+    files = {name: Path(os.path.normpath(root / name)) for name in named if isinstance(name, str) and "\0" not in name}
+    inside = {name: file for name, file in files.items() if file.is_relative_to(os.path.normpath(root))}
+    lost = [name for name in named if not isinstance(name, str) or name not in inside or not inside[name].is_file()]
+    problems = tuple(
+        manifest.problem(("hooks",), f"names {name!r}, which is no file of the plugin, so its hooks do not run; fix it")
+        for name in lost
+    )
+    hooks = {} if inline is None else {"hooks": inline}
+    yield manifest._replace(values=hooks, problems=(*manifest.problems, *problems))
+    for file in dict.fromkeys((root / _USUAL_FILE, *inside.values())):
+        yield watch.take(file, read)
