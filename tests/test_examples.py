@@ -7,16 +7,23 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookline import Config, GenerateContentParameters, ToolResult, execute_tool_with_hooks, fire_after_model_hook
+from hookline import (
+    Config,
+    GenerateContentParameters,
+    Hooks,
+    ToolResult,
+    execute_tool_with_hooks,
+    fire_after_model_hook,
+)
 from hookline.agent.contents import response_from_json, spoken_text
 from hookline.contract.events import HookEventName
-from hookline.testing import calls, says
+from hookline.testing import says
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HOOKS = sorted((EXAMPLES / "hooks").iterdir())
@@ -228,15 +235,15 @@ def test_hooks_are_short_and_told_of(script: Path) -> None:
     assert f"](../examples/hooks/{script.name})" in (EXAMPLES.parent / "docs" / "hook-authors.md").read_text()
 
 
-Ask = Callable[[GenerateContentParameters], Awaitable[Any]]
+Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-def scripted(*chunks: dict[str, Any]) -> Ask:
-    """A model that gives these answers in turn."""
-    answers: Iterable[dict[str, Any]] = iter(chunks)
+def scripted(*messages: dict[str, Any]) -> Ask:
+    """A model that gives these messages in turn."""
+    answers = iter(messages)
 
-    async def ask(_request: GenerateContentParameters) -> Any:
-        return response_from_json(next(iter(answers)))
+    async def ask(_request: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": [{"message": {"role": "assistant", **next(answers)}}]}
 
     return ask
 
@@ -277,6 +284,9 @@ def test_callables_run_as_they_are(project: Path) -> None:
         pytest.param("AfterModel", {"continue": False, "stopReason": "Stop."}, "Stop.", None, id="stop-after-model"),
         pytest.param("AfterModel", {"suppressOutput": True}, "", "1", id="suppressed"),
         pytest.param(
+            "AfterModel", {"hookSpecificOutput": {"llm_response": {"text": "[gone]"}}}, "[gone]", "1", id="redacted"
+        ),
+        pytest.param(
             "BeforeModel",
             {
                 "decision": "block",
@@ -310,7 +320,10 @@ def test_embedding_applies_every_answer(
     script = hook_script(f"cat >/dev/null\ncat <<'END'\n{json.dumps(hook_answer)}\nEND")
     settings = {"enableHooks": True, "hooks": {event: [{"hooks": [{"type": "command", "command": str(script)}]}]}}
     file = project / "a.txt"
-    ask = scripted(calls(("write_file", {"file_path": str(file), "content": "1"})), says("Done."))
+    arguments = json.dumps({"file_path": str(file), "content": "1"})
+    call = {"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": arguments}}
+    ask = scripted({"content": None, "tool_calls": [call]}, {"content": "Done."})
     tools = {"write_file": embedding.write_file}
-    assert asyncio.run(embedding.answer(Config(project, settings=settings), ask, tools, "Write it.")) == shown
+    with Hooks(project, settings=settings) as hooks:
+        assert asyncio.run(embedding.answer(hooks.session(), ask, tools, "Write it.")) == shown
     assert (file.read_text() if file.exists() else None) == written

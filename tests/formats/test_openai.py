@@ -214,6 +214,17 @@ def test_unknown_requests_are_refused(native: Any, message: str) -> None:
         openai.to_hook_llm_request(native)
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_of_equal_messages_only_the_changed_one_changes(number: int) -> None:
+    """The others are the same objects, with the names and marks that hooks do not see."""
+    base = {"model": "m", "messages": [{"role": "user", "content": "a", "name": name} for name in "xyz"]}
+    wanted: Any = openai.to_hook_llm_request(base)
+    wanted["messages"][number]["content"] = "changed"
+    changed = openai.from_hook_llm_request(wanted, base)["messages"]
+    assert [one["name"] for one in changed] == ["x", "y", "z"]
+    assert [new is old for new, old in zip(changed, base["messages"], strict=True)].count(False) == 1
+
+
 def test_what_the_sdk_leaves_out_is_no_text() -> None:
     """The SDK's marks for parameters that are not given, and a stored prompt without texts of this request."""
     given = {"input": "hi", "instructions": omit, "prompt": {"id": "p", "version": "1"}, "tools": omit}

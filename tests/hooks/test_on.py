@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.hooks.conftest import MakeHooks, hook, says
@@ -161,9 +162,10 @@ def test_a_decorator_without_its_event_is_an_error(make_hooks: MakeHooks) -> Non
     async def guard(_event: BeforeTool) -> Deny:
         return Deny("no")
 
-    for event in (guard, None, int):
+    wrong: tuple[Any, ...] = (guard, None, int)
+    for event in wrong:
         with pytest.raises(HooklineError, match=r"hooks.on needs an event, such as @hooks.on\(\"BeforeTool\"\)"):
-            hooks.on(event)  # type: ignore[call-overload]
+            hooks.on(event)
     with pytest.raises(HooklineError, match="did you mean BeforeTool"):
         hooks.on("BeforeTol")
 

@@ -259,3 +259,29 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=15, check=True)
     assert json.loads(done.stdout) == "ended"
+
+
+def test_use_at_the_very_end_of_a_program_is_a_clear_error(tmp_path: Path) -> None:
+    """An atexit function that was registered before the first event runs after the hooks were closed."""
+    program = """
+import atexit
+from hookline import Hooks
+from hookline.hook import Deny
+
+def late():
+    try:
+        session.sync.before_tool("x", {})
+    except Exception as error:
+        print(type(error).__name__, error)
+
+atexit.register(late)
+hooks = Hooks(".", settings={})
+hooks.on("BeforeTool")(lambda event: Deny("no"))
+session = hooks.session()
+session.sync.before_tool("x", {})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=15
+    )
+    assert done.stdout.startswith("HooklineError the program is ending")
+    assert done.stderr == ""

@@ -63,6 +63,8 @@ class LoopThread:
                     "session.sync was used inside a hook or an observer of the same hooks, which would wait for itself;"
                     " await the methods of the session instead"
                 )
+            elif self._loop.is_closed():
+                raise HooklineError("the program is ending, and its hooks have been closed; nothing is decided")
             return self._loop
 
     def forget(self) -> None:
