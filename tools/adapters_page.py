@@ -106,7 +106,7 @@ def _how_to(adapter: Adapter) -> Iterator[str]:
     if not example.exists():
         return
     where = example.relative_to(ROOT)
-    yield f"[{where}](../{where}) is a whole agent on a fake model, without a key or a network:"
+    yield f"[{where}](../{where}) runs without a key and without a network:"
     yield ""
     yield "```python"
     yield example.read_text(encoding="utf-8").rstrip()
