@@ -269,10 +269,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             return tuple(label for label, answer in answers if answer.asks)
         undone = {override.of for override in self.overridden}
         is_decided = self.go_on or (self.blocked and self.denied)
+        blockers = [label for label, answer in answers if is_decided and answer.blocks]
+        # Hooks of several files can have the same name: then the name alone does not say which block was undone.
+        standing = {label for label in blockers if label not in undone} or set(blockers)
         return tuple(
             label
             for label, answer in answers
-            if (self.stop and answer.stops) or (is_decided and answer.blocks and label not in undone)
+            if (self.stop and answer.stops) or (answer.blocks and is_decided and label in standing)
         )
 
     @property

@@ -78,6 +78,8 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     if (blocked or stop) and said(answer.llm_response) is not None:
         answer = _without_foreign_response(row, merged, answers, standing)
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
+    # A block that another hook undid has its reason shown all the same if the operation is blocked in the end.
+    objecting = answers if denied else standing
     return {
         "blocked": blocked,
         "denied": denied,
@@ -85,7 +87,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
         "ask": bool(asking),
         "go_on": row.can_go_on and denied and not stop,
         "reason": (
-            _reasons(answer.why, [one.why for one in asking or standing if one.blocks or one.asks])
+            _reasons(answer.why, [one.why for one in asking or objecting if one.blocks or one.asks])
             if denied or stop or asking
             else answer.reason or None
         ),
