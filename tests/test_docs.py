@@ -52,6 +52,7 @@ def neutral(text: str, site: Path) -> str:
     return re.sub(r"[ ]+", " ", text).strip()
 
 
+@pytest.mark.timeout(90)  # many commands, one after another
 def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     """From a new project to a trusted, listed, explained, logged and measured guard."""
     site = own_home / "site"

@@ -15,6 +15,9 @@ from openai.types.responses import ResponseOutputMessage, ResponseReasoningItem
 
 from hookline.formats import anthropic, openai
 
+# A hundred random histories each: on a busy machine that takes more than the usual limit of a test.
+pytestmark = pytest.mark.timeout(120)
+
 words = st.text("ab c", min_size=1, max_size=6).filter(lambda text: bool(text.strip()))
 marks = st.fixed_dictionaries({}, optional={"cache_control": st.just({"type": "ephemeral"})})
 Say = tuple[str, str]
