@@ -105,9 +105,10 @@ def nothing_left() -> Iterator[None]:
     before = _descriptors()
     yield
     until = time.monotonic() + 8
-    while (_descriptors() > before or _has_children()) and time.monotonic() < until:
+    # Looked at once each time: a thread that looks for strays has files open for a moment.
+    while (left := (_descriptors() - before, _has_children())) != (set(), False) and time.monotonic() < until:
         time.sleep(0.01)
-    assert (_descriptors() - before, _has_children()) == (set(), False)
+    assert left == (set(), False)
 
 
 def _descriptors() -> set[str]:
