@@ -152,10 +152,7 @@ def check(host: PydanticHost, effect: effects.Effect) -> None:
     asyncio.run(effects.check(host, effect, cannot=adapter("pydantic_ai").cannot))
 
 
-ROWS = [effects.NO_HOOKS, *effects.EFFECTS]
-
-
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 @pytest.mark.parametrize(
     "mode", [run, run_sync, run_stream_events, event_stream_handler], ids=lambda mode: mode.__name__
 )
@@ -164,7 +161,7 @@ def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     check(PydanticHost(mode), effect)
 
 
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 def test_every_effect_holds_with_instructions(effect: effects.Effect) -> None:
     """Instructions are a system message for hooks, as a system prompt is."""
     check(PydanticHost(run, is_instructed=True), effect)
