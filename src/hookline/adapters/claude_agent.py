@@ -14,7 +14,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_once
+from hookline.adapters.table import loaded, missing, report_once
 from hookline.dialects.claude import CLAUDE
 from hookline.dialects.table import Tool
 from hookline.hooks import Hooks, Session, ToolCall
@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["hookline_hooks"]
 
-_SELF = adapter("claude_agent")
+_SELF = loaded("claude_agent")
 # Each hook has its own limit. After this one Claude Code would go on without an answer.
 _TIMEOUT_S = 3600.0
 
