@@ -19,6 +19,7 @@ from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of
 from hookline.settings._faults import hook_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
+from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
@@ -32,7 +33,7 @@ _MISPLACED_OPTIONS = {
 }
 _MOST_GUEST_HOOKS = 1000
 # With a wrong value in these a hook fails, and goes on with no default.
-_READ_APART = ("limits", "dialect")
+_READ_APART = ("limits", "dialect", "worker")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 
 _PLUGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
@@ -288,7 +289,10 @@ class HookReader:
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             at_approval=table is not None and context.event in table.at_approval,
-            **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
+            **{
+                **read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems),
+                **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
+            },
         )
 
     def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:
