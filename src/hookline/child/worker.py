@@ -260,11 +260,12 @@ class Worker:
             self._fail(f"could not be started: {getattr(error, 'strerror', None) or error}")
 
     def _expire(self, event: WorkerEvent) -> None:
-        was_first = bool(self._waiting) and self._waiting[0] is event
         if event in self._waiting:
+            # The first of them is the one that the process was started for.
+            is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
             self._waiting.remove(event)
-            event.end(ChildOutcome(timed_out=True, error=None if was_first else _waited_too_long(event)))
-            if was_first and self._process is not None and not self._is_ready:
+            event.end(ChildOutcome(timed_out=True, error=None if is_starting else _waited_too_long(event)))
+            if is_starting:
                 self._fail("did not say that it is ready in time", is_counted_event=False)
             return
         event.end(ChildOutcome(timed_out=True))

@@ -245,6 +245,7 @@ class WorkerProcess:
             self._watcher.close(pidfd)
         for name in tuple(self._fds):
             self._close(name)
+        del self._watcher  # whoever keeps this object must not keep the loop's epoll open
         REAPER.adopt(self.pid, deadline=self._deadline, unreaped=not is_reaped)
         REAPER.running.discard(self.pid)
 
