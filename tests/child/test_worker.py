@@ -196,7 +196,8 @@ def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
 
     command = (
         f"echo $$ >> started; {BEGIN}; "
-        f"if [ -e second ]; then {loop(ANSWER)}; else touch second; sleep 60 > /dev/null & echo $! > beside; {loop(body)}; fi"
+        f"if [ -e second ]; then {loop(ANSWER)}; fi; "
+        f"touch second; sleep 60 > /dev/null & echo $! > beside; {loop(body)}"
     )
     run_worker(command, use)
     asked = (tmp_path / "asked").read_text().split()

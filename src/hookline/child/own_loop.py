@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any
 
 _CLOSING_S = 5.0
@@ -15,10 +16,12 @@ class OwnLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        # Whatever is watched from here must not keep alive what the caller's context refers to.
+        self._context = Context()
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function there soon; raises a RuntimeError if there can be no thread."""
-        (self._loop or self._started()).call_soon_threadsafe(function, *arguments)
+        (self._loop or self._started()).call_soon_threadsafe(function, *arguments, context=self._context)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]], *, wait: bool = True) -> None:
         """Runs `last` there and ends the thread; another call would start it again."""

@@ -258,7 +258,9 @@ class HookReader:
         location = show_path(path)
         limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         env = {**self._layer.env, **(hook.env or {})}
-        is_strict = hook.on_failure == "block" or (limits is not None and limits.fault is not None)
+        worker = read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems)
+        is_faulty = "refusal" in worker or (limits is not None and limits.fault is not None)
+        is_strict = hook.on_failure == "block" or is_faulty
         table = table_of(context.dialect)
         return HookEntry(
             event=event,
@@ -277,7 +279,7 @@ class HookReader:
             or self._disabled.get(label)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
-            # A typo in a limit must not let through what the guard would have judged.
+            # A typo in such an option must not let through what the guard would have judged.
             on_error=OnError.BLOCK if is_strict else OnError(hook.on_error),
             budget_ms=hook.budget,
             rank=authority(self._layer),
@@ -289,10 +291,7 @@ class HookReader:
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             at_approval=table is not None and context.event in table.at_approval,
-            **{
-                **read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems),
-                **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
-            },
+            **{**worker, **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems)},
         )
 
     def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:

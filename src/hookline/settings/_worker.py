@@ -27,7 +27,7 @@ def read_worker(raw: Any, hook: HookSettings, dialect: str, path: Path, problems
         problems.warn(path, f'has no effect on a hook of type "{hook.type}"; remove it')
         return {}
     if (fault := _fault(raw, dialect)) is not None:
-        problems.error(path, f"{fault}; the hook fails at each event until you fix or remove it")
+        problems.error(path, f"{fault}; the hook fails, and blocks where it can, until you fix or remove it")
         return {"refusal": f"its worker {fault}"}
     given = WorkerSettings() if raw is True else msgspec.convert(raw, WorkerSettings)
     memory = bytes_of(given.memory) if isinstance(given.memory, str) else given.memory
