@@ -36,7 +36,7 @@ def _answer(
     call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[Exception], int | None]", given: object
 ) -> "dict[str, Any]":
     usual, heard = sys.stderr, _Stderr()
-    sys.stderr = heard  # type: ignore[assignment]  # as much of a text file as scripts use
+    sys.stderr = heard  # as much of a text file as scripts use
     output, code = None, 0
     try:
         output = call(given)

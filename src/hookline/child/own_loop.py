@@ -51,7 +51,7 @@ class OwnLoop:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                loop = asyncio.new_event_loop()
+                loop = self._context.run(asyncio.new_event_loop)
                 thread = threading.Thread(target=_serve, args=(loop,), name="hookline-workers", daemon=True)
                 try:
                     thread.start()

@@ -9,14 +9,11 @@ from hookline.contract.hooks import HookEntry
 if TYPE_CHECKING:
     from hookline.engine.workers import Workers
 
-# Called with the hook, what a person should know of its worker, and what that wrote to stderr.
-OnWorker = Callable[[HookEntry, str, bytes], None]
-
 
 class Stays:
     """Made for each engine."""
 
-    def __init__(self, on_worker: OnWorker | None = None) -> None:
+    def __init__(self, on_worker: Callable[[HookEntry, str, bytes], None] | None = None) -> None:
         self._on_worker = on_worker
         self._is_closed = False
 

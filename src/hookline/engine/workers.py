@@ -15,7 +15,6 @@ from hookline.child.own_loop import OwnLoop
 from hookline.child.worker import Worker, WorkerEvent
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import WORKER_VARIABLE
-from hookline.engine.stays import OnWorker
 from hookline.engine.telling import Asked
 from hookline.settings.fingerprint import Fingerprinter
 
@@ -27,6 +26,8 @@ _CLOSING_S = 0.7
 _POLL_S = 0.005
 
 _Key = tuple[Any, ...]
+# Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
+OnWorker = Callable[[HookEntry, str, bytes], None]
 
 
 class _Running:
