@@ -110,22 +110,19 @@ def test_every_field_of_a_genai_part_is_known() -> None:
 def test_no_other_type_is_read_as_nothing(name: str) -> None:
     """Whatever the word is: known, or an error that names it, its message and its place."""
     part = {"type": name, "text": "a"}
-    for known, to_hook, where in (
-        (CHAT, lambda: openai.to_hook_llm_request(in_chat(part)), "messages[0].content[0]"),
-        (PARTS, lambda: openai.to_hook_llm_request(in_item(part)), "input[0].content[0]"),
-        (
-            BLOCKS,
-            lambda: anthropic.to_hook_llm_request({"messages": [{"role": "user", "content": [part]}]}),
-            "messages[0].content[0]",
-        ),
-    ):
+    message = {"messages": [{"role": "user", "content": [part]}]}
+    cases: list[tuple[set[str], Any, Any, str]] = [
+        (CHAT, openai, in_chat(part), "messages[0].content[0]"),
+        (PARTS, openai, in_item(part), "input[0].content[0]"),
+        (BLOCKS, anthropic, message, "messages[0].content[0]"),
+    ]
+    for known, api, native, where in cases:
         if name in known:
-            to_hook()
+            assert api.to_hook_llm_request(native)["messages"]
             continue
         with pytest.raises(FormatError) as caught:
-            to_hook()
-        assert caught.value.where == where
-        assert repr(name) in caught.value.found
+            api.to_hook_llm_request(native)
+        assert (caught.value.where, repr(name) in caught.value.found) == (where, True)
 
 
 FUNCTION = {"type": "function", "name": "read", "parameters": {}, "strict": False}
