@@ -19,7 +19,8 @@ PACKAGE = Path(hookline.__file__).parent
 
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
-    ("errors", "hook"),
+    ("errors", "hook_worker"),
+    ("hook",),
     ("contract",),
     ("shell", "files"),
     ("dialects",),
@@ -30,7 +31,8 @@ LAYERS = (
     ("triggers",),
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
-    ("cli", "testing"),
+    ("testing",),
+    ("cli",),
     ("__main__",),
 )
 LAYER_OF = {part: depth for depth, parts in enumerate(LAYERS) for part in parts}

@@ -72,6 +72,7 @@ class HookSystem:
         environ: Mapping[str, str],
         bus: MessageBus | None = None,
         sinks: Sequence[LogSink] = (),
+        log_file: bool = True,
         trust_path: Path | None = None,
         observer: AnyObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
@@ -84,6 +85,7 @@ class HookSystem:
         """Keeps secrets out of whatever is written about this session."""
         self._bus = bus
         self._sinks = sinks
+        self._log_file = log_file
         self._trust_path = trust_path
         self._observer = None if observer is None else Observing(observer, facts.get_session_id, agent)
         self._on_fault = on_fault
@@ -195,6 +197,7 @@ class HookSystem:
         self._stop_waiting()
         if self._parts is not None:
             self._parts.handler.dispose()
+            self._parts.handler.runner.stays.close()
             self._parts.event_log.flush()
             self._parts.log.close()
 
@@ -234,6 +237,8 @@ class HookSystem:
             self.redactor.use(settings.options.redact)
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
+        # Hooks may have changed; events that are under way are answered by the old workers.
+        parts.handler.runner.stays.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
@@ -297,7 +302,11 @@ class HookSystem:
         event_log.planned(plan)
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
-        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
+        parts = self._ready()
+        why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
+        if why is not None and hook.worker is not None:
+            parts.handler.runner.stays.distrust(hook)
+        return why
 
     @cached_property
     def _trust(self) -> "TrustStore":
@@ -307,7 +316,7 @@ class HookSystem:
         return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
-        return (*file_sinks(options, self.redactor), *self._sinks)
+        return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)
 
     def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
         return HookRunner(
@@ -317,6 +326,7 @@ class HookSystem:
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
+            on_worker=event_log.worker,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
         )
