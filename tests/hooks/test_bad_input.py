@@ -55,7 +55,8 @@ def test_arguments_and_responses_of_models(make_hooks: MakeHooks, is_sync: bool)
     session = make_hooks({}).session()
     assert done(session, "before_tool", "t", "[]", is_sync=is_sync).blocked
     assert "can't be read" in str(done(session, "run_tool", "t", None, str, is_sync=is_sync).llm_content)
-    for empty in ({}, {"text": ""}, {"candidates": []}):
+    without_text: list[dict[str, Any]] = [{}, {"text": ""}, {"candidates": []}]
+    for empty in without_text:
         assert done(session, "after_model", REQUEST, empty, is_sync=is_sync).text is None
 
 
