@@ -107,6 +107,11 @@ class Call:
         """The whole call as one text."""
         return " ".join(self.words)
 
+    @cached_property
+    def told(self) -> str:
+        """All that it is told: its words, and a text that it reads."""
+        return self.line if self.stdin.text is None else f"{self.line}\n{self.stdin.text}"
+
     def value_of(self, *flags: str) -> str | None:
         """The value of the first of these flags: the word behind it, or behind its `=`."""
         for index, word in enumerate(self.words[1:], 1):

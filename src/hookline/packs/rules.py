@@ -9,7 +9,7 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
     to       a file that is written is
     reads    a file that is read is
     word     an operand matches this regular expression
-    line     the whole call does
+    line     the whole call, or a text that is piped into it, does
     stdin    what is piped in is of one of these kinds
     via      it is run by one of these programs
     sets     a variable that is set for it matches this regular expression
@@ -101,7 +101,7 @@ class _Ready:
             return False
         if self.word and not any(self.word.search(word) for word in operands[len(self.subcommands) :]):
             return False
-        if self.line and not self.line.search(call.line):
+        if self.line and not self.line.search(call.told):
             return False
         if self.sets and not any(self.sets.match(each) for each in call.assigned):
             return False

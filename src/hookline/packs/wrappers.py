@@ -146,8 +146,8 @@ def _shell(commands: "Commands", call: Call) -> Stream | None:
             return commands.inner(rest[0], call.stdin, arguments=rest[1:])
         if not word.startswith(("-", "+")):
             return _script(commands, call, word)
-        if word in ("-o", "+o", "--rcfile", "--init-file", "-O"):
-            continue
+        if re.fullmatch(r"-[a-z]*s", word):
+            return _run_stream(commands, call.stdin)
     return _run_stream(commands, call.stdin)
 
 
@@ -215,7 +215,11 @@ def _find(commands: "Commands", call: Call) -> Stream | None:
     words = call.words[1:]
     start = next((index for index, word in enumerate(words) if word.startswith(("-", "(", "!", ",")) and word not in ("-L", "-H", "-P", "-E")), len(words))
     where = [word for word in words[:start] if not word.startswith("-")] or ["."]
-    tests = [word for word, value in zip(words[start:], (*words[start + 1 :], ""), strict=True) if _NARROWING.fullmatch(word) and value not in ("*", ".*", "*.*")]
+    tests = [
+        word
+        for word, value in zip(words[start:], (*words[start + 1 :], ""), strict=False)
+        if _NARROWING.fullmatch(word) and value not in ("*", ".*", "*.*")
+    ]
     base = [call.path(each) for each in where]
     found = [f"{each}/{ENTRY}" for each in base] if tests or "l" in words else base
     if "-delete" in words:
