@@ -38,10 +38,14 @@ _DELETES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|unlinkSync|fs\.rm|remove_entry\w*)"
     r"\s*\(?\s*(?:Path\()?\s*(\"[^\"]*\"|'[^']*'|[^\s,;)]+)"
 )
-_STRING = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL)
+_STRING = re.compile(
+    r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL
+)
 _LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
-_HANDS_OVER = re.compile(r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD", re.IGNORECASE)
+_HANDS_OVER = re.compile(
+    r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD", re.IGNORECASE
+)
 
 
 def is_interpreter(program: str) -> bool:
@@ -60,9 +64,7 @@ def follow(commands: "Commands", call: Call) -> None:
         is_script = any(not word.startswith("-") for word in call.words[1:2]) and call.words[1] != "-"
         if value is None and not is_script and call.stdin.text is not None:
             pieces.append(call.stdin.text)
-        elif value is None and not is_script and "network" in call.stdin.kinds:
-            commands.emit(("run-from-network",))
-        elif value is None and any(OUTPUT in word for word in call.words) and "network" in commands.substituted.kinds:
+        elif (value is None and not is_script and "network" in call.stdin.kinds) or (value is None and any(OUTPUT in word for word in call.words) and "network" in commands.substituted.kinds):
             commands.emit(("run-from-network",))
     for piece in pieces:
         if UNKNOWN in piece and "network" in commands.substituted.kinds:

@@ -10,7 +10,9 @@ from hookline.packs.streams import output_of
 from hookline.packs.words import OUTPUT, UNKNOWN, Expander
 from hookline.shell.lexer import Item, Text, Word, read_script
 
-_SKIPPED = frozenset(("if", "then", "elif", "else", "while", "until", "do", "done", "fi", "{", "}", "esac", "!", "time", "coproc"))
+_SKIPPED = frozenset(
+    ("if", "then", "elif", "else", "while", "until", "do", "done", "fi", "{", "}", "esac", "!", "time", "coproc")
+)
 _REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", "<", "<<<", "<<"))
 _DESCRIPTORS = frozenset("0123456789")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?\+?=")
@@ -81,7 +83,9 @@ class Commands:
         if len(self.calls) >= _MOST_CALLS or self._depth >= _DEEPEST:
             self.doubt("the command nests too deeply, or runs too many programs")
             return ANYTHING
-        call = Call(tuple(words), cwd=self.cwd, stdin=stdin, writes=writes, reads=reads, via=via, assigned=assigned, given=given)
+        call = Call(
+            tuple(words), cwd=self.cwd, stdin=stdin, writes=writes, reads=reads, via=via, assigned=assigned, given=given
+        )
         self.calls.append(call)
         if UNKNOWN in call.program or "*" in call.program or "?" in call.program:
             self.doubt("the name of a program is made up while it runs")
@@ -101,7 +105,9 @@ class Commands:
 
     def change_directory(self, directory: str) -> None:
         """Follows `cd`."""
-        self.cwd = directory if directory.startswith(UNKNOWN) else posixpath.normpath(posixpath.join(self.cwd, directory))
+        self.cwd = (
+            directory if directory.startswith(UNKNOWN) else posixpath.normpath(posixpath.join(self.cwd, directory))
+        )
 
     @property
     def substituted(self) -> Stream:
@@ -317,4 +323,3 @@ def _heredocs(items: tuple[Item, ...]) -> tuple[dict[int, Word], set[int]]:
             bodies[waiting.pop(0)] = item
             found.add(index)
     return bodies, found
-

@@ -8,13 +8,36 @@ from functools import lru_cache
 from hookline.packs.words import ENTRY, UNKNOWN
 
 _SYSTEM = ("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot", "/sys", "/proc", "/System")
-_TOP = ("/var", "/opt", "/srv", "/home", "/Users", "/root", "/dev", "/mnt", "/media", "/run", "/Library", "/Applications")
+_TOP = (
+    "/var",
+    "/opt",
+    "/srv",
+    "/home",
+    "/Users",
+    "/root",
+    "/dev",
+    "/mnt",
+    "/media",
+    "/run",
+    "/Library",
+    "/Applications",
+)
 _VAR = ("/var/lib", "/var/log", "/var/www", "/var/db", "/var/spool", "/var/backups", "/var/mail", "/usr/local")
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")
 
 _SECRET_NAMES = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.p12", "*.pfx", "*.key", "*.keystore", "*.jks"),
-    *(".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".pypirc", ".npmrc", ".htpasswd", "credentials.json"),
+    *(
+        ".netrc",
+        "_netrc",
+        ".git-credentials",
+        ".pgpass",
+        ".my.cnf",
+        ".pypirc",
+        ".npmrc",
+        ".htpasswd",
+        "credentials.json",
+    ),
     *("service-account*.json", "*.kdbx", "*.ovpn", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml"),
     *(".env", ".env.*", "*.env", ".envrc", "shadow", "shadow-", "gshadow", "master.key", "wallet.dat", ".vault-token"),
     *("known_secrets", "token.json", "key3.db", "key4.db", "logins.json", "Login Data", "keychain-db", "*.keychain*"),
@@ -22,13 +45,23 @@ _SECRET_NAMES = (
 _SECRET_PATHS = (
     *("*/.aws/credentials", "*/.aws/config", "*/.ssh/id_*", "*/.gnupg/*", "*/.kube/config", "*/.docker/config.json"),
     *("*/.config/gcloud/*", "*/.azure/*", "*/.config/gh/hosts.yml", "*/.config/hub", "*/.password-store/*"),
-    *("/etc/shadow*", "/etc/gshadow*", "/etc/sudoers*", "/proc/*/environ", "/etc/ssh/ssh_host_*_key", "*/.terraform.d/*"),
+    *(
+        "/etc/shadow*",
+        "/etc/gshadow*",
+        "/etc/sudoers*",
+        "/proc/*/environ",
+        "/etc/ssh/ssh_host_*_key",
+        "*/.terraform.d/*",
+    ),
     *("*/.cargo/credentials*", "*/.config/rclone/rclone.conf", "*/.bash_history", "*/.zsh_history", "*/.ssh"),
     *("*/.mozilla/firefox/*", "*/google-chrome/*", "*/Keychains/*", "*/.gem/credentials", "*/.config/op/*", "*/.aws"),
     *("*/.gnupg",),
 )
 # Examples and public halves.
-_NO_SECRET = re.compile(r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$", re.I)
+_NO_SECRET = re.compile(
+    r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
+    re.IGNORECASE,
+)
 
 _STARTUP = (
     *("*/.bashrc", "*/.bash_profile", "*/.bash_login", "*/.bash_logout", "*/.profile", "*/.zshrc", "*/.zshenv"),
@@ -45,10 +78,18 @@ _ACCESS = (
 )
 _HOOKS = (
     *("*/.git/hooks/*", "*/.git/hooks", "*/.git/config", "*/.gitconfig", "*/.config/git/*", "*/.husky/*"),
-    *("*/.claude/settings*.json", "*/.claude/hooks/*", "*/.codex/config.toml", "*/.codex/hooks*", "*/.gemini/settings.json"),
+    *(
+        "*/.claude/settings*.json",
+        "*/.claude/hooks/*",
+        "*/.codex/config.toml",
+        "*/.codex/hooks*",
+        "*/.gemini/settings.json",
+    ),
     *("*/.llxprt/settings*.json", "*/.copilot/*", "*/.cursor/mcp.json", "*/.cursor/hooks*"),
 )
-_DISK = re.compile(r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)")
+_DISK = re.compile(
+    r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
+)
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
 
 PLACES = {
@@ -77,7 +118,7 @@ def is_secret(path: str) -> bool:
 @lru_cache(maxsize=4096)
 def places(path: str, home: str, project: str) -> frozenset[str]:
     """The kinds of places that a path is; `project` is the project's directory."""
-    if UNKNOWN in path and (path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN)[0]) in ("/", "")):
+    if UNKNOWN in path and (path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")):
         return frozenset({"unknown", *_by_name(path)})
     found = set(_by_name(path))
     if ENTRY in path:
@@ -90,7 +131,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"connection"})
     if _DISK.match(path):
         found.add("disk")
-    if path.startswith(_TEMPORARY) and path.rstrip("/*") + "/" not in _TEMPORARY or path in ("/tmp/*", "/var/tmp/*"):
+    if (path.startswith(_TEMPORARY) and path.rstrip("/*") + "/" not in _TEMPORARY) or path in ("/tmp/*", "/var/tmp/*"):
         return frozenset({*found, "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
@@ -124,7 +165,10 @@ def _is_home(whole: str, home: str) -> bool:
         return True
     parent, name = posixpath.split(whole)
     is_top = parent == home or re.fullmatch(r"~|/home/[^/]+|/Users/[^/]+|/root", parent) is not None
-    known = re.fullmatch(r"\.(?:ssh|config|gnupg|aws|kube|local|mozilla|docker)|Documents|Desktop|Downloads|Pictures|Library|Music|Videos", name)
+    known = re.fullmatch(
+        r"\.(?:ssh|config|gnupg|aws|kube|local|mozilla|docker)|Documents|Desktop|Downloads|Pictures|Library|Music|Videos",
+        name,
+    )
     return whole == home or (is_top and known is not None)
 
 

@@ -1,23 +1,11 @@
 """The pack hookline:shell: what a command destroys, where it escapes to, and what it leaks."""
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from hookline.packs.commands import Commands
 from hookline.packs.downloads import note_downloads
+from hookline.packs.findings import UNSURE, Finding
 from hookline.packs.rules import load
-
-UNSURE = "unsure"
-"""The id under which doubts are reported; it can be allowed or denied like a rule."""
-
-
-class Finding(NamedTuple):
-    """A rule that something breaks."""
-
-    rule: str
-    action: str
-    reason: str
-    instead: str = ""
 
 
 @lru_cache(maxsize=256)

@@ -9,22 +9,121 @@ from hookline.packs.calls import ANYTHING, Call, Stream
 from hookline.packs.places import is_secret
 from hookline.packs.words import OUTPUT, UNKNOWN
 
-FETCHING = frozenset(("curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "w3m", "nc", "ncat", "socat", "ftp", "tftp"))
+FETCHING = frozenset(
+    ("curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "w3m", "nc", "ncat", "socat", "ftp", "tftp")
+)
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "tcsh", "csh"))
-READING = frozenset((
-    *("cat", "tac", "less", "more", "head", "tail", "nl", "bat", "batcat", "view", "strings", "xxd", "od", "hexdump"),
-    *("base64", "base32", "openssl", "grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gawk", "sed", "cut", "sort"),
-    *("uniq", "tr", "tee", "paste", "diff", "comm", "cmp", "jq", "yq", "cp", "mv", "scp", "rsync", "tar", "zip", "gzip"),
-    *("dd", "install", "ln", "pbcopy", "xclip", "column", "fold", "fmt", "rev", "pr", "look", "mapfile", "readarray"),
-    *("7z", "bzip2", "xz", "gpg", "age", "sftp", "split", "shuf", "hexyl", "ed", "nano", "vi", "vim", "emacs", "code"),
-))
+READING = frozenset(
+    (
+        *(
+            "cat",
+            "tac",
+            "less",
+            "more",
+            "head",
+            "tail",
+            "nl",
+            "bat",
+            "batcat",
+            "view",
+            "strings",
+            "xxd",
+            "od",
+            "hexdump",
+        ),
+        *(
+            "base64",
+            "base32",
+            "openssl",
+            "grep",
+            "egrep",
+            "fgrep",
+            "rg",
+            "ag",
+            "ack",
+            "awk",
+            "gawk",
+            "sed",
+            "cut",
+            "sort",
+        ),
+        *(
+            "uniq",
+            "tr",
+            "tee",
+            "paste",
+            "diff",
+            "comm",
+            "cmp",
+            "jq",
+            "yq",
+            "cp",
+            "mv",
+            "scp",
+            "rsync",
+            "tar",
+            "zip",
+            "gzip",
+        ),
+        *(
+            "dd",
+            "install",
+            "ln",
+            "pbcopy",
+            "xclip",
+            "column",
+            "fold",
+            "fmt",
+            "rev",
+            "pr",
+            "look",
+            "mapfile",
+            "readarray",
+        ),
+        *(
+            "7z",
+            "bzip2",
+            "xz",
+            "gpg",
+            "age",
+            "sftp",
+            "split",
+            "shuf",
+            "hexyl",
+            "ed",
+            "nano",
+            "vi",
+            "vim",
+            "emacs",
+            "code",
+        ),
+    )
+)
 # What goes in comes out, in another form.
-_PASSING = frozenset((
-    *("tee", "sort", "uniq", "head", "tail", "grep", "egrep", "fgrep", "sed", "awk", "gawk", "tr", "cut", "rev", "tac"),
-    *("gunzip", "zcat", "gzip", "bzip2", "bunzip2", "xz", "unxz", "base64", "base32", "xxd", "openssl", "jq", "yq"),
-    *("nl", "fold", "column", "iconv", "dos2unix", "envsubst", "pv", "cat", "tar", "zip", "gpg", "strings", "od"),
-    *("xargs", "python", "python3", "perl", "ruby", "node", "cpio"),
-))
+_PASSING = frozenset(
+    (
+        *(
+            "tee",
+            "sort",
+            "uniq",
+            "head",
+            "tail",
+            "grep",
+            "egrep",
+            "fgrep",
+            "sed",
+            "awk",
+            "gawk",
+            "tr",
+            "cut",
+            "rev",
+            "tac",
+        ),
+        *("gunzip", "zcat", "gzip", "bzip2", "bunzip2", "xz", "unxz", "base64", "base32", "xxd", "openssl", "jq", "yq"),
+        *("nl", "fold", "column", "iconv", "dos2unix", "envsubst", "pv", "cat", "tar", "zip", "gpg", "strings", "od"),
+        *("xargs", "python", "python3", "perl", "ruby", "node", "cpio"),
+    )
+)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
 
@@ -124,5 +223,3 @@ def _unescaped(text: str) -> str:
         return chr(int(found[2], 8) & 0xFF) if found[2] else _LETTERS[found[3]]
 
     return _ESCAPE.sub(decoded, text)
-
-

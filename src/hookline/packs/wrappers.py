@@ -203,7 +203,11 @@ def _parallel(commands: "Commands", call: Call) -> Stream | None:
     rest = _rest(call, "jINSLnX")
     words = [*rest[: rest.index(":::")]] if ":::" in rest else [*rest]
     given = [*rest[rest.index(":::") + 1 :]] if ":::" in rest else [UNKNOWN]
-    return commands.inner(" ".join(words)) if len(words) == 1 and " " in words[0] else _go_on(commands, call, [*words, *given])
+    return (
+        commands.inner(" ".join(words))
+        if len(words) == 1 and " " in words[0]
+        else _go_on(commands, call, [*words, *given])
+    )
 
 
 _NARROWING = re.compile(
@@ -213,7 +217,14 @@ _NARROWING = re.compile(
 
 def _find(commands: "Commands", call: Call) -> Stream | None:
     words = call.words[1:]
-    start = next((index for index, word in enumerate(words) if word.startswith(("-", "(", "!", ",")) and word not in ("-L", "-H", "-P", "-E")), len(words))
+    start = next(
+        (
+            index
+            for index, word in enumerate(words)
+            if word.startswith(("-", "(", "!", ",")) and word not in ("-L", "-H", "-P", "-E")
+        ),
+        len(words),
+    )
     where = [word for word in words[:start] if not word.startswith("-")] or ["."]
     tests = [
         word
@@ -363,7 +374,7 @@ def _busybox(commands: "Commands", call: Call) -> Stream | None:
 
 
 def _later(commands: "Commands", call: Call) -> Stream | None:
-    """at and batch run what they are given."""
+    """At and batch run what they are given."""
     return None if call.stdin.text is None else commands.inner(call.stdin.text)
 
 

@@ -1,0 +1,33 @@
+"""Which pack judges what."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookline.hook import Answer, BeforeTool, Event
+from hookline.packs.actions import commands_of
+from hookline.packs.findings import Finding, answer
+from hookline.packs.options import PackOptions
+from hookline.packs.shell import judge as judge_command
+
+Judge = Callable[[Event, PackOptions], list[Finding]]
+
+
+def judge(use: str, event: Event, options: Mapping[str, Any]) -> Answer | None:
+    """What a pack answers to an event."""
+    return answer(_JUDGES[use](event, PackOptions.of(options)), use)
+
+
+def _shell(event: Event, options: PackOptions) -> list[Finding]:
+    if not isinstance(event, BeforeTool):
+        return []
+    found = []
+    for command in commands_of(event.tool_input):
+        cwd = event.tool_input.get("directory") or event.tool_input.get("cwd") or event.tool_input.get("workdir") or "."
+        here = os.path.normpath(os.path.join(event.cwd, cwd)) if isinstance(cwd, str) else event.cwd
+        findings = judge_command(command, here, os.path.expanduser("~"), event.cwd)
+        found += options.apply(findings, command)
+    return found
+
+
+_JUDGES: Mapping[str, Judge] = {"hookline:shell": _shell}
