@@ -92,7 +92,8 @@ class Call:
     def operands(self) -> tuple[str, ...]:
         """Its arguments that are no flags, nor the values of flags that are known to have one."""
         with_value = _WITH_VALUE.get(self.program, ())
-        found, rest = [], iter(self.words[1:])
+        rest = iter(self.words[1:])
+        found: list[str] = []
         for word in rest:
             if word == "--":
                 return (*found, *rest)
@@ -118,10 +119,9 @@ class Call:
             name, equals, value = word.partition("=")
             if name in flags:
                 return value if equals else next(iter(self.words[index + 1 :]), None)
-            for flag in flags:
-                # -ofile
-                if len(flag) == 2 and word.startswith(flag) and len(word) > 2 and not word.startswith("--"):
-                    return word[2:]
+            # -ofile
+            if not word.startswith("--") and (short := word[:2]) in flags and word != short:
+                return word[2:]
         return None
 
     def path(self, operand: str) -> str:

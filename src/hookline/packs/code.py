@@ -31,11 +31,13 @@ _FLAGS = {
 }
 _VERSIONED = re.compile(r"(python|pypy|ruby|perl|lua|php|node)[0-9.]*$")
 _RUNS = re.compile(
-    r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec\w*|shell_exec|passthru|proc_open|backtick"
-    r"|child_process|execSync|os\.execute|do shell script|getoutput|getstatusoutput|pty\.spawn|IO\.popen|%x)|`|\|\s*getline|\|\s*\"(?:sh|bash)"
+    r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec\w*|shell_exec|passthru|proc_open"
+    r"|child_process|execSync|os\.execute|do shell script|getoutput|getstatusoutput|pty\.spawn|IO\.popen|%x)"
+    r"|`|\|\s*getline|\|\s*\"(?:sh|bash)"
 )
 _DELETES = re.compile(
-    r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|unlinkSync|fs\.rm|remove_entry\w*)"
+    r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|unlinkSync|fs\.rm"
+    r"|remove_entry\w*)"
     r"\s*\(?\s*(?:Path\()?\s*(\"[^\"]*\"|'[^']*'|[^\s,;)]+)"
 )
 _STRING = re.compile(
@@ -56,20 +58,34 @@ def is_interpreter(program: str) -> bool:
 def follow(commands: "Commands", call: Call) -> None:
     """Adds what the code of a call runs and deletes."""
     language = _language(call.program)
-    if language in ("awk", "gawk", "mawk", "nawk", "sed"):
-        pieces = list(call.operands[:1])
-    else:
-        value = call.value_of(*_FLAGS[language])
-        pieces = [] if value is None else [value]
-        is_script = any(not word.startswith("-") for word in call.words[1:2]) and call.words[1] != "-"
-        if value is None and not is_script and call.stdin.text is not None:
-            pieces.append(call.stdin.text)
-        elif (value is None and not is_script and "network" in call.stdin.kinds) or (value is None and any(OUTPUT in word for word in call.words) and "network" in commands.substituted.kinds):
-            commands.emit(("run-from-network",))
-    for piece in pieces:
+    for piece in _pieces(call, language):
         if UNKNOWN in piece and "network" in commands.substituted.kinds:
             commands.emit(("run-from-network",))
         _read(commands, piece, language)
+    if _reads_network(commands, call, language):
+        commands.emit(("run-from-network",))
+
+
+def _pieces(call: Call, language: str) -> list[str]:
+    """The code that stands in the command itself."""
+    if not _FLAGS[language]:
+        return list(call.operands[:1])
+    value = call.value_of(*_FLAGS[language])
+    if value is not None:
+        return [value]
+    return [] if _has_script(call) or call.stdin.text is None else [call.stdin.text]
+
+
+def _has_script(call: Call) -> bool:
+    return any(not word.startswith("-") for word in call.words[1:2])
+
+
+def _reads_network(commands: "Commands", call: Call, language: str) -> bool:
+    if not _FLAGS[language] or call.value_of(*_FLAGS[language]) is not None:
+        return False
+    if any(OUTPUT in word for word in call.words):
+        return "network" in commands.substituted.kinds
+    return not _has_script(call) and "network" in call.stdin.kinds
 
 
 def _language(program: str) -> str:

@@ -136,15 +136,15 @@ class Commands:
     def _run(self, items: tuple[Item, ...], stdin: Stream) -> Stream:
         return _Run(self, items, self._expander, stdin).run()
 
-    def simple(self, words: list[str], aliased: bool, **streams: object) -> Stream:
-        """One simple command, with its alias replaced."""
-        text = self._aliases.get(words[0]) if aliased and words else None
+    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
+        """One simple command, with its alias replaced; a quoted word is none."""
+        text = self._aliases.get(words[0]) if is_plain and words else None
         if text is not None:
             del self._aliases[words[0]]  # an alias is not replaced inside itself
             inner, _ = read_script(text)
             first = [word for item in inner if isinstance(item, Word) for word in self._expander.words(item)]
             if all(isinstance(item, Word) for item in inner):
-                return self.simple([*first, *words[1:]], aliased=True, **streams)
+                return self.simple([*first, *words[1:]], is_plain=True, **streams)
             return self.inner(text)
         return self.emit(words, **streams)  # type: ignore[arg-type]
 
@@ -260,7 +260,7 @@ class _Run:
         rest = self._items[self._at :]
         # A function that runs itself twice at a time fills the machine.
         uses = [index for index, item in enumerate(rest[:12]) if isinstance(item, Word) and item.source == name]
-        if len(uses) >= 2 and "|" in [item for item in rest[:12] if isinstance(item, str)]:
+        if uses[1:] and "|" in [item for item in rest[:12] if isinstance(item, str)]:
             self._commands.emit(("fork-bomb",))
 
     def _redirect(self, operator: str) -> None:
@@ -300,9 +300,14 @@ class _Run:
         if not expanded:
             return
         given = frozenset(self._commands.given)
-        aliased = words[0].source == expanded[0]
         self._output = self._commands.simple(
-            expanded, aliased, stdin=stdin, writes=writes, reads=reads, assigned=assigned, given=given
+            expanded,
+            is_plain=words[0].source == expanded[0],
+            stdin=stdin,
+            writes=writes,
+            reads=reads,
+            assigned=assigned,
+            given=given,
         )
 
 

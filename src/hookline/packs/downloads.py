@@ -5,7 +5,7 @@ import re
 
 from hookline.packs.calls import Call
 from hookline.packs.commands import Commands
-from hookline.packs.streams import SHELLS
+from hookline.packs.known import SHELLS
 
 _FETCHING = ("curl", "wget", "aria2c", "fetch")
 

@@ -17,6 +17,7 @@ class PackHook:
         self.options = options
 
     def __call__(self, event: "Event") -> "Answer | None":
+        """What the pack answers."""
         # Loaded on use: most programs have no packs.
         from hookline.packs.judges import judge  # noqa: PLC0415
 

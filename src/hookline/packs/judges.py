@@ -1,11 +1,11 @@
 """Which pack judges what."""
 
-import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from hookline.hook import Answer, BeforeTool, Event
-from hookline.packs.actions import commands_of
+from hookline.packs.actions import commands_of, directory_of
 from hookline.packs.findings import Finding, answer
 from hookline.packs.options import PackOptions
 from hookline.packs.shell import judge as judge_command
@@ -23,9 +23,7 @@ def _shell(event: Event, options: PackOptions) -> list[Finding]:
         return []
     found = []
     for command in commands_of(event.tool_input):
-        cwd = event.tool_input.get("directory") or event.tool_input.get("cwd") or event.tool_input.get("workdir") or "."
-        here = os.path.normpath(os.path.join(event.cwd, cwd)) if isinstance(cwd, str) else event.cwd
-        findings = judge_command(command, here, os.path.expanduser("~"), event.cwd)
+        findings = judge_command(command, directory_of(event), str(Path.home()), event.cwd)
         found += options.apply(findings, command)
     return found
 

@@ -5,88 +5,17 @@ import posixpath
 import re
 from functools import lru_cache
 
+from hookline.packs.known import PLACES_KNOWN
 from hookline.packs.words import ENTRY, UNKNOWN
 
-_SYSTEM = ("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot", "/sys", "/proc", "/System")
-_TOP = (
-    "/var",
-    "/opt",
-    "/srv",
-    "/home",
-    "/Users",
-    "/root",
-    "/dev",
-    "/mnt",
-    "/media",
-    "/run",
-    "/Library",
-    "/Applications",
-)
-_VAR = ("/var/lib", "/var/log", "/var/www", "/var/db", "/var/spool", "/var/backups", "/var/mail", "/usr/local")
-_TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
 
-_SECRET_NAMES = (
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.p12", "*.pfx", "*.key", "*.keystore", "*.jks"),
-    *(
-        ".netrc",
-        "_netrc",
-        ".git-credentials",
-        ".pgpass",
-        ".my.cnf",
-        ".pypirc",
-        ".npmrc",
-        ".htpasswd",
-        "credentials.json",
-    ),
-    *("service-account*.json", "*.kdbx", "*.ovpn", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml"),
-    *(".env", ".env.*", "*.env", ".envrc", "shadow", "shadow-", "gshadow", "master.key", "wallet.dat", ".vault-token"),
-    *("known_secrets", "token.json", "key3.db", "key4.db", "logins.json", "Login Data", "keychain-db", "*.keychain*"),
-)
-_SECRET_PATHS = (
-    *("*/.aws/credentials", "*/.aws/config", "*/.ssh/id_*", "*/.gnupg/*", "*/.kube/config", "*/.docker/config.json"),
-    *("*/.config/gcloud/*", "*/.azure/*", "*/.config/gh/hosts.yml", "*/.config/hub", "*/.password-store/*"),
-    *(
-        "/etc/shadow*",
-        "/etc/gshadow*",
-        "/etc/sudoers*",
-        "/proc/*/environ",
-        "/etc/ssh/ssh_host_*_key",
-        "*/.terraform.d/*",
-    ),
-    *("*/.cargo/credentials*", "*/.config/rclone/rclone.conf", "*/.bash_history", "*/.zsh_history", "*/.ssh"),
-    *("*/.mozilla/firefox/*", "*/google-chrome/*", "*/Keychains/*", "*/.gem/credentials", "*/.config/op/*", "*/.aws"),
-    *("*/.gnupg",),
-)
 # Examples and public halves.
 _NO_SECRET = re.compile(
     r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
     re.IGNORECASE,
 )
 
-_STARTUP = (
-    *("*/.bashrc", "*/.bash_profile", "*/.bash_login", "*/.bash_logout", "*/.profile", "*/.zshrc", "*/.zshenv"),
-    *("*/.zprofile", "*/.zlogin", "*/.kshrc", "*/.cshrc", "*/.tcshrc", "*/.login", "*/.inputrc", "*/.xinitrc"),
-    *("*/.config/fish/*", "/etc/profile", "/etc/profile.d/*", "/etc/bash.bashrc", "/etc/zsh/*", "/etc/environment"),
-    *("/etc/rc.local", "/etc/init.d/*", "/etc/systemd/*", "*/.config/systemd/*", "/etc/cron*", "/var/spool/cron*"),
-    *("*/.config/autostart/*", "*/LaunchAgents/*", "*/LaunchDaemons/*", "/etc/ld.so.preload", "/lib/systemd/*"),
-    *("/usr/lib/systemd/*", "*/.xprofile", "*/.pam_environment", "*/.config/environment.d/*", "/etc/anacrontab"),
-)
-_ACCESS = (
-    *("*/.ssh/authorized_keys*", "*/.ssh/config", "*/.ssh/rc", "*/.ssh/environment", "/etc/ssh/*", "/etc/sudoers*"),
-    *("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/pam.d/*", "/etc/hosts", "/etc/hosts.*"),
-    *("/etc/security/*", "*/.rhosts", "*/.shosts", "/etc/polkit-1/*", "/etc/resolv.conf", "/etc/fstab"),
-)
-_HOOKS = (
-    *("*/.git/hooks/*", "*/.git/hooks", "*/.git/config", "*/.gitconfig", "*/.config/git/*", "*/.husky/*"),
-    *(
-        "*/.claude/settings*.json",
-        "*/.claude/hooks/*",
-        "*/.codex/config.toml",
-        "*/.codex/hooks*",
-        "*/.gemini/settings.json",
-    ),
-    *("*/.llxprt/settings*.json", "*/.copilot/*", "*/.cursor/mcp.json", "*/.cursor/hooks*"),
-)
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
@@ -118,7 +47,9 @@ def is_secret(path: str) -> bool:
 @lru_cache(maxsize=4096)
 def places(path: str, home: str, project: str) -> frozenset[str]:
     """The kinds of places that a path is; `project` is the project's directory."""
-    if UNKNOWN in path and (path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")):
+    if UNKNOWN in path and (
+        path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")
+    ):
         return frozenset({"unknown", *_by_name(path)})
     found = set(_by_name(path))
     if ENTRY in path:
@@ -131,7 +62,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"connection"})
     if _DISK.match(path):
         found.add("disk")
-    if (path.startswith(_TEMPORARY) and path.rstrip("/*") + "/" not in _TEMPORARY) or path in ("/tmp/*", "/var/tmp/*"):
+    if path.startswith(_TEMPORARY) and (path.endswith("/*") or path not in _TEMPORARY):
         return frozenset({*found, "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
@@ -145,7 +76,7 @@ def _whole(path: str) -> str:
 
 def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
     found = set()
-    if whole in _TOP or whole in _VAR or any(path == top or path.startswith(f"{top}/") for top in _SYSTEM):
+    if whole in PLACES_KNOWN["top"] or any(f"{path}/".startswith(f"{top}/") for top in PLACES_KNOWN["system"]):
         found.add("system")
     if _is_home(whole, home):
         found.add("home")
@@ -175,12 +106,11 @@ def _is_home(whole: str, home: str) -> bool:
 def _by_name(path: str) -> set[str]:
     name = posixpath.basename(path)
     found = set()
-    if (_matches(name, _SECRET_NAMES) or _matches(path, _SECRET_PATHS)) and not _NO_SECRET.search(name):
+    if (
+        _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
+    ) and not _NO_SECRET.search(name):
         found.add("secret")
-    for kind, patterns in (("startup", _STARTUP), ("access", _ACCESS), ("hooks", _HOOKS)):
-        if _matches(path, patterns):
-            found.add(kind)
-    return found
+    return found | {kind for kind in ("startup", "access", "hooks") if _matches(path, PLACES_KNOWN[kind])}
 
 
 @lru_cache(maxsize=64)
@@ -191,6 +121,3 @@ def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def _matches(text: str, patterns: tuple[str, ...]) -> bool:
     return _pattern(patterns).match(text) is not None
-
-
-__all__ = ["ENTRY", "PLACES", "is_secret", "places"]

@@ -18,21 +18,24 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
 import fnmatch
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from hookline.packs.calls import Call
 from hookline.packs.commands import Commands
+from hookline.packs.known import READING
 from hookline.packs.places import PLACES, places
-from hookline.packs.streams import READING
 
 ACTIONS = ("deny", "ask")
 # With these a program tells about itself and does nothing else.
 _HARMLESS_FLAGS = frozenset(("--help", "--version"))
+
+
+_SHORTEST_BEGINNING = len("--for")
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,48 +75,69 @@ class RuleError(ValueError):
     """A rule that can't be used."""
 
 
+class _Where(NamedTuple):
+    home: str
+    project: str
+
+
+_Check = Callable[[Call, _Where], bool]
+
+
 class _Ready:
     """A pattern, prepared for matching."""
 
-    __slots__ = ("flags", "line", "pattern", "programs", "sets", "subcommands", "unless", "word")
+    __slots__ = ("_checks", "programs")
 
     def __init__(self, pattern: Pattern) -> None:
-        self.pattern = pattern
         program, *rest = pattern.run.split(" ") if pattern.run else ("",)
-        self.programs = program.split("|") if program else []
-        self.subcommands = [frozenset(each.split("|")) for each in rest]
-        groups = pattern.flag if pattern.flag and isinstance(pattern.flag[0], tuple) else (pattern.flag,)
-        self.flags = [frozenset(group) for group in groups if group]
-        self.unless = frozenset(pattern.unless)
-        self.word = re.compile(pattern.word) if pattern.word else None
-        self.line = re.compile(pattern.line, re.IGNORECASE) if pattern.line else None
-        self.sets = re.compile(pattern.sets) if pattern.sets else None
+        self.programs = frozenset(program.split("|")) if program else frozenset()
+        self._checks = list(_checks(pattern, [frozenset(each.split("|")) for each in rest]))
 
-    def holds(self, call: Call, home: str, project: str) -> bool:
-        pattern = self.pattern
-        operands = call.operands
-        for index, choice in enumerate(self.subcommands):
-            if index >= len(operands) or not _is_one_of(operands[index], choice):
-                return False
-        if self.unless and _given(call, self.unless):
-            return False
-        if any(not _given(call, group) for group in self.flags):
-            return False
-        if self.word and not any(self.word.search(word) for word in operands[len(self.subcommands) :]):
-            return False
-        if self.line and not self.line.search(call.told):
-            return False
-        if self.sets and not any(self.sets.match(each) for each in call.assigned):
-            return False
-        if pattern.stdin and not (call.stdin.kinds | call.given).intersection(pattern.stdin):
-            return False
-        if pattern.via and not set(pattern.via).intersection(call.via):
-            return False
-        if pattern.at and not _any_at(call, operands[len(self.subcommands) :], pattern.at, home, project):
-            return False
-        if pattern.to and not _any_at(call, written_by(call), pattern.to, home, project):
-            return False
-        return not pattern.reads or _any_at(call, read_by(call), pattern.reads, home, project)
+    def holds(self, call: Call, where: _Where) -> bool:
+        """Whether a call of one of the programs is what the pattern means."""
+        return all(check(call, where) for check in self._checks)
+
+
+def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Check]:
+    """What has to hold, cheapest first."""
+    skipped = len(subcommands)
+    if subcommands:
+        yield lambda call, _: _begins(call.operands, subcommands)
+    if unless := frozenset(pattern.unless):
+        yield lambda call, _: not _given(call, unless)
+    for group in _flag_groups(pattern):
+        yield lambda call, _, group=group: _given(call, group)  # type: ignore[misc]
+    if pattern.word:
+        word = re.compile(pattern.word)
+        yield lambda call, _: any(word.search(each) for each in call.operands[skipped:])
+    if pattern.line:
+        line = re.compile(pattern.line, re.IGNORECASE)
+        yield lambda call, _: line.search(call.told) is not None
+    yield from _surroundings(pattern)
+    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by)):
+        if kinds:
+            yield lambda call, where, kinds=kinds, paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
+    if pattern.at:
+        yield lambda call, where: _any_at(call, call.operands[skipped:], pattern.at, where)
+
+
+def _surroundings(pattern: Pattern) -> Iterator[_Check]:
+    if pattern.sets:
+        sets = re.compile(pattern.sets)
+        yield lambda call, _: any(sets.match(each) for each in call.assigned)
+    if stdin := frozenset(pattern.stdin):
+        yield lambda call, _: bool(stdin & (call.stdin.kinds | call.given))
+    if via := frozenset(pattern.via):
+        yield lambda call, _: not via.isdisjoint(call.via)
+
+
+def _flag_groups(pattern: Pattern) -> list[frozenset[str]]:
+    single = frozenset(each for each in pattern.flag if isinstance(each, str))
+    return [frozenset(each) for each in pattern.flag if not isinstance(each, str)] + ([single] if single else [])
+
+
+def _begins(operands: tuple[str, ...], subcommands: list[frozenset[str]]) -> bool:
+    return len(operands) >= len(subcommands) and all(map(_is_one_of, operands, subcommands))
 
 
 def _is_one_of(word: str, choice: frozenset[str]) -> bool:
@@ -124,13 +148,13 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
     """Whether one of the flags is given; a long one also by its beginning, as most programs take it."""
     if flags & call.flags:
         return True
-    long = [flag for flag in call.flags if len(flag) > 4 and flag.startswith("--")]
+    long = [flag for flag in call.flags if len(flag) >= _SHORTEST_BEGINNING and flag.startswith("--")]
     return any(name.startswith(flag) for flag in long for name in flags if name.startswith("--"))
 
 
-def _any_at(call: Call, paths: Sequence[str], kinds: Sequence[str], home: str, project: str) -> bool:
+def _any_at(call: Call, paths: Sequence[str], kinds: Sequence[str], where: _Where) -> bool:
     wanted = frozenset(kinds)
-    return any(wanted & places(call.path(path), home, project) for path in paths if path)
+    return any(wanted & places(call.path(path), where.home, where.project) for path in paths if path)
 
 
 def written_by(call: Call) -> list[str]:
@@ -186,16 +210,13 @@ class RuleSet:
 
     def found(self, commands: Commands) -> Iterator[tuple[Rule, Call]]:
         """The rules that calls break, in the order of the calls."""
+        where = _Where(commands.home, commands.project)
         for call in commands.calls:
             if call.flags & _HARMLESS_FLAGS:
                 continue
-            for ready, rule in self._by_program.get(call.program, ()):
-                if ready.holds(call, commands.home, commands.project):
-                    yield rule, call
-            for ready, rule in self._others:
-                if (not ready.programs or _is_one_of(call.program, frozenset(ready.programs))) and ready.holds(
-                    call, commands.home, commands.project
-                ):
+            for ready, rule in (*self._by_program.get(call.program, ()), *self._others):
+                is_meant = not ready.programs or _is_one_of(call.program, ready.programs)
+                if is_meant and ready.holds(call, where):
                     yield rule, call
 
 

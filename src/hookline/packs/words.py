@@ -36,7 +36,7 @@ class Expander:
 
     def words(self, word: Word) -> list[str]:
         """The arguments that one word becomes: several after splitting, braces, or where a variable has many values."""
-        choices = [self._piece(piece, index == 0) for index, piece in enumerate(_joined(word.pieces))]
+        choices = [self._piece(piece, is_first=index == 0) for index, piece in enumerate(_joined(word.pieces))]
         found: dict[str, None] = {}
         for combination in product(*choices):
             for text in _split(combination):
@@ -49,7 +49,7 @@ class Expander:
         """The same as one text, for places where the shell does not split: assignments, here-documents."""
         return "".join(part for piece in word.pieces for part, _ in self._piece(piece, is_first=False)[:1])
 
-    def _piece(self, piece: Piece, is_first: bool) -> list[tuple[str, bool]]:
+    def _piece(self, piece: Piece, *, is_first: bool) -> list[tuple[str, bool]]:
         """The values of one piece, each with whether the shell splits it at blanks."""
         if isinstance(piece, Text):
             if piece.quote:

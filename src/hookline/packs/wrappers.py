@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.packs import code
 from hookline.packs.calls import NOTHING, Call, Stream
-from hookline.packs.streams import SHELLS
+from hookline.packs.known import SHELLS
 from hookline.packs.words import ENTRY, OUTPUT, UNKNOWN
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _rest(call: Call, with_value: str, own_operands: int = 0) -> tuple[str, ...]
             if own_operands == 0:
                 break
             own_operands -= 1
-        elif len(word) == 2 and word[1] in with_value:
+        elif word[1:] and word[1:] in set(with_value):
             index += 1
         index += 1
     return words[index:]
@@ -333,7 +333,7 @@ def _git(commands: "Commands", call: Call) -> Stream | None:
             _git_setting(commands, name, value)
     words = call.operands
     match words[:2]:
-        case ("config", name) if len(words) > 2:
+        case ("config", name) if words[2:]:
             _git_setting(commands, name, words[2])
         case ("submodule", "foreach"):
             commands.inner(" ".join(words[2:]))
@@ -374,7 +374,7 @@ def _busybox(commands: "Commands", call: Call) -> Stream | None:
 
 
 def _later(commands: "Commands", call: Call) -> Stream | None:
-    """At and batch run what they are given."""
+    """Programs that run later what they are given now."""
     return None if call.stdin.text is None else commands.inner(call.stdin.text)
 
 
