@@ -125,12 +125,16 @@ def _split(parts: tuple[tuple[str, bool], ...]) -> Iterator[str]:
 
 
 def _braced(text: str) -> list[str]:
-    """The words that `{a,b}` makes of a text."""
-    found = _BRACES.search(text)
-    if found is None:
-        return [text]
-    before, after = text[: found.start()], text[found.end() :]
-    return [word for part in found[1].split(",") for word in _braced(before + part + after)][:_MOST_VALUES]
+    """The words that `{a,b}` makes of a text; more than a few are not known."""
+    words = [text]
+    while _BRACES.search(words[0]) is not None:
+        pairs = [(word, each) for word in words if (each := _BRACES.search(word)) is not None]
+        words = [
+            word[: each.start()] + part + word[each.end() :] for word, each in pairs for part in each[1].split(",")
+        ]
+        if len(words) > _MOST_VALUES:
+            return [UNKNOWN]
+    return words
 
 
 def _ansi(text: str) -> str:
