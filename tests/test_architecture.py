@@ -22,7 +22,7 @@ LAYERS = (
     ("errors", "hook"),
     ("contract",),
     ("shell", "files"),
-    ("dialects",),
+    ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine",),
     ("system",),

@@ -1,8 +1,9 @@
 """One program that a shell command runs, with its arguments and what it reads and writes."""
 
 import posixpath
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from hookline.packs.words import UNKNOWN
 
@@ -129,3 +130,34 @@ class Call:
         if operand.startswith((UNKNOWN, "/")):
             return posixpath.normpath(operand) if operand.startswith("/") else operand
         return posixpath.normpath(posixpath.join(self.cwd, operand))
+
+
+class Reader(Protocol):
+    """What reads commands, for programs that run others: see commands.py."""
+
+    calls: list[Call]
+    cwd: str
+    home: str
+    project: str
+
+    @property
+    def substituted(self) -> Stream:
+        """The output of the last `<(…)`, or of a substitution that is not known."""
+
+    def emit(self, words: Sequence[str], *, stdin: Stream = NOTHING, via: tuple[str, ...] = ()) -> Stream:
+        """Adds a call and those that it makes in turn; returns what it writes to its output."""
+
+    def inner(self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = ()) -> Stream:
+        """Reads a command that another one hands to a shell."""
+
+    def doubt(self, sentence: str) -> None:
+        """Notes something that can't be known."""
+
+    def assign(self, name: str, *values: str) -> None:
+        """Gives a variable the values that it may have."""
+
+    def alias(self, name: str, text: str) -> None:
+        """Gives a word another meaning for the rest of the command."""
+
+    def change_directory(self, directory: str) -> None:
+        """Follows `cd`."""

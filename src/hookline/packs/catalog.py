@@ -23,14 +23,20 @@ class Pack(NamedTuple):
 
 
 _BEFORE_TOOL = (HookEventName.BEFORE_TOOL,)
+_WITH_ANSWERS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL, HookEventName.AFTER_MODEL)
 PACKS: dict[str, Pack] = {
     pack.use: pack
     for pack in (
+        Pack("shell", "commands that destroy, escape or leak", _BEFORE_TOOL, "a command: git push -f origin wip-*"),
+        Pack("secrets", "files with secrets, and keys in what is written or said", _WITH_ANSWERS, "a path: fixtures/*"),
         Pack(
-            "shell",
-            "commands that destroy, escape or leak",
-            _BEFORE_TOOL,
-            "a command, such as git push -f origin wip-*",
+            "paths", "files outside the project, and files that decide what runs", _BEFORE_TOOL, "a path: /srv/data/*"
+        ),
+        Pack(
+            "git", "branches, history, hooks and configuration of a repository", _BEFORE_TOOL, "a command: git push *"
+        ),
+        Pack(
+            "network", "hosts, uploads and open ports", _BEFORE_TOOL, "a host: *.example.com; then no other is allowed"
         ),
     )
 }

@@ -1,13 +1,9 @@
 """Programs in other languages that stand in a command: what their strings run or delete."""
 
 import re
-from typing import TYPE_CHECKING
 
-from hookline.packs.calls import Call
+from hookline.packs.calls import Call, Reader
 from hookline.packs.words import OUTPUT, UNKNOWN
-
-if TYPE_CHECKING:
-    from hookline.packs.commands import Commands
 
 # The flags behind which code stands.
 _FLAGS = {
@@ -55,7 +51,7 @@ def is_interpreter(program: str) -> bool:
     return _language(program) in _FLAGS
 
 
-def follow(commands: "Commands", call: Call) -> None:
+def follow(commands: Reader, call: Call) -> None:
     """Adds what the code of a call runs and deletes."""
     language = _language(call.program)
     for piece in _pieces(call, language):
@@ -80,7 +76,7 @@ def _has_script(call: Call) -> bool:
     return any(not word.startswith("-") for word in call.words[1:2])
 
 
-def _reads_network(commands: "Commands", call: Call, language: str) -> bool:
+def _reads_network(commands: Reader, call: Call, language: str) -> bool:
     if not _FLAGS[language] or call.value_of(*_FLAGS[language]) is not None:
         return False
     if any(OUTPUT in word for word in call.words):
@@ -93,7 +89,7 @@ def _language(program: str) -> str:
     return found[1] if found else program
 
 
-def _read(commands: "Commands", code: str, language: str) -> None:
+def _read(commands: Reader, code: str, language: str) -> None:
     if language == "sed":
         for found in re.finditer(r"(?:^|;|\d)\s*e\s+([^;]+)$", code):
             commands.inner(found[1])

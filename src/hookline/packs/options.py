@@ -1,7 +1,7 @@
 """What a person changes about a pack: rules that are allowed, denied or asked about, and patterns of their own."""
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,15 +21,22 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The options as settings have them."""
         return cls(**{name: tuple(given.get(name, ())) for name in ("allow", "deny", "ask")})
 
-    def apply(self, findings: Iterable[Finding], subject: str) -> list[Finding]:
-        """The findings as they count: those that are allowed are left out, others change what follows from them."""
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The entries of `allow` that are hosts: an id of a rule has neither a dot nor a wildcard."""
+        return tuple(each.lower() for each in self.allow if "." in each or "*" in each or each == "localhost")
+
+    def apply(self, findings: Iterable[Finding], subjects: Sequence[str], *, may_allow: bool = True) -> list[Finding]:
+        """The findings as they count: those that are allowed are left out, others change what follows from them.
+
+        `subjects` is what the patterns are compared with. All of it has to be allowed, and any of it can be denied.
+        """
+        found = self._each(findings)
         for action, patterns in (("deny", self.deny), ("ask", self.ask)):
-            if pattern := _matching(subject, patterns):
-                reason = f"the settings have {pattern!r} under {action}"
-                return [Finding("settings", action, reason), *self._each(findings)]
-        if _matching(subject, self.allow):
-            return [each for each in findings if each.rule in (*self.deny, *self.ask)]
-        return self._each(findings)
+            if pattern := next((each for each in patterns if any(_matches(one, each) for one in subjects)), None):
+                return [Finding("settings", action, f"The settings have {pattern} under {action}"), *found]
+        is_allowed = may_allow and subjects and all(any(_matches(one, each) for each in self.allow) for one in subjects)
+        return [each for each in found if each.rule in (*self.deny, *self.ask)] if is_allowed else found
 
     def _each(self, findings: Iterable[Finding]) -> list[Finding]:
         found = []
@@ -43,6 +50,5 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def _matching(subject: str, patterns: Iterable[str]) -> str | None:
-    # An id of a rule has no blank and no wildcard; as a pattern it would match itself alone.
-    return next((each for each in patterns if fnmatch.fnmatchcase(subject.strip(), each)), None)
+def _matches(subject: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(subject.strip(), pattern)

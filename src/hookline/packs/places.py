@@ -62,7 +62,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"connection"})
     if _DISK.match(path):
         found.add("disk")
-    if path.startswith(_TEMPORARY) and (path.endswith("/*") or path not in _TEMPORARY):
+    if f"{path}/".startswith(_TEMPORARY):
         return frozenset({*found, "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)

@@ -18,7 +18,7 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
 import fnmatch
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -222,14 +222,17 @@ class RuleSet:
 
 @cache
 def load(pack: str) -> RuleSet:
-    """The rules of a pack; RuleError for rules that can't be used."""
-    text = files(__package__).joinpath("data", f"{pack}.toml").read_text("utf-8")
-    return RuleSet(pack, read_rules(text))
+    """The rules of a pack, with those that it takes from others; RuleError for rules that can't be used."""
+    raw = tomllib.loads(files(__package__).joinpath("data", f"{pack}.toml").read_text("utf-8"))
+    taken = [each.partition(":") for each in raw.get("include", [])]
+    included = [rule for other, _, name in taken for rule in load(other).rules if rule.id == name]
+    if len(included) != len(taken):
+        raise RuleError(f"the pack {pack} includes a rule that there is not")
+    return RuleSet(pack, [*included, *read_rules(raw)])
 
 
-def read_rules(text: str) -> list[Rule]:
-    """Rules from TOML: each has its examples, places and actions are known, ids stand once."""
-    raw: dict[str, Any] = tomllib.loads(text)
+def read_rules(raw: Mapping[str, Any]) -> list[Rule]:
+    """Rules as a TOML file has them: each has its examples, places and actions are known, ids stand once."""
     try:
         rules = msgspec.convert(raw.get("rule", []), list[Rule])
     except msgspec.ValidationError as error:

@@ -2,15 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from hookline.packs import code
-from hookline.packs.calls import NOTHING, Call, Stream
+from hookline.packs.calls import NOTHING, Call, Reader, Stream
 from hookline.packs.known import SHELLS
 from hookline.packs.words import ENTRY, OUTPUT, UNKNOWN
-
-if TYPE_CHECKING:
-    from hookline.packs.commands import Commands
 
 # Programs that run the command behind their own options; the letters take a value.
 _PREFIXES: Mapping[str, str] = {
@@ -63,10 +59,10 @@ _TRUSTED_EVAL = re.compile(
     r"|docker-machine|podman|fzf|thefuck|atuin|mise|rtx|asdf|luarocks|keychain|gpg-agent|resize|lesspipe|mcfly|vagrant)\b"
 )
 
-Follow = Callable[["Commands", Call], Stream | None]
+Follow = Callable[[Reader, Call], Stream | None]
 
 
-def follow(commands: "Commands", call: Call) -> Stream | None:
+def follow(commands: Reader, call: Call) -> Stream | None:
     """Adds what a call runs in turn; returns the output where it is known from that."""
     program = call.program
     if (own := _FOLLOWS.get(program)) is not None:
@@ -102,7 +98,7 @@ def _rest(call: Call, with_value: str, own_operands: int = 0) -> tuple[str, ...]
     return words[index:]
 
 
-def _prefix(commands: "Commands", call: Call) -> Stream | None:
+def _prefix(commands: Reader, call: Call) -> Stream | None:
     program = call.program
     if program == "uv" and call.operands[:1] != ("run",):
         return None
@@ -116,13 +112,13 @@ def _prefix(commands: "Commands", call: Call) -> Stream | None:
     return _go_on(commands, call, rest)
 
 
-def _go_on(commands: "Commands", call: Call, words: Sequence[str], stdin: Stream | None = None) -> Stream | None:
+def _go_on(commands: Reader, call: Call, words: Sequence[str], stdin: Stream | None = None) -> Stream | None:
     if not words:
         return None
     return commands.emit(words, stdin=call.stdin if stdin is None else stdin, via=(*call.via, call.program))
 
 
-def _env(commands: "Commands", call: Call) -> Stream | None:
+def _env(commands: Reader, call: Call) -> Stream | None:
     if (text := call.value_of("-S", "--split-string")) is not None:
         return commands.inner(" ".join((text, *_rest(call, "uCS"))))
     for word in call.words[1:]:
@@ -132,7 +128,7 @@ def _env(commands: "Commands", call: Call) -> Stream | None:
     return _go_on(commands, call, _rest(call, "uC"))
 
 
-def _shell(commands: "Commands", call: Call) -> Stream | None:
+def _shell(commands: Reader, call: Call) -> Stream | None:
     words = call.words[1:]
     for index, word in enumerate(words):
         if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word):
@@ -151,13 +147,13 @@ def _shell(commands: "Commands", call: Call) -> Stream | None:
     return _run_stream(commands, call.stdin)
 
 
-def _script(commands: "Commands", call: Call, file: str) -> Stream | None:
+def _script(commands: Reader, call: Call, file: str) -> Stream | None:
     if OUTPUT in file:
         return _run_stream(commands, commands.substituted)
     return _run_stream(commands, call.stdin) if file in ("-", "/dev/stdin") else None
 
 
-def _run_stream(commands: "Commands", stream: Stream) -> Stream | None:
+def _run_stream(commands: Reader, stream: Stream) -> Stream | None:
     """A shell that reads its commands from a pipe."""
     if "network" in stream.kinds:
         commands.emit(("run-from-network",))
@@ -168,7 +164,7 @@ def _run_stream(commands: "Commands", stream: Stream) -> Stream | None:
     return None
 
 
-def _eval(commands: "Commands", call: Call) -> Stream | None:
+def _eval(commands: Reader, call: Call) -> Stream | None:
     text = " ".join(call.words[1:])
     if "network" in commands.substituted.kinds and UNKNOWN in text:
         commands.emit(("run-from-network",))
@@ -180,11 +176,11 @@ def _eval(commands: "Commands", call: Call) -> Stream | None:
     return commands.inner(text)
 
 
-def _source(commands: "Commands", call: Call) -> Stream | None:
+def _source(commands: Reader, call: Call) -> Stream | None:
     return _script(commands, call, call.operands[0]) if call.operands else None
 
 
-def _xargs(commands: "Commands", call: Call) -> Stream | None:
+def _xargs(commands: Reader, call: Call) -> Stream | None:
     rest = _rest(call, _OWN_VALUES["xargs"])
     place = call.value_of("-I", "--replace") or ("{}" if "-i" in call.flags else None)
     stdin = call.stdin
@@ -199,7 +195,7 @@ def _xargs(commands: "Commands", call: Call) -> Stream | None:
     return _go_on(commands, call, words, NOTHING)
 
 
-def _parallel(commands: "Commands", call: Call) -> Stream | None:
+def _parallel(commands: Reader, call: Call) -> Stream | None:
     rest = _rest(call, "jINSLnX")
     words = [*rest[: rest.index(":::")]] if ":::" in rest else [*rest]
     given = [*rest[rest.index(":::") + 1 :]] if ":::" in rest else [UNKNOWN]
@@ -215,7 +211,7 @@ _NARROWING = re.compile(
 )
 
 
-def _find(commands: "Commands", call: Call) -> Stream | None:
+def _find(commands: Reader, call: Call) -> Stream | None:
     words = call.words[1:]
     start = next(
         (
@@ -246,12 +242,12 @@ def _find(commands: "Commands", call: Call) -> Stream | None:
     return Stream(entries=f"{base[0]}/{ENTRY}" if tests else f"{base[0]}/*")
 
 
-def _cd(commands: "Commands", call: Call) -> Stream | None:
+def _cd(commands: Reader, call: Call) -> Stream | None:
     commands.change_directory(call.operands[0] if call.operands else commands.home)
     return None
 
 
-def _declare(commands: "Commands", call: Call) -> Stream | None:
+def _declare(commands: Reader, call: Call) -> Stream | None:
     for word in call.operands:
         name, equals, value = word.partition("=")
         if equals:
@@ -259,7 +255,7 @@ def _declare(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _alias(commands: "Commands", call: Call) -> Stream | None:
+def _alias(commands: Reader, call: Call) -> Stream | None:
     for word in call.operands:
         name, equals, text = word.partition("=")
         if equals:
@@ -268,31 +264,31 @@ def _alias(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _read(commands: "Commands", call: Call) -> Stream | None:
+def _read(commands: Reader, call: Call) -> Stream | None:
     text = call.stdin.text
     for name in call.operands:
         commands.assign(name, UNKNOWN if text is None else text)
     return None
 
 
-def _set(commands: "Commands", call: Call) -> Stream | None:
+def _set(commands: Reader, call: Call) -> Stream | None:
     for index, word in enumerate(call.operands, 1):
         commands.assign(str(index), word)
     return None
 
 
-def _joined(commands: "Commands", call: Call) -> Stream | None:
+def _joined(commands: Reader, call: Call) -> Stream | None:
     """Programs that hand all their words to a shell."""
     rest = _rest(call, "n")
     return commands.inner(" ".join(rest)) if rest else None
 
 
-def _su(commands: "Commands", call: Call) -> Stream | None:
+def _su(commands: Reader, call: Call) -> Stream | None:
     text = call.value_of("-c", "--command")
     return None if text is None else commands.inner(text)
 
 
-def _ssh(commands: "Commands", call: Call) -> Stream | None:
+def _ssh(commands: Reader, call: Call) -> Stream | None:
     for option in (call.value_of("-o") or "",):
         name, _, text = option.partition("=")
         if name.lower() in ("proxycommand", "localcommand"):
@@ -303,11 +299,11 @@ def _ssh(commands: "Commands", call: Call) -> Stream | None:
     return _elsewhere(commands, lambda: commands.inner(" ".join(rest), call.stdin))
 
 
-def _run_remote(commands: "Commands", call: Call) -> Stream | None:
+def _run_remote(commands: Reader, call: Call) -> Stream | None:
     return None if call.stdin.text is None else _elsewhere(commands, lambda: commands.inner(call.stdin.text or ""))
 
 
-def _elsewhere(commands: "Commands", run: Callable[[], Stream | None]) -> Stream | None:
+def _elsewhere(commands: Reader, run: Callable[[], Stream | None]) -> Stream | None:
     """Another machine or container: what is relative there is not below this project."""
     saved, commands.cwd = commands.cwd, "/elsewhere"
     try:
@@ -316,7 +312,7 @@ def _elsewhere(commands: "Commands", run: Callable[[], Stream | None]) -> Stream
         commands.cwd = saved
 
 
-def _container(commands: "Commands", call: Call) -> Stream | None:
+def _container(commands: Reader, call: Call) -> Stream | None:
     words = call.operands
     if "exec" in words[:2]:
         at = call.words.index("exec")
@@ -326,7 +322,7 @@ def _container(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _git(commands: "Commands", call: Call) -> Stream | None:
+def _git(commands: Reader, call: Call) -> Stream | None:
     for index, word in enumerate(call.words[1:], 1):
         if word == "-c" and index + 1 < len(call.words):
             name, _, value = call.words[index + 1].partition("=")
@@ -347,14 +343,14 @@ def _git(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _git_setting(commands: "Commands", name: str, value: str) -> None:
+def _git_setting(commands: Reader, name: str, value: str) -> None:
     if value.startswith("!"):
         commands.inner(value[1:])
     elif name.lower() in ("core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "diff.external"):
         commands.inner(value)
 
 
-def _tar(commands: "Commands", call: Call) -> Stream | None:
+def _tar(commands: Reader, call: Call) -> Stream | None:
     for word in call.words:
         for start in ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program="):
             if word.startswith(start):
@@ -362,23 +358,23 @@ def _tar(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _editor(commands: "Commands", call: Call) -> Stream | None:
+def _editor(commands: Reader, call: Call) -> Stream | None:
     for word in call.words[1:]:
         if found := re.match(r"\+?:?!(.+)", word):
             commands.inner(found[1])
     return None
 
 
-def _busybox(commands: "Commands", call: Call) -> Stream | None:
+def _busybox(commands: Reader, call: Call) -> Stream | None:
     return _go_on(commands, call, call.words[1:])
 
 
-def _later(commands: "Commands", call: Call) -> Stream | None:
+def _later(commands: Reader, call: Call) -> Stream | None:
     """Programs that run later what they are given now."""
     return None if call.stdin.text is None else commands.inner(call.stdin.text)
 
 
-def _trap(commands: "Commands", call: Call) -> Stream | None:
+def _trap(commands: Reader, call: Call) -> Stream | None:
     return commands.inner(call.operands[0]) if call.operands else None
 
 
