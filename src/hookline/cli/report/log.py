@@ -9,7 +9,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place, text_lines
 from hookline.contract.endings import show_signal
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.log.reader import LogEntry
+from hookline.log.entry import LogEntry
 
 _ID_WIDTH = 12
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
