@@ -16,6 +16,8 @@ class Finding(NamedTuple):
     action: str
     reason: str
     instead: str = ""
+    subject: str = ""
+    """What breaks it, as patterns in settings are compared with: one program with its arguments, a path, a host."""
 
 
 def answer(findings: Sequence[Finding], pack: str) -> Answer | None:
@@ -23,7 +25,7 @@ def answer(findings: Sequence[Finding], pack: str) -> Answer | None:
     if not findings:
         return None
     counted = [each for each in findings if each.action == "deny"] or list(findings)
-    text = " ".join(_sentence(each, pack) for each in counted)
+    text = " ".join(dict.fromkeys(_sentence(each, pack) for each in counted))
     return Deny(text) if counted[0].action == "deny" else Ask(text)
 
 

@@ -34,8 +34,9 @@ def _commands(pack: str, event: BeforeTool, options: PackOptions) -> list[Findin
     """What the pack's rules find in the commands of a tool call."""
     found: list[Finding] = []
     for command in commands_of(event.tool_input):
-        findings = judge_command(pack, command, directory_of(event), str(Path.home()), event.cwd)
-        found += options.apply(findings, [command])
+        place = directory_of(event), str(Path.home()), event.cwd
+        subjects = [command, *(call.line for call in read(command, *place).calls)]
+        found += options.apply(judge_command(pack, command, *place), subjects)
     return found
 
 

@@ -29,14 +29,18 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
     def apply(self, findings: Iterable[Finding], subjects: Sequence[str], *, may_allow: bool = True) -> list[Finding]:
         """The findings as they count: those that are allowed are left out, others change what follows from them.
 
-        `subjects` is what the patterns are compared with. All of it has to be allowed, and any of it can be denied.
+        A pattern under `allow` frees what it matches itself: for a command that runs several programs, only those.
+        `subjects` is everything that patterns under `deny` and `ask` are compared with.
         """
-        found = self._each(findings)
+        found = [each for each in self._each(findings) if not (may_allow and self._frees(each))]
         for action, patterns in (("deny", self.deny), ("ask", self.ask)):
             if pattern := next((each for each in patterns if any(_matches(one, each) for one in subjects)), None):
                 return [Finding("settings", action, f"The settings have {pattern} under {action}"), *found]
-        is_allowed = may_allow and subjects and all(any(_matches(one, each) for each in self.allow) for one in subjects)
-        return [each for each in found if each.rule in (*self.deny, *self.ask)] if is_allowed else found
+        return found
+
+    def _frees(self, finding: Finding) -> bool:
+        is_kept = finding.rule in (*self.deny, *self.ask)
+        return not is_kept and any(_matches(finding.subject, each) for each in self.allow)
 
     def _each(self, findings: Iterable[Finding]) -> list[Finding]:
         found = []

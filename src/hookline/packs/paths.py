@@ -13,15 +13,15 @@ _OUTSIDE = frozenset(("outside", "system", "home", "root"))
 def judge_paths(event: BeforeTool, home: str) -> list[Finding]:
     """What a tool call does outside the project, or to protected files."""
     writes = is_writing(event.tool_name)
-    found: dict[str, Finding] = {}
+    found: list[Finding] = []
     for path in paths_of(event.tool_input):
         kinds = {kind for each in meant(path, event.cwd, home) for kind in places(each, home, event.cwd)}
         if writes and kinds & _PROTECTED:
             reason = f"{path} decides what runs or who may do what"
-            found["protected"] = Finding("protected", "deny", reason, "Show the person the change instead.")
+            found.append(Finding("protected", "deny", reason, "Show the person the change instead.", path))
         elif kinds & _OUTSIDE and writes:
             reason = f"{path} is outside the project"
-            found["write-outside"] = Finding("write-outside", "deny", reason, "Write below the project.")
+            found.append(Finding("write-outside", "deny", reason, "Write below the project.", path))
         elif kinds & _OUTSIDE:
-            found["read-outside"] = Finding("read-outside", "ask", f"{path} is outside the project")
-    return list(found.values())
+            found.append(Finding("read-outside", "ask", f"{path} is outside the project", "", path))
+    return found

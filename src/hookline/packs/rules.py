@@ -71,6 +71,19 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What to do instead, for the model."""
 
 
+class OtherRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule about something else than commands, which the pack itself knows how to find."""
+
+    id: str
+    action: str
+    severity: str
+    stops: str
+    why: str
+    stopped: tuple[str, ...]
+    passed: tuple[str, ...]
+    instead: str = ""
+
+
 class RuleError(ValueError):
     """A rule that can't be used."""
 
@@ -229,6 +242,13 @@ def load(pack: str) -> RuleSet:
     if len(included) != len(taken):
         raise RuleError(f"the pack {pack} includes a rule that there is not")
     return RuleSet(pack, [*included, *read_rules(raw)])
+
+
+def listed(pack: str) -> list[dict[str, Any]]:
+    """Every rule of a pack as JSON: those about commands, and those about files, texts and hosts."""
+    raw = tomllib.loads(files(__package__).joinpath("data", f"{pack}.toml").read_text("utf-8"))
+    others = msgspec.convert(raw.get("other", []), list[OtherRule])
+    return [msgspec.to_builtins(rule) for rule in (*load(pack).rules, *others)]
 
 
 def read_rules(raw: Mapping[str, Any]) -> list[Rule]:

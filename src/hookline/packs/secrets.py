@@ -28,7 +28,8 @@ def judge_files(event: BeforeTool, home: str) -> list[Finding]:
         what = "is known for holding secrets"
         action = "ask" if writes else "deny"
         rule = "write-secret-file" if writes else "read-secret"
-        found.append(Finding(rule, action, f"{paths[0]} {what}", "Ask the person for what you need of it."))
+        instead = "Ask the person for what you need of it."
+        found += [Finding(rule, action, f"{path} {what}", instead, path) for path in paths]
     if writes and any(is_key(key) for text in texts_of(event.tool_input) for key in keys_in(text)):
         reason = "The text to be written has a key or token in it, which would be kept there"
         found.append(Finding("write-key", "deny", reason, "Read it from the environment at run time."))
