@@ -27,11 +27,16 @@ def _begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop)
     _swap(loop, outer, task)
     try:
         rest.waits_for = context.run(coroutine.send, None)
-    except BaseException as raised:
-        if isinstance(raised, KeyboardInterrupt | SystemExit):
-            raise
+    except StopIteration as returned:
         rest.has_ended = True
-        return _ended(raised, loop)
+        future = loop.create_future()
+        future.set_result(returned.value)
+        return future
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - the future has it
+        rest.has_ended = True
+        return _failed(raised, loop)
     else:
         return task
     finally:
@@ -47,11 +52,9 @@ def _swap(
         asyncio._enter_task(loop, after)  # noqa: SLF001
 
 
-def _ended(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+def _failed(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
     future: asyncio.Future[Any] = loop.create_future()
-    if isinstance(raised, StopIteration):
-        future.set_result(raised.value)
-    elif isinstance(raised, asyncio.CancelledError):
+    if isinstance(raised, asyncio.CancelledError):
         future.cancel()
     else:
         future.set_exception(raised)

@@ -3,23 +3,35 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from hookline.child.job import ChildOutcome
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import HookEntry
-from hookline.contract.wire import parse_json, stringify_json
+from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.wire import parse_own_json, stringify_json
 from hookline.engine._eager import begin
 from hookline.engine._threads import THREADS, describe
 from hookline.engine.functions import load_plugin
+from hookline.engine.reading import notify, read_run
 from hookline.errors import HooklineError
 from hookline.hook import Answer, answer_in, read_answer, read_event
 
 _LONGEST_TIMER_S = 86400.0
+_RUNNING = ChildOutcome()
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
 _left: set["asyncio.Future[Any]"] = set()
+
+
+async def call_hooks(
+    hooks: Sequence[HookEntry], told: Mapping[str, Any], on_end: Callable[[HookEntry], None] | None = None
+) -> list[HookExecutionResult]:
+    """Calls hooks that are functions of this program at the same time, and returns their results in order."""
+    stdin = stringify_json(told)
+    outcomes = await run_callables(hooks, stdin, None if on_end is None else partial(notify, on_end, hooks))
+    return [read_run(hook, outcome, stdin, told) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
 
 async def run_callables(
@@ -31,11 +43,11 @@ async def run_callables(
     script would print: so a function changes nothing by changing what it was given, or later what it returned.
     """
     batch = _Batch(hooks, stdin, on_end)
-    try:
-        if batch.running:
+    if batch.running:
+        try:
             await batch.wait()
-    finally:
-        batch.close()
+        finally:
+            batch.close()
     return batch.outcomes
 
 
@@ -45,7 +57,7 @@ class _Batch:
     _ended: "asyncio.Future[None] | None" = None
 
     def __init__(self, hooks: Sequence[HookEntry], stdin: bytes, on_end: Callable[[int], None] | None) -> None:
-        self.outcomes = [ChildOutcome()] * len(hooks)
+        self.outcomes = [_RUNNING] * len(hooks)
         self.running: dict[int, tuple[asyncio.Future[Any], asyncio.TimerHandle]] = {}
         self._hooks = hooks
         self._on_end = on_end
@@ -118,7 +130,7 @@ async def _ask(hook: HookEntry, stdin: bytes) -> dict[str, Any] | None:
 
 
 def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:
-    return function(read_event(parse_json(stdin.decode())))
+    return function(read_event(parse_own_json(stdin)))
 
 
 def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
