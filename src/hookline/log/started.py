@@ -34,7 +34,7 @@ _decode = msgspec.json.Decoder(Start).decode
 _descriptors: set[int] = set()
 
 
-class StoredStart(msgspec.Struct, frozen=True):
+class StoredStart(msgspec.Struct, frozen=True, gc=False):
     """An entry of the log whose record outlives this program."""
 
     start: Start
