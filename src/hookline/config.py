@@ -16,7 +16,7 @@ from hookline.settings.source import SettingsSource, Watch
 
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
-    from hookline.contract.observer import HookObserver
+    from hookline.contract.observer import AnyObserver
     from hookline.hook import Event, Hook
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
@@ -41,7 +41,7 @@ class Config:
         environ: Mapping[str, str] | None = None,
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
-        observer: "HookObserver | None" = None,
+        observer: "AnyObserver | None" = None,
         on_fault: OnError | str = OnError.ALLOW,
         quiet: bool = False,
         agent: str | None = None,
@@ -91,6 +91,9 @@ class Config:
             for problem in self._problems:
                 if problem.is_error:
                     tell(str(problem))
+            if self._dialects and self._has_usual_places and not self._enabled:
+                words = f"the hooks of {', '.join(self._dialects)} do not run: the settings do not enable hooks"
+                tell(f'{words}; set "enableHooks": true in {self._paths.user}')
         # A file that can't be read might be the one that enables hooks.
         is_unsure = any(layer.is_unreadable for layer in layers) and self.blocks_on_fault()
         self._has_system = self._enabled or is_unsure
@@ -258,6 +261,8 @@ def new_session_id() -> str:
 def _known_dialects(
     dialects: Sequence[str], settings: Mapping[str, Any] | None, files: Sequence[str | os.PathLike[str]] | None
 ) -> tuple[str, ...]:
+    if isinstance(dialects, str | bytes) or not isinstance(dialects, Sequence):
+        raise TypeError(f"dialects is {dialects!r}; expected a list of names, such as ['claude']")
     if not dialects:
         return ()
     from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few programs name any

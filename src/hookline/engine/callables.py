@@ -15,7 +15,7 @@ from hookline.contract.wire import parse_own_json, stringify_json
 from hookline.engine._eager import begin
 from hookline.engine._threads import THREADS, describe
 from hookline.engine.functions import load_plugin
-from hookline.engine.reading import notify, read_run
+from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.errors import HooklineError
 from hookline.hook import Answer, answer_in, read_answer, read_event
 
@@ -30,7 +30,9 @@ async def call_hooks(
 ) -> list[HookExecutionResult]:
     """Calls hooks that are functions of this program at the same time, and returns their results in order."""
     stdin = stringify_json(told)
-    outcomes = await run_callables(hooks, stdin, None if on_end is None else partial(notify, on_end, hooks))
+    outcomes = await run_callables(
+        hooks, stdin, None if on_end is None else partial(notify, in_this_context(on_end), hooks)
+    )
     return [read_run(hook, outcome, stdin, told) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
 

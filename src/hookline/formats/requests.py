@@ -33,6 +33,28 @@ class Api:
     write_choice: Callable[[HookToolConfig], Any]
     tool_name: Callable[[Any], str | None]
     """The name of a tool that is offered."""
+    can_forbid: bool = True
+    """Whether `tool_choice` can forbid all tools."""
+
+    def to_hook(self, native: Any) -> LLMRequest:
+        """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+        return to_hook(native, self)
+
+    def from_hook(self, hook_request: Mapping[str, Any], base: Native) -> dict[str, Any]:
+        """The request to send; the base itself when hooks changed nothing."""
+        return from_hook(hook_request, base, self)
+
+    def with_note(self, native: Native, text: str) -> dict[str, Any]:
+        """The request with a hook's note as its last message, for this call only."""
+        return with_note(native, text, self)
+
+    def offer(self, native: Native, permits: Callable[[str], bool], mode: ToolMode | None = None) -> dict[str, Any]:
+        """The request with those of its tools that a `Selection` permits, and with its mode."""
+        return offer(native, permits, mode, self)
+
+    def tool_names(self, native: Native) -> list[str]:
+        """The names of the tools that are offered, but those without a name, which the API runs itself."""
+        return [name for tool in given(native.get("tools")) or () if (name := self.tool_name(tool)) is not None]
 
 
 def to_hook(native: Any, api: Api) -> LLMRequest:
@@ -96,8 +118,7 @@ def _tools(native: Native, permits: Callable[[str], bool], mode: ToolMode | None
     is_none = mode == "NONE" or (not any(map(api.tool_name, kept)) and any(map(api.tool_name, tools)))
     current = api.read_choice(native.get("tool_choice"))
     if is_none:
-        # The tools stay declared, because APIs refuse a conversation with calls of tools that they don't know.
-        return {"tool_choice": api.write_choice({"mode": "NONE"})} if tools and current.get("mode") != "NONE" else {}
+        return _forbidden(native, tools, current, api)
     changes: dict[str, Any] = {} if len(kept) == len(tools) else {"tools": kept}
     forced = current.get("allowedFunctionNames") or []
     if mode is not None and mode != current.get("mode") and kept:
@@ -105,6 +126,16 @@ def _tools(native: Native, permits: Callable[[str], bool], mode: ToolMode | None
     elif forced and not all(map(permits, forced)):
         changes["tool_choice"] = GONE
     return changes
+
+
+def _forbidden(native: Native, tools: list[Any], current: HookToolConfig, api: Api) -> dict[str, Any]:
+    # The tools stay declared, because APIs refuse a conversation with calls of tools that they don't know.
+    if not tools or current.get("mode") == "NONE":
+        return {}
+    if api.can_forbid:
+        return {"tool_choice": api.write_choice({"mode": "NONE"})}
+    has_calls = any(api.form.read(content).has_call for content in api.contents(native))
+    return {"tools": tools if has_calls else [], "tool_choice": GONE}
 
 
 def _parameter(native: Native, name: str, api: Api) -> Any:
