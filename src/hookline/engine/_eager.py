@@ -24,7 +24,9 @@ def _begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop)
     # It exists before the first step, because what is called there may ask for the current task, and cancel it later.
     task = asyncio.Task(rest, loop=loop, context=context)
     outer = asyncio.current_task(loop)
-    _swap(loop, outer, task)
+    if outer is not None:
+        asyncio._leave_task(loop, outer)  # noqa: SLF001 - documented for this
+    asyncio._enter_task(loop, task)  # noqa: SLF001
     try:
         rest.waits_for = context.run(coroutine.send, None)
     except StopIteration as returned:
@@ -40,16 +42,9 @@ def _begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop)
     else:
         return task
     finally:
-        _swap(loop, task, outer)
-
-
-def _swap(
-    loop: asyncio.AbstractEventLoop, before: "asyncio.Task[Any] | None", after: "asyncio.Task[Any] | None"
-) -> None:
-    if before is not None:
-        asyncio._leave_task(loop, before)  # noqa: SLF001 - documented for this
-    if after is not None:
-        asyncio._enter_task(loop, after)  # noqa: SLF001
+        asyncio._leave_task(loop, task)  # noqa: SLF001
+        if outer is not None:
+            asyncio._enter_task(loop, outer)  # noqa: SLF001
 
 
 def _failed(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":

@@ -72,11 +72,11 @@ class FileSink:
         writer.join(_CLOSE_WAIT_S)
 
     def _writer(self) -> "_Writer":
-        pid = os.getpid()
-        if pid not in self._writers:
+        writer = self._writers.get(pid := os.getpid())
+        if writer is None:
             path, *limits = self._appender_options
-            self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
-        return self._writers[pid]
+            writer = self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
+        return writer
 
     def __del__(self) -> None:
         # This may run during garbage collection, where of all queues only SimpleQueue is safe.
@@ -102,6 +102,7 @@ class _Writer:
         self._stopped = False
         # How many of the entries that were gathered are not written yet.
         self._due = 0
+        self._encoded = self._waited_at = 0
         self._hurry = threading.Event()
         self._lost = 0
 
@@ -118,7 +119,9 @@ class _Writer:
         self._queue.put(entry)
         if self._thread is None:
             self._start()
-        elif waiting >= _CROWDED:
+        elif waiting >= _CROWDED and self._waited_at != self._encoded:
+            # Only if the thread has got on since the last time: a file that can't be written holds nobody up.
+            self._waited_at = self._encoded
             time.sleep(_CROWDED_WAIT_S)
 
     def put_start(self, start: Start) -> None:
@@ -215,6 +218,7 @@ class _Writer:
         pause_at = time.perf_counter() + _SLICE_S
         for entry in batch:
             yield from self._encoder.lines(entry)
+            self._encoded += 1
             if time.perf_counter() > pause_at and not self._stopped and self._queue.qsize() < _BATCH:
                 time.sleep(_PAUSE_S)
                 pause_at = time.perf_counter() + _SLICE_S
