@@ -345,6 +345,15 @@ def test_too_many_records_are_counted(path: Path) -> None:
     assert len(lines) >= 10_000
 
 
+def test_nothing_is_lost_while_the_file_can_be_written(path: Path) -> None:
+    """Records that come faster than they can be written are waited for, before there is no room for more."""
+    sink = FileSink(path, max_bytes=100_000_000)
+    for number in range(30_000):
+        sink.write(record(count=number))
+    sink.close()
+    assert [line.get("count") for line in lines_in(path)] == list(range(30_000))
+
+
 def test_closing_takes_bounded_time(path: Path) -> None:
     """A file that nobody takes records from holds the program for a few seconds only."""
     sink, slow = FileSink(path), Slow()
