@@ -458,6 +458,15 @@ def test_functions_run_at_the_same_time(program: Program) -> None:
     assert program.fired().note == "async\nthread"
 
 
+def test_a_chain_of_functions(program: Program) -> None:
+    """Functions that are sequential run one after another, and the second gets what the first made of the arguments."""
+    seen: list[dict[str, Any]] = []
+    program.on("BeforeTool", as_async(lambda _: Rewrite(tool_input={"a": 2})), sequential=True)
+    program.on("BeforeTool", as_async(lambda event: seen.append(event.tool_input)))
+    assert program.fired().arguments == {"a": 2, "deep": {"list": [1]}}
+    assert seen == [{"a": 2, "deep": {"list": [1]}}]
+
+
 def test_a_chain_of_scripts_and_functions(project: Path) -> None:
     """Functions come after the scripts, in the order of their registration, and each sees the changes before it."""
     seen: list[Any] = []
