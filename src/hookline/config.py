@@ -46,6 +46,7 @@ class Config:
         quiet: bool = False,
         agent: str | None = None,
         dialects: Sequence[str] = (),
+        log_file: bool = True,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -67,6 +68,7 @@ class Config:
             agent: the other agent whose hook command this is, for the log.
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
+            log_file: False keeps everything out of the log file that the settings name, for runs that only try hooks.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or new_session_id()
@@ -74,6 +76,7 @@ class Config:
         self._bus = message_bus
         self._environ = os.environ if environ is None else environ
         self._log_sinks = log_sinks
+        self._log_file = log_file
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
         self._on_fault = OnError(on_fault)
@@ -126,6 +129,7 @@ class Config:
                     environ=self._environ,
                     bus=self._bus,
                     sinks=self._log_sinks,
+                    log_file=self._log_file,
                     trust_path=self._trust_path,
                     observer=self._observer,
                     on_fault=self._on_fault,

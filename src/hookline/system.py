@@ -72,6 +72,7 @@ class HookSystem:
         environ: Mapping[str, str],
         bus: MessageBus | None = None,
         sinks: Sequence[LogSink] = (),
+        log_file: bool = True,
         trust_path: Path | None = None,
         observer: AnyObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
@@ -84,6 +85,7 @@ class HookSystem:
         """Keeps secrets out of whatever is written about this session."""
         self._bus = bus
         self._sinks = sinks
+        self._log_file = log_file
         self._trust_path = trust_path
         self._observer = None if observer is None else Observing(observer, facts.get_session_id, agent)
         self._on_fault = on_fault
@@ -307,7 +309,7 @@ class HookSystem:
         return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
-        return (*file_sinks(options, self.redactor), *self._sinks)
+        return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)
 
     def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
         return HookRunner(

@@ -83,6 +83,8 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     """One run of one hook."""
 
     truncated: bool
+    way: str | None = None
+    """`cold`, `warm`, `worker`, `http` or `function`: see RunWay."""
     env: Mapping[str, str] = {}
     """The hook's own variables. The variables that every hook gets can be derived from `stdin`."""
     stdin: str

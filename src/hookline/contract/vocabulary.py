@@ -38,6 +38,19 @@ class HookType(StrEnum):
     """A function that the program registered: in no settings file."""
 
 
+class RunWay(StrEnum):
+    """How one run of a hook came about: what the log, `list` and `stats` call it."""
+
+    COLD = "cold"
+    """A process that was started for this event."""
+    WARM = "warm"
+    """A process that was started before, with its interpreter loaded, and ran the script for this event."""
+    WORKER = "worker"
+    """A program that answers one event after another."""
+    HTTP = "http"
+    FUNCTION = "function"
+
+
 # What a settings file may name.
 CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
 

@@ -291,6 +291,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         signal=run.signal,
         timed_out=run.timed_out,
         truncated=run.truncated,
+        way=run.way.value,
         decision=run.decision,
         env=dict(hook.env),
         stdin=stdin,
