@@ -19,7 +19,16 @@ import pydantic
 import pytest
 from google.genai import types as genai
 
-from hookline.contract.wire import MAX_DEPTH, cut_depth, parse_json, parse_own_json, stringify_json, to_plain, trim, utc_timestamp
+from hookline.contract.wire import (
+    MAX_DEPTH,
+    cut_depth,
+    parse_json,
+    parse_own_json,
+    stringify_json,
+    to_plain,
+    trim,
+    utc_timestamp,
+)
 
 
 @dataclass
