@@ -328,7 +328,7 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
 
 
 def test_too_many_records_are_counted(path: Path) -> None:
-    """When the file cannot keep up, the caller never waits, and the log says how many records are missing."""
+    """When the file cannot keep up, the caller waits for a second at most, and the log says what is missing."""
     sink, slow = FileSink(path), Slow()
     sink.write(slow)
     started = time.monotonic()

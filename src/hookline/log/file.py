@@ -24,6 +24,7 @@ _MAX_WAITING = 10_000
 _BEHIND = 4_000
 _CROWDED = 6_000
 _CROWDED_WAIT_S = 0.001
+_MOST_WAITS = 1_000
 _FEW = 16
 _BATCH = 256
 _CLOSE_WAIT_S = 3.0
@@ -103,6 +104,7 @@ class _Writer:
         # How many of the entries that were gathered are not written yet.
         self._due = 0
         self._encoded = self._waited_at = 0
+        self._waits_left = _MOST_WAITS
         self._hurry = threading.Event()
         self._lost = 0
 
@@ -119,9 +121,15 @@ class _Writer:
         self._queue.put(entry)
         if self._thread is None:
             self._start()
-        elif waiting >= _CROWDED and self._waited_at != self._encoded:
-            # Only if the thread has got on since the last time: a file that can't be written holds nobody up.
-            self._waited_at = self._encoded
+        elif waiting >= _CROWDED:
+            self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        """Give the thread a moment, unless it has not got on for long: a file that can't be written holds nobody up."""
+        if self._waited_at != self._encoded:
+            self._waited_at, self._waits_left = self._encoded, _MOST_WAITS
+        if self._waits_left > 0:
+            self._waits_left -= 1
             time.sleep(_CROWDED_WAIT_S)
 
     def put_start(self, start: Start) -> None:
