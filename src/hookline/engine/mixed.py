@@ -13,6 +13,7 @@ from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
 from hookline.engine.callables import call_hooks
 from hookline.engine.reading import left_running, not_runnable, notify, read_run
+from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked, ask_each
 from hookline.engine.ways import Means, Way, way_of
 
@@ -24,6 +25,7 @@ class Mixed(msgspec.Struct, frozen=True):
     http_allow: tuple[str, ...]
     on_end: Callable[[HookEntry], None] | None
     on_late: Callable[[HookExecutionResult], None] | None
+    stays: Stays
 
     async def run(
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
@@ -32,8 +34,10 @@ class Mixed(msgspec.Struct, frozen=True):
         if all(hook.call is not None for hook in hooks):
             return await call_hooks(hooks, told, self.on_end)
         stdin = stringify_json(told)
-        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow)
+        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays)
         asked = ask_each(hooks, told, stdin, inherited)
+        if len(asked) == 1:  # without a task
+            return [await self._run_one(asked[0], means)]
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
 
     async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
