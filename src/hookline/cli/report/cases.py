@@ -26,7 +26,8 @@ def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seco
         # A hook without trust, for example, is the same problem in many cases.
         if result.problem is None or result.problem not in problems:
             problems.add(result.problem or "")
-            yield from _failure(result, sum(result.problem == other.problem for other in failures))
+            alike = sum(result.problem == other.problem for other in failures)
+            yield from failure_lines(result, "FAILED", alike if result.problem else 1)
             yield ""
     if len(failures) > _MOST_FAILURES:
         yield style.warn(f"… {len(failures) - _MOST_FAILURES} more failures (--json shows all)")
@@ -83,10 +84,11 @@ def coverage_report(entry: HookCoverage) -> dict[str, Any]:
     return {**place, "runs": entry.runs, "shown": shown, "notShown": [kind.value for kind in entry.gaps]}
 
 
-def _failure(result: Result, alike: int) -> Iterator[str]:
+def failure_lines(result: Result, word: str, alike: int = 1) -> Iterator[str]:
+    """A result that is not as it should be: its place, the differences, and what each hook did."""
     case = result.case
     place = show_place(case.place.file, case.place.line)
-    word = "FAILED" if result.problem is None else "ERROR"
+    word = word if result.problem is None else "ERROR"
     yield f"{style.bad(word)} {style.bold(one_line(f'{place} {case.title}'))}"
     if result.problem is not None:
         yield f"    {one_line(result.problem)}{f' (the same for {alike - 1} more)' if alike > 1 else ''}"
