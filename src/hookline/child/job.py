@@ -36,6 +36,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A program and its arguments, to be started in place of the command and without a shell."""
     limits: ResourceLimits | None = None
     """What it may use of the machine; None means no limit."""
+    ends_with_us: bool = False
+    """True for a process that stays: the system kills it when this program ends, however that happens."""
 
 
 class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -169,6 +169,12 @@ class FaultRecord(LogRecord, tag_field="kind", tag="fault", frozen=True, kw_only
     """How many entries of the log are missing."""
 
 
+class WorkerRecord(_HookPlace, tag_field="kind", tag="worker", frozen=True, kw_only=True):
+    """What became of a hook's worker between its events, or what it wrote to stderr."""
+
+    stderr: str | None = None
+
+
 class BridgeRecord(LogRecord, tag_field="kind", tag="bridge", frozen=True, kw_only=True):
     """What another agent could not be told in its words, or was refused without asking a hook."""
 
