@@ -9,6 +9,9 @@ READY := $(VENV)/.ready
 # Twice the cores: many tests wait for a deadline or a terminal.
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
+# Otherwise each worker, and each command that a test starts, compiles the modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event gateway adapters adapters-page check clean
 

@@ -4,7 +4,6 @@ import re
 import select
 import signal
 import stat
-import subprocess
 import sys
 import termios
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from tests import warm
 
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,13 +88,8 @@ class Person:
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (40, columns))
         env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-        # A session leader that opens a terminal gets it as its own, so that Ctrl-C sends a signal.
-        self.process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" <"$TTY" >"$TTY" 2>&1', "sh", sys.executable, "-m", "hookline", *words],
-            cwd=cwd,
-            env={**env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "TTY": os.ttyname(theirs), **environ},
-            start_new_session=True,
-        )
+        env |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **environ}
+        self.process = warm.start_at_terminal(words, cwd=cwd, env=env, terminal=theirs)
         self._theirs = theirs
         self.shown = ""
         """Everything so far, without colours and movements of the cursor."""
