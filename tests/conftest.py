@@ -24,10 +24,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 # A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
-# time, so that a change is judged by itself; at home they are new in every run.
+# time, so that a change is judged by itself; at home they are new in every run. `make properties` tries many more.
 hypothesis.settings.register_profile(
     "hookline",
     deadline=None,
+    max_examples=int(os.environ.get("HOOKLINE_EXAMPLES", "30")),
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     print_blob=True,
