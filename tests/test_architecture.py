@@ -30,7 +30,8 @@ LAYERS = (
     ("triggers",),
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
-    ("cli", "testing"),
+    ("testing",),
+    ("cli",),
     ("__main__",),
 )
 LAYER_OF = {part: depth for depth, parts in enumerate(LAYERS) for part in parts}

@@ -283,6 +283,21 @@ def test_an_async_function_is_a_script_too(script: Script) -> None:
 
 
 @pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        pytest.param("BaseExceptionGroup('t', [ZeroDivisionError(), ExceptionGroup('u', [Deny('no')])])", 0, id="deny"),
+        pytest.param("ExceptionGroup('t', [Note('x'), ZeroDivisionError()])", 1, id="note-and-error"),
+    ],
+)
+def test_answers_in_a_group_of_exceptions(raised: str, code: int, script: Script) -> None:
+    """A task group wraps what its tasks raise: a deny in it counts, and other answers only if nothing failed."""
+    ended, stdout, stderr = run(script(f"def hook(event):\n    raise {raised}\nmain(hook)"), TOOL)
+    assert ended == code
+    assert stdout == ('{"decision": "deny", "reason": "no"}' if code == 0 else "")
+    assert ("ZeroDivisionError" in stderr) == (code != 0)
+
+
+@pytest.mark.parametrize(
     ("given", "code", "message"),
     [
         pytest.param("", 2, "stdin is not the JSON of an event", id="nothing"),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hookline.cli.main import main
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
@@ -33,6 +35,8 @@ def test_the_first_hook_works_as_shown(own_home: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert re.sub(r"exit 2  [\d.]+ ms", "exit 2  …", done.stdout).splitlines() == shown
+    (own_home / ".llxprt" / "no-rm.hooks.toml").write_text(example("cases"))
+    assert main(["test"]) == 0
 
 
 def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from hookline.contract.schema import input_schema, output_schema
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.settings.schema import settings_schema
+from hookline.testing.cases.schema import cases_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,6 +19,7 @@ def schemas() -> Mapping[str, dict[str, Any]]:
     """Every schema by the name of its file."""
     return {
         "settings.schema.json": settings_schema(),
+        "cases.schema.json": cases_schema(),
         "hook-output.schema.json": output_schema(),
         **{f"{event}.input.schema.json": input_schema(event, row.input) for event, row in EVENT_TABLE.items()},
     }

@@ -84,4 +84,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # The public names only: a module that was imported on the way is no part of the interface.
+    return [*__all__]

@@ -16,7 +16,7 @@ from hookline.settings.source import SettingsSource, Watch
 
 if TYPE_CHECKING:
     from hookline.contract.messages import MessageBus
-    from hookline.contract.observer import HookObserver
+    from hookline.contract.observer import AnyObserver
     from hookline.hook import Event, Hook
     from hookline.log.logger import LogSink
     from hookline.log.redact import Redactor
@@ -41,11 +41,12 @@ class Config:
         environ: Mapping[str, str] | None = None,
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
-        observer: "HookObserver | None" = None,
+        observer: "AnyObserver | None" = None,
         on_fault: OnError | str = OnError.ALLOW,
         quiet: bool = False,
         agent: str | None = None,
         dialects: Sequence[str] = (),
+        log_file: bool = True,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -67,6 +68,7 @@ class Config:
             agent: the other agent whose hook command this is, for the log.
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
+            log_file: False keeps everything out of the log file that the settings name, for runs that only try hooks.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or new_session_id()
@@ -74,6 +76,7 @@ class Config:
         self._bus = message_bus
         self._environ = os.environ if environ is None else environ
         self._log_sinks = log_sinks
+        self._log_file = log_file
         self._trust_path = Path(trust_path) if trust_path is not None else None
         self._observer = observer
         self._on_fault = OnError(on_fault)
@@ -91,6 +94,9 @@ class Config:
             for problem in self._problems:
                 if problem.is_error:
                     tell(str(problem))
+            if self._dialects and self._has_usual_places and not self._enabled:
+                words = f"the hooks of {', '.join(self._dialects)} do not run: the settings do not enable hooks"
+                tell(f'{words}; set "enableHooks": true in {self._paths.user}')
         # A file that can't be read might be the one that enables hooks.
         is_unsure = any(layer.is_unreadable for layer in layers) and self.blocks_on_fault()
         self._has_system = self._enabled or is_unsure
@@ -123,6 +129,7 @@ class Config:
                     environ=self._environ,
                     bus=self._bus,
                     sinks=self._log_sinks,
+                    log_file=self._log_file,
                     trust_path=self._trust_path,
                     observer=self._observer,
                     on_fault=self._on_fault,
@@ -258,6 +265,8 @@ def new_session_id() -> str:
 def _known_dialects(
     dialects: Sequence[str], settings: Mapping[str, Any] | None, files: Sequence[str | os.PathLike[str]] | None
 ) -> tuple[str, ...]:
+    if isinstance(dialects, str | bytes) or not isinstance(dialects, Sequence):
+        raise TypeError(f"dialects is {dialects!r}; expected a list of names, such as ['claude']")
     if not dialects:
         return ()
     from hookline.dialects.known import FOREIGN_DIALECTS  # noqa: PLC0415 - few programs name any

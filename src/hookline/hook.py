@@ -554,3 +554,7 @@ def _joined(one: "dict[str, Any]", other: "dict[str, Any]") -> "dict[str, Any]":
         else:
             raise ValueError(f"the answers contradict each other: {name} is {one[name]!r} and {value!r}")
     return joined
+
+
+def __dir__() -> "list[str]":
+    return [*__all__]

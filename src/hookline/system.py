@@ -15,7 +15,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
-from hookline.contract.observer import HookObserver
+from hookline.contract.observer import AnyObserver
 from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
@@ -24,6 +24,7 @@ from hookline.contract.vocabulary import HookOptions, Lifecycle, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
+from hookline.engine.observing import Observing
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
@@ -71,8 +72,9 @@ class HookSystem:
         environ: Mapping[str, str],
         bus: MessageBus | None = None,
         sinks: Sequence[LogSink] = (),
+        log_file: bool = True,
         trust_path: Path | None = None,
-        observer: HookObserver | None = None,
+        observer: AnyObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
         agent: str | None = None,
     ) -> None:
@@ -83,8 +85,9 @@ class HookSystem:
         """Keeps secrets out of whatever is written about this session."""
         self._bus = bus
         self._sinks = sinks
+        self._log_file = log_file
         self._trust_path = trust_path
-        self._observer = observer
+        self._observer = None if observer is None else Observing(observer, facts.get_session_id, agent)
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._agent = agent
@@ -131,12 +134,13 @@ class HookSystem:
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """Which hooks would run for an event about a subject (a tool, a trigger), and why others would not."""
-        return self._ready().planner.explain(event, subject)
+        planner = self._ready().planner
+        if self._source.has_changed():
+            self._refresh()
+        return planner.explain(event, subject)
 
     def awaits(self, event: HookEventName, subject: str | None = None) -> bool:
         """Whether hooks would run for a lifecycle event whose answers are applied, so that the agent has to wait."""
-        if self._source.has_changed():
-            self._refresh()
         return is_awaited(event, self.explain(event, subject).hooks)
 
     def report_unapplied(self, verdict: Verdict) -> None:
@@ -305,7 +309,7 @@ class HookSystem:
         return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
-        return (*file_sinks(options, self.redactor), *self._sinks)
+        return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)
 
     def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
         return HookRunner(

@@ -189,7 +189,7 @@ def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
     one = world(tmp_path, BeforeTool=f"if grep -q stop.txt; then {STOP}; else {ask}; fi", AfterTool="echo >> AfterTool")
 
     async def allow_when_stopped(_reason: str, _arguments: Any) -> bool:
-        while not any(run.stop for run in plugin._runs.values()):  # noqa: ASYNC110 - nothing else says so
+        while not any(run.stop.reason for run in plugin._runs.values()):  # noqa: ASYNC110 - nothing else says so
             await asyncio.sleep(0.01)
         return True
 

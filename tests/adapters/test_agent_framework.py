@@ -27,10 +27,10 @@ from agent_framework import (
 )
 
 from hookline import Hooks
-from hookline.adapters import _agent_framework_messages as messages
 from hookline.adapters.agent_framework import hookline_middleware
 from hookline.adapters.table import adapter
 from hookline.errors import FormatError, HooklineError
+from hookline.formats import agent_framework
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -320,7 +320,8 @@ def test_rewrites_keep_what_hooks_do_not_see() -> None:
     """The other contents stay, and nothing shows the old text."""
     call = Content.from_function_call("c1", "look", arguments="{}")
     message = Message("assistant", [Content.from_text("secret"), call], raw_representation="secret")
-    response = messages.with_text(ChatResponse(messages=[message], raw_representation="secret"), "[x]")
+    given = ChatResponse(messages=[message], raw_representation="secret")
+    response = agent_framework.from_hook_llm_response({"text": "[x]"}, given)
     assert response.raw_representation is None
     (changed,) = response.messages
     assert (changed.text, changed.contents[1], changed.raw_representation) == ("[x]", call, None)
@@ -329,4 +330,4 @@ def test_rewrites_keep_what_hooks_do_not_see() -> None:
 def test_an_unknown_message_is_an_error() -> None:
     """It is never read as an empty conversation."""
     with pytest.raises(FormatError, match=r"messages\[0\]"):
-        messages.to_hook_request(messages.to_native(["hi"], {}))
+        agent_framework.to_hook_llm_request({"messages": ["hi"]})

@@ -305,7 +305,7 @@ def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
 
     async def allow_when_stopped(_reason: str, _arguments: Any) -> bool:
         runs = agent.hookline._runs
-        while not any(run.reason for run in runs.values()):  # noqa: ASYNC110 - nothing else says so
+        while not any(run.stop.reason for run in runs.values()):  # noqa: ASYNC110 - nothing else says so
             await asyncio.sleep(0.01)
         return True
 

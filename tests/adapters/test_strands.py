@@ -19,10 +19,9 @@ from strands.hooks import BeforeToolCallEvent
 from strands.models import Model
 
 from hookline import Hooks
-from hookline.adapters import _strands_messages as messages
 from hookline.adapters.strands import HooklineHooks
 from hookline.adapters.table import adapter
-from hookline.errors import FormatError, HooklineError
+from hookline.errors import HooklineError
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -334,27 +333,3 @@ def test_results_that_are_no_text_keep_their_blocks() -> None:
         agent("go")
     result = agent.messages[2]["content"][0]["toolResult"]
     assert result["content"] == [{"text": "A cat."}, image, {"text": "\n\nIt is a dog."}]
-
-
-def native(**given: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"model": "m", "system": None, "messages": [], "tools": [], "tool_choice": None}
-    return {**told, **given}
-
-
-def test_every_block_with_a_text_is_told() -> None:
-    """Guarded and cited texts are texts as well, and a rewrite keeps the other blocks."""
-    guarded = {"guardContent": {"text": {"text": "secret", "qualifiers": ["query"]}}}
-    cited = {"citationsContent": {"content": [{"text": "A fact."}], "citations": [{"title": "t"}]}}
-    history = [{"role": "user", "content": [guarded]}, {"role": "assistant", "content": [cited]}]
-    request = messages.to_hook_request(native(system=[{"text": "Help."}, {"cachePoint": {}}], messages=history))
-    assert [one["content"] for one in request["messages"]] == ["Help.", "secret", "A fact."]
-    assert messages.with_text(history[0], "[x]")["content"] == [
-        {"guardContent": {"text": {"text": "[x]", "qualifiers": ["query"]}}}
-    ]
-    assert messages.with_text(history[1], "[x]")["content"] == [{"text": "[x]"}]
-
-
-def test_an_unknown_message_is_an_error() -> None:
-    """It is never read as an empty conversation."""
-    with pytest.raises(FormatError, match=r"messages\[0\]"):
-        messages.to_hook_request(native(messages=[{"role": "user", "content": "hi"}]))

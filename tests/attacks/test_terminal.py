@@ -46,7 +46,8 @@ MARKDOWN = f"""{ATTACK}
 {END}"""
 HOOK = f"guard{ATTACK}"
 
-_OURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
+# Our colours, and the line of the progress bar, in which there is no text of a stranger.
+_OURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m|\r\x1b\[K(?:\[[#.]+\] [\d/]+(?:, \d+ failed)?)?")
 # What prompt_toolkit and rich write to draw, without the sequences of the attack.
 _DRAWING = re.compile(r"\x1b(?:\[(?!2J|35m)[0-9;?]*[A-Za-z]|[=>]|\([AB])")
 _HARMLESS = "\n\t"
@@ -158,6 +159,16 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("fire", "BeforeTool", "--input", f"@{ATTACK}"),
         row("fire", "BeforeTool", "--project", ATTACK),
         row("fire", "BeforeTool", "--settings", ATTACK),
+    ],
+    "test": [
+        row("test", "{cases}"),
+        row("test", "{cases}", "--json"),
+        row("test", "{cases}", trusted=False),
+        row("test", "{cases}", "--jobs", "1", "--junit", ATTACK, piped=""),
+        row("test", "{wrongcases}"),
+        row("test", "{notoml}"),
+        row("test"),
+        row("test", ATTACK),
     ],
     "trust": [
         row("trust", typed="y\n" * 30, trusted=False),
@@ -277,6 +288,7 @@ class Stranger:
         self.hookline(row("trust", "--all", "--yes"), "first")
         self._write_project(changed=True)
         self._write_agents()
+        self._write_cases()
         for fire in FIRES:
             self.hookline(fire, "first")
         self.hookline(row(*RUNS, "{calm}", "--yes"), "first")
@@ -351,6 +363,20 @@ class Stranger:
         self.names["foreign"] = str(self.project / ".claude" / "settings.json")
         _write_json(Path(self.names["foreign"]), foreign)
         (self.project / ATTACK).write_text("pwned")
+
+    def _write_cases(self) -> None:
+        said = json.dumps(ATTACK)  # JSON's escapes are TOML's, but for surrogates and DEL
+        text = said.replace("\x7f", "\\u007f").replace("\\udb40\\udc41", "\\U000E0041")
+        case = f"[[case]]\nname = {text}\ntool = {text}\n"
+        expect = f'[case.expect]\noutcome = "goes on"\nby = {text}\n[case.expect.arguments]\n{text} = {text}\n'
+        files = {
+            "cases": f"{case}each.arguments.{text} = [{text}, 1]\n{expect}",
+            "wrongcases": f'{case}{text} = 1\nexpect = {text}\n{case}event = {text}\nexpect = "blocked"\n',
+            "notoml": f"{ATTACK}",
+        }
+        for name, written in files.items():
+            self.names[name] = str(self.project / ".llxprt" / f"{name}{ATTACK}.hooks.toml")
+            Path(self.names[name]).write_text(written)
 
     def _hook(self, event: str, number: int, answer: str, code: int, comment: str) -> dict[str, Any]:
         script = self.project / f"{event}{number}{ATTACK}.sh"

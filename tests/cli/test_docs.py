@@ -83,6 +83,14 @@ def test_a_dry_run_prints_what_is_shown(site: Path) -> None:
     assert run(command, site) == output
 
 
+def test_the_case_file_of_the_page_passes_as_shown(site: Path) -> None:
+    """The guard of `init`, trusted, and the page's cases for it."""
+    run("hookline init && hookline trust --all --yes", site)
+    (site / ".llxprt" / "guard.hooks.toml").write_text(example("testing.md", "guard.hooks.toml"))
+    command, output = shown("testing.md", "test")
+    assert run(command, site) == output
+
+
 def test_every_rule_of_check_is_listed() -> None:
     """The table of the page has the rules of the command, in their order and words."""
     rules = {check.rule: check.about for check in CHECKS} | RULES

@@ -107,6 +107,14 @@ def test_a_note_and_a_restriction() -> None:
         pytest.param({"messages": [{"role": "user", "content": ["hi"]}]}, r"content\[0\] is a text", id="bare-text"),
         pytest.param({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, r"content\[0\]", id="genai-part"),
         pytest.param({"messages": [], "system": {"text": "a"}}, "system is an object", id="system"),
+        pytest.param(
+            {"messages": [{"role": "user", "content": [{"type": "txt", "text": "hi"}]}]},
+            r"messages\[0\].content\[0\] is of the unknown type 'txt'.*expected a type such as 'text'",
+            id="block",
+        ),
+        pytest.param(
+            {"messages": [], "system": [{"type": "hm"}]}, r"system\[0\] is of the unknown type", id="system-type"
+        ),
         pytest.param({"messages": [{"role": [], "content": "a"}]}, r"messages\[0\]", id="no-role"),
         pytest.param({"messages": [], "system": iter([{"type": "text"}])}, "system is of the type", id="any-system"),
         pytest.param({"messages": [], "system": [{"text": "a"}]}, r"system\[0\]", id="system-block"),

@@ -191,7 +191,19 @@ BAD: list[Any] = [
     pytest.param(
         {"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "whose text is missing", id="no-text"
     ),
-    pytest.param({"input": [{"type": "mystery", "body": "hi"}]}, r"input\[0\] is of the type 'mystery'", id="item"),
+    pytest.param(
+        {"input": [{"type": "mystery", "body": "hi"}]}, r"input\[0\] is of the unknown type 'mystery'", id="item"
+    ),
+    pytest.param(
+        {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "txt", "text": "hi"}]}]},
+        r"messages\[1\].content\[0\] is of the unknown type 'txt'.*expected a type such as 'text'",
+        id="part",
+    ),
+    pytest.param(
+        {"input": [{"role": "user", "content": [{"type": "input_txt", "text": "hi"}]}]},
+        r"input\[0\].content\[0\] is of the unknown type 'input_txt'.*expected a type such as 'input_text'",
+        id="part-of-an-item",
+    ),
     pytest.param({"input": [{"content": "hi"}]}, r"input\[0\] is an object with content", id="no-role"),
     pytest.param({"input": {"role": "user"}}, "input is an object with role", id="no-list"),
     pytest.param({"input": "hi", "instructions": ["a"]}, "instructions is of the type list", id="instructions"),

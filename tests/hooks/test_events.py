@@ -241,6 +241,23 @@ def test_a_request_is_changed(make_hooks: MakeHooks) -> None:
     assert REQUEST["messages"] == [{"role": "user", "content": "hi"}]
 
 
+def test_a_hook_that_drops_every_message_is_told_that_nothing_changes(
+    make_hooks: MakeHooks, memory: MemorySink
+) -> None:
+    """A request can't be sent without any; verdict and log say so, and what to do."""
+    gate = asyncio.run(
+        make_hooks({"BeforeModel": [hook(specific(llm_request={"messages": []}), name="wipe")]})
+        .session()
+        .before_model(REQUEST)
+    )
+    assert (gate.request is REQUEST, gate.changed, gate.blocked) == (True, False, False)
+    assert gate.verdict is not None
+    (advice,) = gate.verdict.runs[0].advice
+    assert "dropped every message" in advice
+    assert "answer with a decision of block" in advice
+    assert any(record.message == f"BeforeModel: wipe: {advice}" for record in memory.records)
+
+
 def test_an_unchanged_request_is_the_same_object(make_hooks: MakeHooks) -> None:
     """A hook that changes nothing costs the caller nothing."""
     gate = asyncio.run(make_hooks({"BeforeModel": [hook("true")]}).session().before_model(REQUEST))

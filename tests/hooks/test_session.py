@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from hookline import Config, Hooks, LLMRequest
+from hookline.contract.observer import ObservedSession
 from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.hook import Deny
 from hookline.log.logger import MemorySink
 
 from .conftest import MakeHooks, hook, says
@@ -224,3 +226,59 @@ def test_lifecycle_events_only_watch_by_default(make_hooks: MakeHooks) -> None:
     session = hooks.session()
     assert not asyncio.run(session.before_agent("Hi.")).blocked
     assert not asyncio.run(session.after_agent("Hi.", "Ho.")).should_go_on
+
+
+@pytest.mark.parametrize("is_function", [False, True], ids=["script", "function"])
+def test_an_observer_can_be_told_the_session(make_hooks: MakeHooks, is_function: bool) -> None:
+    """Of many sessions at once, each call has the one that it belongs to; the program's own has the config's id."""
+    seen: list[Any] = []
+
+    class Observer:
+        def hooks_started(self, _plan: HookExecutionPlan, *, session: ObservedSession) -> None:
+            seen.append(("started", session.id, session.agent))
+
+        def hook_ended(self, _hook: Any, *, session: ObservedSession) -> None:
+            seen.append(("ended", session.id, session.agent))
+
+        def hooks_finished(self, verdict: Verdict, *, session: ObservedSession) -> None:
+            assert verdict.blocked
+            seen.append(("finished", session.id, session.agent))
+
+    hooks = make_hooks({} if is_function else {"BeforeTool": [hook("exit 2")]}, observer=Observer())
+    if is_function:
+        hooks.on("BeforeTool")(lambda _: Deny("no"))
+
+    async def main() -> None:
+        sessions = [hooks.session(f"s-{number}", agent=f"a-{number}") for number in range(3)]
+        await asyncio.gather(*(session.before_tool("t", {}) for session in sessions))
+        system = hooks.config.get_hook_system()
+        assert system is not None
+        await system.get_event_handler().fire_before_tool_event("t", {})
+
+    asyncio.run(main())
+    owners = [(f"s-{number}", f"a-{number}") for number in range(3)] + [(hooks.config.get_session_id(), None)]
+    assert sorted(seen) == sorted((step, *owner) for owner in owners for step in ("started", "ended", "finished"))
+
+
+def test_dialects_are_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other agents' files are read as well, if hooks are enabled; an unknown agent is an error that lists the known."""
+    (tmp_path / ".claude").mkdir()
+    group = {"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2"}]}
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [group]}}))
+    file = tmp_path / ".claude" / "settings.json"
+    with Hooks(tmp_path, settings_files=[file], dialects=["claude"]) as hooks:
+        assert asyncio.run(hooks.session().before_tool("run_shell_command", {"command": "ls"})).blocked
+    with Hooks(tmp_path, dialects=["claude"]) as hooks:
+        assert hooks.list_hooks() == ()
+    assert (
+        'the hooks of claude do not run: the settings do not enable hooks; set "enableHooks"' in capsys.readouterr().err
+    )
+    (tmp_path / ".llxprt").mkdir()
+    (tmp_path / ".llxprt" / "settings.json").write_text('{"enableHooks": true}')
+    with Hooks(tmp_path, dialects=["claude"]) as hooks:
+        assert [one.dialect for one in hooks.list_hooks()] == ["claude"]
+    with pytest.raises(ValueError, match="'claud' is not an agent whose files are read; these are claude"):
+        Hooks(tmp_path, dialects=["claud"])
+    wrong: Any = "claude"
+    with pytest.raises(TypeError, match="dialects is 'claude'; expected a list"):
+        Hooks(tmp_path, dialects=wrong)

@@ -1,7 +1,9 @@
 """What programs write is clean under the strictest checkers, without any extra of hookline."""
 
+import importlib
 import inspect
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import hookline
+import hookline.adapters
 from hookline.hooks import Hooks, ModelAnswer, ModelGate, Selection, ToolCall
 
 SOURCE = Path(hookline.__file__).parents[1]
@@ -118,3 +121,20 @@ def test_help_shows_every_option() -> None:
 def test_dir_lists_the_public_names() -> None:
     """Completion in a shell finds names that were not loaded yet."""
     assert {*hookline.__all__} <= {*dir(hookline)}
+
+
+@pytest.mark.parametrize(
+    "module", ["hookline", "hookline.formats", "hookline.adapters", "hookline.testing", "hookline.hook"]
+)
+def test_dir_lists_nothing_else(module: str) -> None:
+    """Modules that were imported on the way are no part of the interface, and each listed name can be had."""
+    loaded = importlib.import_module(module)
+    assert dir(loaded) == sorted(loaded.__all__)
+    if module not in ("hookline.formats", "hookline.adapters"):
+        assert all(getattr(loaded, name) is not None for name in loaded.__all__)
+
+
+def test_every_adapter_is_listed() -> None:
+    """A new module appears in `dir` by itself only if the list is kept."""
+    modules = {one.name for one in pkgutil.iter_modules(hookline.adapters.__path__) if not one.name.startswith("_")}
+    assert {*hookline.adapters.__all__} == modules

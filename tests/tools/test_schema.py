@@ -8,7 +8,10 @@ import pytest
 from hookline.contract.events import HookEventName
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = {"settings.schema.json", "hook-output.schema.json", *(f"{event}.input.schema.json" for event in HookEventName)}
+NAMES = {
+    *("settings.schema.json", "cases.schema.json", "hook-output.schema.json"),
+    *(f"{event}.input.schema.json" for event in HookEventName),
+}
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def written(tmp_path: Path) -> Path:
         text=True,
         capture_output=True,
     )
-    assert done.stdout == f"13 schemas in {directory}\n"
+    assert done.stdout == f"14 schemas in {directory}\n"
     return directory
 
 

@@ -2,3 +2,18 @@
 
 A module imports its framework, so import it by its own name; `table` knows all of them without importing any.
 """
+
+__all__ = [
+    "adk",
+    "agent_framework",
+    "claude_agent",
+    "langchain",
+    "openai_agents",
+    "pydantic_ai",
+    "strands",
+    "table",
+]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -3,36 +3,30 @@
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agents import Model, ModelProvider, ModelResponse, Usage
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types import responses as events
 
-from hookline.adapters.table import report_once, report_suppression
-from hookline.contract.llm import LLMRequest
+from hookline.adapters._run import AgentRun, Said
 from hookline.errors import AgentStoppedError
-from hookline.formats import openai
 from hookline.formats.native import kind_of, with_fields
-from hookline.hooks import Hooks, Session
+from hookline.hooks import Hooks
 
 _WORDS = (None, "auto", "required", "none")
 
 
 @dataclass(slots=True, eq=False)
-class AgentRun:
+class ModelRun(AgentRun):
     """One agent in one run."""
 
-    session: Session
-    stop: Callable[[str | None], str | None]
-    """Why the run is stopped, or None; with a reason it stops the run."""
-    note: str | None = None
-    sent: LLMRequest = field(default_factory=LLMRequest)
     is_asked: bool = False
+    """Whether its model was asked in this turn."""
 
 
-CURRENT: ContextVar[AgentRun | None] = ContextVar("hookline_agent_run", default=None)
+CURRENT: ContextVar[ModelRun | None] = ContextVar("hookline_agent_run", default=None)
 """The agent whose turn it is, for its model, which the SDK tells nothing about the run."""
 
 
@@ -56,7 +50,7 @@ class _Request:
 class HookedModel(Model):
     """A model that asks hooks before and after each call."""
 
-    def __init__(self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], AgentRun]) -> None:
+    def __init__(self, inner: Any, hooks: Hooks, provider: ModelProvider, new_run: Callable[[], ModelRun]) -> None:
         self.inner = inner
         self._hooks = hooks
         self._provider = provider
@@ -106,47 +100,28 @@ class HookedModel(Model):
         if isinstance(self.inner, Model):
             await self.inner._cleanup_on_run_end(owner)  # noqa: SLF001 - the SDK calls it on models, and this one stands for another
 
-    def _run(self) -> AgentRun:
+    def _run(self) -> ModelRun:
         run = CURRENT.get() or self._new_run()
         run.is_asked = True
         return run
 
-    async def _before(self, run: AgentRun, request: _Request) -> ModelResponse | None:
+    async def _before(self, run: ModelRun, request: _Request) -> ModelResponse | None:
         """Changes the request as hooks want it, or returns the response in place of the model's."""
-        if (reason := run.stop(None)) is not None:
-            return _end(reason, request)
         native = self._native(request)
-        native, run.note = openai.with_note(native, run.note) if run.note else native, None
-        told = openai.to_hook_llm_request(native)
-        chosen = await run.session.select_tools(told, [tool["name"] for tool in native["tools"]])
-        if chosen.stop:
-            return _end(run.stop(chosen.stop_reason or ""), request)
-        gate = await run.session.before_model(told)
-        if gate.blocked:
-            run.note = gate.note
-            if gate.stop:
-                return _end(run.stop(gate.stop_reason or ""), request)
-            text = (gate.response or {}).get("text")
-            return _end(gate.reason, request) if text is None else _response(text)
-        run.sent = gate.request
-        wanted = openai.from_hook_llm_request(gate.request, native) if gate.changed else native
-        wanted = openai.offer(wanted, chosen.permits, chosen.mode)
-        self._put(openai.with_note(wanted, chosen.note) if chosen.note else wanted, native, request)
+        wanted = await run.before_model(native, [tool["name"] for tool in native["tools"]])
+        if isinstance(wanted, Said):
+            return _said(wanted, request)
+        if wanted is not native:
+            _put(wanted, native, request)
         return None
 
-    async def _after(self, run: AgentRun, request: _Request, response: Any) -> Any:
+    async def _after(self, run: ModelRun, request: _Request, response: Any) -> Any:
         native = {"output": response.output, "usage": response.usage}
-        answer = await run.session.after_model(run.sent, openai.to_hook_llm_response(native))
-        run.note = answer.note
-        if answer.stop:
-            reason = run.stop(answer.text or answer.stop_reason or "")
-            return with_fields(response, output=_end(reason, request).output)
-        if answer.suppress:
-            report_suppression("OpenAI Agents SDK")
-        if answer.response is None:
+        answer = await run.after_model(native)
+        if answer is native:
             return response
-        changed = openai.from_hook_llm_response(answer.response, native)["output"]
-        return with_fields(response, output=[_item(item) for item in changed])
+        output = _said(answer, request).output if isinstance(answer, Said) else [_item(one) for one in answer["output"]]
+        return with_fields(response, output=output)
 
     def _native(self, request: _Request) -> dict[str, Any]:
         settings, choice = request.model_settings, request.model_settings.tool_choice
@@ -162,19 +137,18 @@ class HookedModel(Model):
             "max_output_tokens": settings.max_tokens,
         }
 
-    def _put(self, wanted: Mapping[str, Any], native: Mapping[str, Any], request: _Request) -> None:
-        if wanted["model"] != native["model"]:
-            report_once(f"a hook chose the model {wanted['model']}; a hook can't choose one in the Agents SDK")
-        request.system_instructions, request.input = wanted.get("instructions"), wanted["input"]
-        left = {tool["name"] for tool in wanted["tools"]}
-        request.tools = [tool for tool in request.tools if tool.name in left]
-        request.handoffs = [one for one in request.handoffs if one.tool_name in left]
-        names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
-        changes = {ours: wanted.get(key) for key, ours in names.items() if wanted.get(key) != native.get(key)}
-        if wanted.get("tool_choice") != native["tool_choice"]:
-            changes["tool_choice"] = wanted.get("tool_choice")
-        if changes:
-            request.model_settings = dataclasses.replace(request.model_settings, **changes)
+
+def _put(wanted: Mapping[str, Any], native: Mapping[str, Any], request: _Request) -> None:
+    request.system_instructions, request.input = wanted.get("instructions"), wanted["input"]
+    left = {tool["name"] for tool in wanted["tools"]}
+    request.tools = [tool for tool in request.tools if tool.name in left]
+    request.handoffs = [one for one in request.handoffs if one.tool_name in left]
+    names = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
+    changes = {ours: wanted.get(key) for key, ours in names.items() if wanted.get(key) != native.get(key)}
+    if wanted.get("tool_choice") != native["tool_choice"]:
+        changes["tool_choice"] = wanted.get("tool_choice")
+    if changes:
+        request.model_settings = dataclasses.replace(request.model_settings, **changes)
 
 
 def _split(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Request, dict[str, Any]]:
@@ -183,15 +157,11 @@ def _split(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Request, dic
     return request, {name: value for name, value in named.items() if name not in own}
 
 
-def _end(reason: str | None, request: _Request) -> ModelResponse:
+def _said(said: Said, request: _Request) -> ModelResponse:
     schema = request.output_schema
-    if schema is not None and not schema.is_plain_text():
-        raise AgentStoppedError(reason or "")
-    return _response(reason or "")
-
-
-def _response(text: str) -> ModelResponse:
-    return ModelResponse(output=[_message(text)], usage=Usage(), response_id=None)
+    if not said.is_answer and schema is not None and not schema.is_plain_text():
+        raise AgentStoppedError(said.text)
+    return ModelResponse(output=[_message(said.text)], usage=Usage(), response_id=None)
 
 
 def _message(text: str) -> Any:

@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
-from hookline.contract.llm import GenerateContentParameters, LLMRequest
+from hookline.adapters._run import AgentRun, Said, Stop
+from hookline.adapters.table import MODEL_EVENTS, adapter, missing, report_once
+from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import HooklineError
 from hookline.formats import genai
 from hookline.formats.genai import sdk
-from hookline.hooks import Hooks, ModelGate, Session, ToolCall
-from hookline.triggers.results import to_tool_result
+from hookline.hooks import Hooks, ToolCall
+from hookline.triggers.results import ToolResult, to_tool_result
 
 try:
     from google.adk.models.llm_response import LlmResponse
@@ -37,25 +38,16 @@ except ModuleNotFoundError as error:
 __all__ = ["HooklinePlugin"]
 
 _SELF = adapter("adk")
-_MODEL_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel")
 # What ADK keeps of a response beside its content; all of it quotes the text.
 _QUOTES = ("grounding_metadata", "citation_metadata", "logprobs_result", "avg_logprobs", "output_transcription")
 
 
 @dataclass(slots=True)
-class _Agent:
-    """One agent of a run, or one branch of it: agents may run side by side, each with its own tools."""
-
-    session: Session
-    sent: LLMRequest = field(default_factory=LLMRequest)
-
-
-@dataclass(slots=True)
 class _Run:
-    """One invocation of the runner."""
+    """One invocation of the runner; its agents, or branches, may run side by side, each with its own tools."""
 
-    agents: dict[tuple[str, str | None], _Agent] = field(default_factory=dict)
-    stop: str | None = None
+    agents: dict[tuple[str, str | None], AgentRun] = field(default_factory=dict)
+    stop: Stop = field(default_factory=Stop)
     is_reason_shown: bool = False
 
 
@@ -72,11 +64,11 @@ class HooklinePlugin(BasePlugin):
         self._hooks = hooks
         self._runs: dict[str, _Run] = {}
         self._calls: weakref.WeakKeyDictionary[Any, ToolCall | None] = weakref.WeakKeyDictionary()
-        report_inabilities(hooks, _SELF.framework, _SELF.cannot)
+        _SELF.report(hooks)
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Begins a run: nothing is restricted or stopped yet. HooklineError where model hooks could not be applied."""
-        report_inabilities(self._hooks, _SELF.framework, _SELF.cannot)
+        _SELF.report(self._hooks)
         config = invocation_context.run_config
         if invocation_context.live_request_queue is not None or (config is not None and config.support_cfc):
             self._check_live()
@@ -93,32 +85,28 @@ class HooklinePlugin(BasePlugin):
                 " any plugin, so BeforeTool hooks can't check it; remove the code_executor and give the agent a tool"
             )
         run = self._run(callback_context)
-        return None if run.stop is None else _end(run, callback_context, "" if run.is_reason_shown else run.stop)
+        reason = run.stop.reason
+        return None if reason is None else _end(run, callback_context, "" if run.is_reason_shown else reason)
 
     async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:  # noqa: ARG002 - ADK's names
         """Shows why a hook has stopped the run, if nothing has shown it yet."""
         run = self._run(callback_context)
-        return None if run.stop is None or run.is_reason_shown else _end(run, callback_context, run.stop)
+        reason = run.stop.reason
+        return None if reason is None or run.is_reason_shown else _end(run, callback_context, reason)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any:
         """The request with everything that hooks change of it, or the response in place of the model's."""
-        run, agent = self._run(callback_context), self._agent(callback_context)
-        if run.stop is not None:
-            return LlmResponse(content=_end(run, callback_context, run.stop))
-        native = _with_note(_native(llm_request), _taken_note(callback_context))
-        told = genai.to_hook_llm_request(native)
-        chosen = await agent.session.select_tools(told, llm_request.tools_dict)
-        if chosen.stop:
-            return _stop(run, callback_context, chosen.stop_reason)
-        gate = await agent.session.before_model(told)
-        if gate.blocked:
-            _keep_note(callback_context, gate.note)
-            return _stop(run, callback_context, gate.stop_reason) if gate.stop else _synthetic(gate)
-        agent.sent = gate.request
-        native = genai.from_hook_llm_request(gate.request, native) if gate.changed else native
-        native = _with_note(genai.offer(native, chosen.permits, chosen.mode), chosen.note)
+        agent = self._agent(callback_context)
+        agent.note = _taken_note(callback_context)
+        native = GenerateContentParameters(
+            model=llm_request.model or "", contents=llm_request.contents, config=llm_request.config
+        )
+        wanted = await agent.before_model(native, llm_request.tools_dict)
+        if isinstance(wanted, Said):
+            _keep_note(callback_context, agent.note)
+            return self._said(callback_context, wanted)
         # ADK sends this very request, so it is changed in place.
-        llm_request.model, llm_request.contents, llm_request.config = native.model, native.contents, native.config
+        llm_request.model, llm_request.contents, llm_request.config = wanted.model, wanted.contents, wanted.config
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Any:
@@ -127,32 +115,24 @@ class HooklinePlugin(BasePlugin):
             return LlmResponse(partial=True) if self._hooks.must_hold_stream else None
         if llm_response.content is None:
             return None
-        run, agent = self._run(callback_context), self._agent(callback_context)
+        agent = self._agent(callback_context)
         candidate = types.Candidate(content=llm_response.content, finish_reason=llm_response.finish_reason)
         native = types.GenerateContentResponse(candidates=[candidate], usage_metadata=llm_response.usage_metadata)
-        answer = await agent.session.after_model(agent.sent, genai.to_hook_llm_response(native))
-        _keep_note(callback_context, answer.note)
-        if answer.stop:
-            return _stop(run, callback_context, answer.text or answer.stop_reason)
-        if answer.suppress:
-            report_suppression(_SELF.framework)
-        if answer.response is None:
+        answer = await agent.after_model(native)
+        _keep_note(callback_context, agent.note)
+        if isinstance(answer, Said):
+            return self._said(callback_context, answer)
+        if answer is native:
             return None
-        content = genai.from_hook_llm_response(answer.response, native).candidates[0].content
-        return llm_response.model_copy(update={"content": content, **dict.fromkeys(_QUOTES)})
+        return llm_response.model_copy(update={"content": answer.candidates[0].content, **dict.fromkeys(_QUOTES)})
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """Changes the arguments in place, or returns the refusal as the tool's result."""
-        run, agent = self._run(tool_context), self._agent(tool_context)
-        if run.stop is not None:
-            return self._refuse(tool_context, run.stop)
-        call = await agent.session.before_tool(tool.name, tool_args, call_id=tool_context.function_call_id)
-        if call.stop:
-            run.stop = call.stop_reason or ""
-        if call.blocked:
-            return self._refuse(tool_context, call.refusal.llm_content)
-        if run.stop is not None:  # by another call, while hooks were asked about this one
-            return self._refuse(tool_context, run.stop)
+        agent = self._agent(tool_context)
+        call = await agent.before_tool(tool.name, tool_args, tool_context.function_call_id)
+        if isinstance(call, ToolResult):
+            self._calls[tool_context] = None
+            return {"error": call.llm_content}
         self._calls[tool_context] = call
         if call.changed:
             tool_args.clear()
@@ -163,26 +143,25 @@ class HooklinePlugin(BasePlugin):
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
     ) -> dict[str, Any] | None:
         """The result with everything that hooks add to it; ADK asks this for a refused tool, too, which did not run."""
-        run, agent = self._run(tool_context), self._agent(tool_context)
         # Another plugin may have answered in place of the tool, before ours was asked.
         call = self._calls.pop(tool_context, ToolCall(name=tool.name, arguments=dict(tool_args)))
         if call is None:
             return None
         given = to_tool_result(_plain(result))
-        applied = await agent.session.after_tool(call, given)
-        if applied.should_stop:
-            run.stop = applied.stop_reason or ""
+        applied = await self._agent(tool_context).after_tool(call, given)
         if applied.llm_content == given.llm_content or (tool.is_long_running and not result):
             # A result for a long-running tool that has none yet would answer its call too early.
             return None
         return {"result": applied.llm_content}
 
-    def _refuse(self, context: Any, text: str) -> dict[str, Any]:
-        self._calls[context] = None
-        return {"error": text}
+    def _said(self, context: Any, said: Said) -> Any:
+        run = self._run(context)
+        return LlmResponse(
+            content=types.ModelContent(said.text) if run.stop.reason is None else _end(run, context, said.text)
+        )
 
     def _check_live(self) -> None:
-        if events := [event for event in _MODEL_EVENTS if self._hooks.has_hooks(event)]:
+        if events := [event for event in MODEL_EVENTS if self._hooks.has_hooks(event)]:
             raise HooklineError(
                 f"{' and '.join(events)} hooks can't be applied to Google ADK's live runs, which send and show"
                 " everything at once; use run_async, or remove these hooks"
@@ -191,23 +170,16 @@ class HooklinePlugin(BasePlugin):
     def _run(self, context: Any) -> _Run:
         return self._runs.setdefault(context.invocation_id, _Run())
 
-    def _agent(self, context: Any) -> _Agent:
-        agents, key = self._run(context).agents, (context.agent_name, context.branch)
-        if key not in agents:
-            agents[key] = _Agent(self._hooks.session(context.session.id, agent=context.agent_name))
-        return agents[key]
+    def _agent(self, context: Any) -> AgentRun:
+        run, key = self._run(context), (context.agent_name, context.branch)
+        if key not in run.agents:
+            session = self._hooks.session(context.session.id, agent=context.agent_name)
+            run.agents[key] = AgentRun(_SELF, genai, session, run.stop)
+        return run.agents[key]
 
     def _forget(self, key: str, run: _Run) -> None:
         if self._runs.get(key) is run:
             del self._runs[key]
-
-
-def _native(request: Any) -> GenerateContentParameters:
-    return GenerateContentParameters(model=request.model or "", contents=request.contents, config=request.config)
-
-
-def _with_note(native: GenerateContentParameters, note: str | None) -> GenerateContentParameters:
-    return native if note is None else genai.with_note(native, note)
 
 
 def _keep_note(context: Any, note: str | None) -> None:
@@ -228,16 +200,6 @@ def _plain(result: Any) -> Any:
     """A tool's result; ADK puts what is no dictionary into one."""
     is_wrapped = isinstance(result, Mapping) and result.keys() == {"result"} and isinstance(result["result"], str)
     return result["result"] if is_wrapped else result
-
-
-def _synthetic(gate: ModelGate) -> Any:
-    response = gate.response or {}
-    return LlmResponse(content=types.ModelContent(response.get("text") or gate.reason or ""))
-
-
-def _stop(run: _Run, context: Any, reason: str | None) -> Any:
-    run.stop = reason or ""
-    return LlmResponse(content=_end(run, context, run.stop))
 
 
 def _end(run: _Run, context: Any, text: str) -> Any:

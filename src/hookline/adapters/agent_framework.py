@@ -10,13 +10,13 @@
 - `suppressOutput` hides nothing, because the program shows the answer itself.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
-from hookline.contract.llm import LLMRequest
+from hookline.adapters._run import AgentRun, Said
+from hookline.adapters.table import adapter, missing, report_once
 from hookline.errors import HooklineError
-from hookline.hooks import Hooks, Selection
+from hookline.hooks import Hooks, ToolCall
 from hookline.triggers.results import ToolResult
 
 try:
@@ -31,7 +31,7 @@ try:
         ResponseStream,
     )
 
-    from hookline.adapters import _agent_framework_messages as messages
+    from hookline.formats import agent_framework as messages
 except ModuleNotFoundError as error:
     raise missing("agent_framework") from error
 
@@ -52,26 +52,15 @@ def hookline_middleware(hooks: Hooks, *, agent: str | None = None) -> list[Any]:
 
 
 def _report(hooks: Hooks) -> None:
-    report_inabilities(hooks, _SELF.framework, _SELF.cannot)
+    _SELF.report(hooks)
     if hooks.has_hooks("AfterModel") and not hooks.must_hold_stream:
         report_once("hooksConfig.streamDuringAfterModel is not used: Agent Framework would go on with what it streamed")
 
 
-class _Run:
+class _Run(AgentRun):
     """What the calls of one run share."""
 
-    def __init__(self, hooks: Hooks, session_id: str | None, agent: str | None) -> None:
-        self.session = hooks.session(session_id, agent=agent)
-        self.request: dict[str, Any] = {"messages": []}
-        self.note: str | None = None
-        self.stop: str | None = None
-
-    async def select(self, native: dict[str, Any]) -> Selection:
-        return await self.session.select_tools(messages.to_hook_request(native), messages.names_of(native))
-
-    def end(self, reason: str | None) -> str:
-        self.stop = reason or ""
-        return self.stop
+    request: Mapping[str, Any] = {"messages": ()}
 
 
 class _Agent(AgentMiddleware):
@@ -91,8 +80,9 @@ class _Agent(AgentMiddleware):
                 " use an Agent with a chat client that has both"
             )
         session_id = None if context.session is None else context.session.session_id
-        run = _Run(self._hooks, session_id, self._agent or context.agent.name)
-        run.request = messages.to_native(context.messages, context.options)
+        session = self._hooks.session(session_id, agent=self._agent or context.agent.name)
+        run = _Run(_SELF, messages, session)
+        run.request = _native(context)
         context.client_kwargs[_KEY] = run
         context.function_invocation_kwargs[_KEY] = run
         await call_next()
@@ -105,15 +95,17 @@ class _Chat(ChatMiddleware):
         self._hooks = hooks
 
     async def process(self, context: Any, call_next: Next) -> None:
-        run = _run_of(context)
-        request = await _gate(run, context)
-        if isinstance(request, str):
-            response = messages.answer(request)
-            context.result = _stream(response) if context.stream else response
+        run, given = _run_of(context), _native(context)
+        wanted = await run.before_model(given, messages.tool_names(given))
+        if isinstance(wanted, Said):
+            context.result = _stream(_said(wanted)) if context.stream else _said(wanted)
             return
+        context.messages = wanted["messages"]
+        context.options = {name: value for name, value in wanted.items() if name != "messages"}
 
         async def answered(response: Any) -> Any:
-            return await _answer(run, request, response)
+            answer = await run.after_model(response)
+            return _said(answer) if isinstance(answer, Said) else answer
 
         if context.stream:
             context.stream_result_transforms.append(answered)
@@ -133,20 +125,15 @@ class _Function(FunctionMiddleware):
         run = _run_of(context)
         if run.session.selection is None:
             # A run after an approval begins with the tool calls of an answer from before.
-            await run.select(run.request)
-        name, arguments = context.function.name, context.arguments
-        given = arguments if isinstance(arguments, dict) else dict(arguments)
-        call = await run.session.before_tool(name, given, call_id=context.metadata.get("call_id"))
-        if call.blocked:
-            result = call.refusal
-        else:
+            await run.select(run.request, messages.tool_names(run.request))
+
+        async def call(call: ToolCall) -> ToolResult:
             context.arguments = call.arguments
             await call_next()
-            result = await run.session.after_tool(call, _tool_result(context.result))
-        if result.suppress_display:
-            report_suppression(_SELF.framework)
-        if result.should_stop:
-            run.end(result.stop_reason)
+            return _tool_result(context.result)
+
+        call_id = context.metadata.get("call_id")
+        result = await run.call_tool(context.function.name, dict(context.arguments), call, call_id)
         context.result = _contents(result.llm_content)
 
 
@@ -160,33 +147,12 @@ def _run_of(context: Any) -> _Run:
     return run
 
 
-async def _gate(run: _Run, context: Any) -> LLMRequest | str:
-    """The request to send, or the text in place of an answer."""
-    if run.stop is not None:
-        return run.stop
-    native = messages.to_native(context.messages, context.options, run.note)
-    chosen = await run.select(native)
-    if chosen.stop:
-        return run.end(chosen.stop_reason)
-    native = messages.with_note(native, chosen.note)
-    gate = await run.session.before_model(messages.to_hook_request(native))
-    if not gate.blocked:
-        messages.apply_request(context, gate.request, native, gate.selection or chosen)
-        return gate.request
-    run.note = gate.note
-    if gate.stop:
-        return run.end(gate.stop_reason or gate.reason)
-    return (gate.response or {}).get("text") or gate.reason or ""
+def _native(context: Any) -> dict[str, Any]:
+    return {**(context.options or {}), "messages": list(context.messages)}
 
 
-async def _answer(run: _Run, request: LLMRequest, response: Any) -> Any:
-    answer = await run.session.after_model(request, messages.to_hook_response(response))
-    run.note = answer.note
-    if answer.suppress:
-        report_suppression(_SELF.framework)
-    if answer.stop:
-        return messages.answer(run.end(answer.text or answer.stop_reason))
-    return response if answer.text is None else messages.with_text(response, answer.text)
+def _said(said: Said) -> Any:
+    return messages.from_hook_llm_response({"text": said.text})
 
 
 def _stream(response: Any) -> Any:

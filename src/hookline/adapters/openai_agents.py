@@ -24,9 +24,11 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once
+from hookline.adapters._run import Stop
+from hookline.adapters.table import MODEL_EVENTS, adapter, missing, report_once
 from hookline.errors import HooklineError
-from hookline.hooks import Hooks, Session
+from hookline.formats import openai
+from hookline.hooks import Hooks, ToolCall
 from hookline.triggers.results import ToolResult
 
 try:
@@ -35,7 +37,7 @@ try:
     from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool, ToolOutputText
     from agents.tool_context import ToolContext
 
-    from hookline.adapters._openai_agents_model import CURRENT, AgentRun, HookedModel
+    from hookline.adapters._openai_agents_model import CURRENT, HookedModel, ModelRun
 except ModuleNotFoundError as error:
     raise missing("openai_agents") from error
 
@@ -43,7 +45,6 @@ __all__ = ["with_hooks"]
 
 _SELF = adapter("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
-_MODEL_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel")
 _OTHER_CALLBACKS = ("on_start", "on_end", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
@@ -58,7 +59,7 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
         model_provider: finds the model of an agent that has only its name; the SDK's own if not given. That of a
             `RunConfig` is not asked, because the SDK does not show it to agents.
     """
-    report_inabilities(hooks, _SELF.framework, _SELF.cannot)
+    _SELF.report(hooks)
     made: AnyAgent = _Hookline(hooks, session_id, model_provider or MultiProvider()).hooked(agent)
     return made
 
@@ -67,14 +68,8 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
 class _Run:
     """One run of the SDK's runner."""
 
-    agents: dict[str, AgentRun] = field(default_factory=dict)
-    reason: str | None = None
-
-    def stop(self, reason: str | None) -> str | None:
-        """Why the run is stopped, or None; with a reason it stops the run."""
-        if self.reason is None:
-            self.reason = reason
-        return self.reason
+    agents: dict[str, ModelRun] = field(default_factory=dict)
+    stop: Stop = field(default_factory=Stop)
 
 
 class _Hookline:
@@ -110,15 +105,15 @@ class _Hookline:
             return model
         return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None))
 
-    def run(self, context: Any, agent: str) -> AgentRun:
+    def run(self, context: Any, agent: str) -> ModelRun:
         """What is known of an agent in the run of this context."""
         run = self._runs.setdefault(context, _Run())
         if agent not in run.agents:
             run.agents[agent] = self._new_run(run, agent)
         return run.agents[agent]
 
-    def _new_run(self, run: _Run, agent: str | None) -> AgentRun:
-        return AgentRun(self.hooks.session(self._session_id, agent=agent), run.stop)
+    def _new_run(self, run: _Run, agent: str | None) -> ModelRun:
+        return ModelRun(_SELF, openai, self.hooks.session(self._session_id, agent=agent), run.stop)
 
 
 class _Hooked:
@@ -142,7 +137,7 @@ class _Hooked:
     async def get_all_tools(self, run_context: Any) -> list[Any]:
         """The tools of a turn, which begins with this; those of MCP servers are among them."""
         agent: Any = self
-        report_inabilities(self.hookline.hooks, _SELF.framework, _SELF.cannot)
+        _SELF.report(self.hookline.hooks)
         self.hook_handoffs()
         tools: list[Any] = await super().get_all_tools(run_context)  # type: ignore[misc] # the next class is an Agent
         run = self.hookline.run(run_context, agent.name)
@@ -167,7 +162,7 @@ class _Watch(AgentHooks[Any]):
             await self._inner.on_llm_end(context, agent, response)
 
     def _check_bypass(self) -> None:
-        if events := [event for event in _MODEL_EVENTS if self._hooks.has_hooks(event)]:
+        if events := [event for event in MODEL_EVENTS if self._hooks.has_hooks(event)]:
             raise HooklineError(
                 f"RunConfig.model took the agent's model's place, so {' and '.join(events)} hooks were not asked;"
                 " give the model to the agent"
@@ -186,7 +181,7 @@ for _name in _OTHER_CALLBACKS:
     setattr(_Watch, _name, _passed_on(_name))
 
 
-def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
+def _hooked_tool(tool: Any, agent: Any, run: ModelRun) -> Any:
     hookline = agent.hookline
     if not isinstance(tool, FunctionTool):
         _check_other(tool, hookline)
@@ -207,25 +202,22 @@ def _hooked_tool(tool: Any, agent: Any, run: AgentRun) -> Any:
     return hooked
 
 
-async def _invoke(name: str, inner: Any, context: Any, raw: str, agent: Any, run: AgentRun) -> Any:
-    if (reason := run.stop(None)) is not None:
-        return reason
-    call = await run.session.before_tool(name, _arguments(raw), call_id=context.tool_call_id)
-    if call.stop:
-        run.stop(call.stop_reason or "")
-    if call.blocked:
-        return call.refusal.llm_content
-    if (reason := run.stop(None)) is not None:  # by another call, while hooks were asked about this one
-        return reason
-    output = await inner(context, json.dumps(call.arguments) if call.changed else raw)
-    content = _content(output)
-    result = await run.session.after_tool(call, ToolResult(llm_content=content, return_display=content))
-    changed = output if result.llm_content == content else _output(result.llm_content)
-    if not result.should_stop:
+async def _invoke(name: str, inner: Any, context: Any, raw: str, agent: Any, run: ModelRun) -> Any:
+    output: Any = None
+    content: Any = None
+
+    async def call(call: ToolCall) -> ToolResult:
+        nonlocal output, content
+        output = await inner(context, json.dumps(call.arguments) if call.changed else raw)
+        content = _content(output)
+        return ToolResult(llm_content=content, return_display=content)
+
+    result = await run.call_tool(name, _arguments(raw), call, context.tool_call_id)
+    changed = output if content is not None and result.llm_content == content else _output(result.llm_content)
+    if not result.should_stop or content is None or agent.tool_use_behavior == "run_llm_again":
         return changed
-    reason = run.stop(result.stop_reason or "")
     # Where the model is not asked again, the result is the run's last word.
-    return changed if agent.tool_use_behavior == "run_llm_again" else f"{changed}\n\n{reason}"
+    return f"{changed}\n\n{run.stop.reason}"
 
 
 def _arguments(raw: str) -> Any:
@@ -287,13 +279,10 @@ class _HandoffCall:
         self._agent = agent
 
     async def __call__(self, context: Any, raw: str) -> Any:
-        run: AgentRun = self._agent.hookline.run(context, self._agent.name)
-        session: Session = run.session
-        call = await session.before_tool(self._inner.tool_name, _arguments(raw))
-        if call.stop:
-            run.stop(call.stop_reason or "")
-        if call.blocked:
-            run.note = f"{self._inner.tool_name} was not done: {call.refusal.llm_content}"
+        run: ModelRun = self._agent.hookline.run(context, self._agent.name)
+        call = await run.before_tool(self._inner.tool_name, _arguments(raw))
+        if isinstance(call, ToolResult):
+            run.note = f"{self._inner.tool_name} was not done: {call.llm_content}"
             return self._agent
         given = json.dumps(call.arguments) if call.changed else raw
         return self._agent.hookline.hooked(await self._inner.on_invoke_handoff(context, given))

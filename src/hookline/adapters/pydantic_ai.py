@@ -16,21 +16,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once, report_suppression
+from hookline.adapters._run import AgentRun, Said
+from hookline.adapters.table import adapter, missing, report_once
 from hookline.errors import AgentStoppedError
-from hookline.hooks import Hooks, Session
+from hookline.hooks import Hooks
 from hookline.triggers.results import ToolResult
 
 try:
     from pydantic import ValidationError
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-    from pydantic_ai.messages import ModelResponse, ToolReturn
+    from pydantic_ai.messages import InstructionPart, ModelRequest, ModelResponse, ToolReturn
     from pydantic_ai.models import CompletedStreamedResponse
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.toolsets import WrapperToolset
     from pydantic_core import to_json, to_jsonable_python
 
-    from hookline.adapters import _pydantic_ai_messages as messages
+    from hookline.formats import pydantic_ai as messages
 except ModuleNotFoundError as error:
     raise missing("pydantic_ai") from error
 
@@ -38,18 +39,6 @@ __all__ = ["HooklineCapability"]
 
 _SELF = adapter("pydantic_ai")
 _NOT_RUN: Any = object()
-
-
-@dataclass
-class _Run:
-    """What is remembered of one run of an agent."""
-
-    hooks: Hooks
-    session: Session
-    note: str | None = None
-    """A hook's note that goes with the next request."""
-    stop: str | None = None
-    """Why a hook has stopped the agent."""
 
 
 @dataclass
@@ -66,7 +55,7 @@ class HooklineCapability(AbstractCapability[Any]):
 
     def __post_init__(self) -> None:
         self._run = self._new_run(None)
-        report_inabilities(self.hooks, _SELF.framework, _SELF.cannot)
+        _SELF.report(self.hooks)
 
     def get_ordering(self) -> CapabilityOrdering:
         """Outermost, so that no other capability shows or changes what hooks have not seen."""
@@ -74,104 +63,82 @@ class HooklineCapability(AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> "HooklineCapability":
         """The capability with a session for this run."""
-        report_inabilities(self.hooks, _SELF.framework, _SELF.cannot)
+        _SELF.report(self.hooks)
         capability = copy.copy(self)
         capability._run = self._new_run(ctx.conversation_id or ctx.run_id)  # noqa: SLF001 - its own
         return capability
 
     def get_wrapper_model(self, model: Any) -> Any:
         """The model between its hooks."""
-        return _HookedModel(model, self._run)
+        return _HookedModel(model, self._run, self.hooks)
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
         """The tools between their hooks."""
         return _HookedToolset(toolset, self._run)
 
-    def _new_run(self, session_id: str | None) -> _Run:
-        return _Run(self.hooks, self.hooks.session(session_id, agent=self.agent))
+    def _new_run(self, session_id: str | None) -> AgentRun:
+        return AgentRun(_SELF, messages, self.hooks.session(session_id, agent=self.agent))
 
 
 class _HookedModel(WrapperModel):
     """A model between its hooks."""
 
-    def __init__(self, wrapped: Any, run: _Run) -> None:
+    def __init__(self, wrapped: Any, run: AgentRun, hooks: Hooks) -> None:
         super().__init__(wrapped)
         self._run = run
+        self._hooks = hooks
 
     async def request(self, given: Any, settings: Any, parameters: Any) -> ModelResponse:
-        call, response = await self._before(messages.Call(given, settings, parameters, self.model_name))
-        if response is not None:
-            return response
-        response = await self.wrapped.request(call.messages, call.settings, call.parameters)
-        return await self._after(call, response)
+        call = await self._before(given, settings, parameters)
+        if isinstance(call, ModelResponse):
+            return call
+        answer = await self._run.after_model(await self.wrapped.request(*call))
+        return _said(answer, parameters) if isinstance(answer, Said) else answer
 
     @asynccontextmanager
     async def request_stream(
         self, given: Any, settings: Any, parameters: Any, run_context: Any = None
     ) -> AsyncGenerator[Any]:
-        if self._run.hooks.must_hold_stream:
+        if self._hooks.must_hold_stream:
             yield _replayed(await self.request(given, settings, parameters), parameters)
             return
-        call, response = await self._before(messages.Call(given, settings, parameters, self.model_name))
-        if response is not None:
-            yield _replayed(response, parameters)
+        call = await self._before(given, settings, parameters)
+        if isinstance(call, ModelResponse):
+            yield _replayed(call, parameters)
             return
-        async with self.wrapped.request_stream(call.messages, call.settings, call.parameters, run_context) as stream:
+        async with self.wrapped.request_stream(*call, run_context) as stream:
             yield stream
-        judged = await self._after(call, stream.get())
-        if judged is not stream.get():
+        if await self._run.after_model(stream.get()) is not stream.get():
             report_once(
                 "an AfterModel hook changed an answer that was streamed, because of streamDuringAfterModel; it stays"
             )
 
-    async def _before(self, call: messages.Call) -> tuple[messages.Call, ModelResponse | None]:
-        """The call to make, or the response in its place."""
-        run, native = self._run, call.native()
-        if run.stop is not None:
-            return call, self._ended(call, run.stop)
-        sent = native if run.note is None else messages.with_note(native, run.note)
-        run.note = None
-        told = messages.to_hook_request(sent)
-        chosen = await run.session.select_tools(told, [tool.name for tool in call.parameters.function_tools])
-        if chosen.stop:
-            return call, self._ended(call, chosen.stop_reason)
-        gate = await run.session.before_model(told)
-        if gate.stop:
-            return call, self._ended(call, gate.stop_reason)
-        if gate.blocked:
-            run.note = gate.note
-            return call, messages.said((gate.response or {}).get("text") or gate.reason or "", self.model_name)
-        wanted = messages.offer(messages.apply_request(gate.request, sent), gate.selection or chosen)
-        if chosen.note is not None:
-            wanted = messages.with_note(wanted, chosen.note)
-        return call if wanted is native else call.changed(wanted), None
-
-    async def _after(self, call: messages.Call, response: ModelResponse) -> ModelResponse:
-        sent = messages.to_hook_request(call.native())
-        answer = await self._run.session.after_model(sent, messages.to_hook_response(response))
-        self._run.note = answer.note
-        if answer.suppress:
-            report_suppression(_SELF.framework)
-        if answer.stop:
-            return self._ended(call, answer.stop_reason)
-        return response if answer.text is None else messages.with_text(response, answer.text)
-
-    def _ended(self, call: messages.Call, reason: str | None) -> ModelResponse:
-        self._run.stop = reason or ""
-        if call.parameters.output_mode != "text" or not call.parameters.allow_text_output:
-            raise AgentStoppedError(self._run.stop)
-        return messages.said(self._run.stop, self.model_name)
+    async def _before(self, given: Any, settings: Any, parameters: Any) -> ModelResponse | tuple[Any, Any, Any]:
+        """The arguments of the call to make, or the response in its place."""
+        own = {
+            "model": self.model_name,
+            "messages": given,
+            "instructions": _instructions(given, parameters),
+            "tools": list(parameters.function_tools),
+        }
+        native = {**(settings or {}), **own}
+        wanted = await self._run.before_model(native, messages.tool_names(native))
+        if isinstance(wanted, Said):
+            return _said(wanted, parameters)
+        if wanted is native:
+            return given, settings, parameters
+        changed = {name: value for name, value in wanted.items() if name not in own}
+        parts = {"function_tools": wanted.get("tools", []), "instruction_parts": wanted["instructions"]}
+        return wanted["messages"], changed or settings, replace(parameters, **parts)
 
 
 @dataclass
 class _HookedToolset(WrapperToolset[Any]):
     """Tools between their hooks."""
 
-    run: _Run
+    run: AgentRun
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
-        if self.run.stop is not None:
-            return self.run.stop
         told, output = to_jsonable_python(tool_args, fallback=str), _NOT_RUN
 
         def invalid(arguments: Any) -> str | None:
@@ -189,12 +156,22 @@ class _HookedToolset(WrapperToolset[Any]):
             text = _text_of(output)
             return ToolResult(llm_content=text, return_display=text)
 
-        result = await self.run.session.run_tool(name, told, call, call_id=ctx.tool_call_id, validate=invalid)
-        if result.suppress_display:
-            report_suppression(_SELF.framework)
-        if result.should_stop:
-            self.run.stop = result.stop_reason or ""
+        result = await self.run.run_tool(name, told, call, call_id=ctx.tool_call_id, validate=invalid)
         return _with_text(output, result.llm_content)
+
+
+def _instructions(given: Any, parameters: Any) -> list[Any]:
+    if parameters.instruction_parts is not None:
+        return list(parameters.instruction_parts)
+    last = next((one for one in reversed(given) if isinstance(one, ModelRequest)), None)
+    return [InstructionPart(last.instructions)] if last is not None and last.instructions else []
+
+
+def _said(said: Said, parameters: Any) -> ModelResponse:
+    is_text = parameters.output_mode == "text" and parameters.allow_text_output
+    if not said.is_answer and not is_text:
+        raise AgentStoppedError(said.text)
+    return messages.from_hook_llm_response({"text": said.text})
 
 
 def _replayed(response: ModelResponse, parameters: Any) -> Any:

@@ -27,6 +27,7 @@ class EffectName(StrEnum):
     STOP = "stop"
 
 
+MODEL_EVENTS = ("BeforeToolSelection", "BeforeModel", "AfterModel")
 EVENTS: Mapping[EffectName, tuple[str, ...]] = {
     EffectName.DENY: ("BeforeTool",),
     EffectName.INPUT_REWRITE: ("BeforeTool",),
@@ -35,7 +36,7 @@ EVENTS: Mapping[EffectName, tuple[str, ...]] = {
     EffectName.RESPONSE_REDACTION: ("AfterModel",),
     EffectName.SYNTHETIC_RESPONSE: ("BeforeModel",),
     EffectName.TOOL_RESTRICTION: ("BeforeToolSelection",),
-    EffectName.STOP: ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool"),
+    EffectName.STOP: (*MODEL_EVENTS, "BeforeTool", "AfterTool"),
 }
 """The events whose hooks have an effect."""
 
@@ -57,6 +58,14 @@ class Adapter:
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """What the host can't do, and why: an effect's name, or `effect: event` for one event of it."""
+    can_choose_model: bool = False
+    """Whether a hook's choice of a model has an effect."""
+    suppression: str = ""
+    """What `suppressOutput` does to the model's answer; it hides nothing where this is empty."""
+
+    def report(self, hooks: "Hooks") -> None:
+        """Says on stderr which configured hooks the host can't apply."""
+        report_inabilities(hooks, self.framework, self.cannot)
 
 
 _CLAUDE_ASKS = "the model is asked by Claude Code, which has no hooks there"
@@ -85,6 +94,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         package="google-adk",
         front="HooklinePlugin",
         use="Runner(..., plugins=[HooklinePlugin(hooks)])",
+        can_choose_model=True,
     ),
     Adapter(
         name="openai_agents",
@@ -118,6 +128,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         package="strands-agents",
         front="HooklineHooks",
         use="Agent(..., hooks=[HooklineHooks(hooks)])",
+        suppression="keeps the answer from Strands' callback handler, but not from its messages",
     ),
     Adapter(
         name="agent_framework",
@@ -126,6 +137,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         package="agent-framework-core",
         front="hookline_middleware",
         use="Agent(..., middleware=hookline_middleware(hooks))",
+        can_choose_model=True,
     ),
 )
 
@@ -181,8 +193,3 @@ def report_once(message: str) -> None:
     if message not in _reported:
         _reported.add(message)
         tell(message)
-
-
-def report_suppression(framework: str) -> None:
-    """Says that a hook's `suppressOutput` hides nothing."""
-    report_once(f"a hook's suppressOutput hides nothing in {framework}, which shows messages itself")

@@ -1,6 +1,7 @@
 """What a hook's author should know about an answer that an event can't use as it was meant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
@@ -8,6 +9,7 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import wishes
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.formats.hook_format import NOTHING_LEFT, NOTHING_LEFT_REMEDY
 
 ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
@@ -38,3 +40,9 @@ def _on_use(hook: HookEntry, answer: Answer) -> Iterator[str]:
         yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
     if said(answer.llm_response) is not None and row.comes_before and not answer.blocks:
         yield "llm_response counts only beside a decision of block or deny; without one the model is called"
+    if row.comes_before and _drops_all(said(answer.llm_request)):
+        yield f"{NOTHING_LEFT}; {NOTHING_LEFT_REMEDY}"
+
+
+def _drops_all(request: Mapping[str, Any] | None) -> bool:
+    return request is not None and [] in (request.get("messages"), request.get("contents"))

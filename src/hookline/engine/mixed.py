@@ -13,7 +13,7 @@ from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
 from hookline.engine.callables import run_callables
-from hookline.engine.reading import left_running, not_runnable, notify, read_run
+from hookline.engine.reading import in_this_context, left_running, not_runnable, notify, read_run
 from hookline.engine.telling import Asked, ask_each
 from hookline.engine.ways import Means, Way, way_of
 
@@ -41,7 +41,7 @@ class Mixed(msgspec.Struct, frozen=True):
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], stdin: bytes
     ) -> list[HookExecutionResult]:
         """The same for functions alone: no process has to be prepared, and no task to wait for several kinds."""
-        on_end = None if self.on_end is None else partial(notify, self.on_end, hooks)
+        on_end = None if self.on_end is None else partial(notify, in_this_context(self.on_end), hooks)
         outcomes = await run_callables(hooks, stdin, on_end)
         return [read_run(hook, outcome, stdin, told) for hook, outcome in zip(hooks, outcomes, strict=True)]
 

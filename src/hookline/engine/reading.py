@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -104,6 +105,12 @@ def left_running(asked: "Asked") -> HookExecutionResult:
     return HookExecutionResult(
         hook=hook, event=hook.event, success=True, exit_code=None, stdin=asked.stdin, is_running=True
     )
+
+
+def in_this_context(on_end: Callable[[HookEntry], None]) -> Callable[[HookEntry], None]:
+    """The same call with the context variables of now: a hook may end in a callback that another event registered."""
+    context = copy_context()
+    return lambda hook: context.run(on_end, hook)
 
 
 def notify(on_end: Callable[[HookEntry], None], hooks: Sequence[HookEntry], index: int) -> None:

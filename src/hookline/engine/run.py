@@ -17,7 +17,7 @@ from hookline.contract.vocabulary import OWN_DIALECT, PROJECT_DIR_VARIABLES, Hoo
 from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
-from hookline.engine.reading import notify, read_run
+from hookline.engine.reading import in_this_context, notify, read_run
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -104,7 +104,7 @@ class HookRunner:
             )
             for hook in hooks
         ]
-        on_end = None if self._on_end is None else partial(notify, self._on_end, hooks)
+        on_end = None if self._on_end is None else partial(notify, in_this_context(self._on_end), hooks)
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
         stdin = given.data if isinstance(given, LateInput) else given
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]

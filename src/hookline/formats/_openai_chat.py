@@ -8,7 +8,7 @@ from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import field, kind_of, listed, shape_of, with_fields
+from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_content, check_part
 
@@ -22,6 +22,7 @@ _ROLES: Mapping[str, Role] = {
 }
 _NAMES: Mapping[Role, str] = {"system": "system", "user": "user", "model": "assistant"}
 _RESULTS = frozenset({"tool", "function"})
+_PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _OTHERS = ("tool_calls", "function_call", "refusal", "audio")
 _ENDINGS = {
     "stop": "STOP",
@@ -50,8 +51,8 @@ def make(role: Role, text: str) -> Any:
 
 def with_text(content: Any, text: str) -> Any:
     """The message with another text."""
-    given = field(content, "content")
-    return with_fields(content, content=text if isinstance(given, str) else replace_text(given, text, TEXTS))
+    old = field(content, "content")
+    return with_fields(content, content=text if isinstance(old, str) else replace_text(old, text, TEXTS))
 
 
 def without_text(content: Any) -> Any | None:
@@ -84,7 +85,7 @@ def _check(message: Any, where: str) -> None:
     if content is None and role != "assistant":
         raise FormatError(where, "without content", _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str | None) else content):
-        check_part(part, f"{where}.content[{number}]")
+        check_part(part, f"{where}.content[{number}]", _PARTS)
 
 
 def read_choice(choice: Any) -> HookToolConfig:
@@ -93,11 +94,16 @@ def read_choice(choice: Any) -> HookToolConfig:
         return _MODES.get(choice, {})
     allowed = field(choice, "allowed_tools")
     if kind_of(choice) == "allowed_tools":
-        given = choice if allowed is None else allowed
-        names = [name for tool in field(given, "tools") or () if (name := tool_name(tool)) is not None]
-        return {"mode": "ANY" if field(given, "mode") == "required" else "AUTO", "allowedFunctionNames": names}
-    name = tool_name(choice) if kind_of(choice) in ("function", "custom") else None
+        chosen = choice if allowed is None else allowed
+        names = [name for tool in field(chosen, "tools") or () if (name := _chosen_name(tool)) is not None]
+        return {"mode": "ANY" if field(chosen, "mode") == "required" else "AUTO", "allowedFunctionNames": names}
+    name = _chosen_name(choice)
     return {} if name is None else {"mode": "ANY", "allowedFunctionNames": [name]}
+
+
+def _chosen_name(tool: Any) -> str | None:
+    """What a tool is called in a choice: by its name, or by its type if the API runs it itself."""
+    return tool_name(tool) or kind_of(tool) or None
 
 
 def write_choice(choice: HookToolConfig) -> Any:
@@ -115,6 +121,35 @@ def tool_name(tool: Any) -> str | None:
 
 
 _MODES: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}
+
+
+def _read_function_call(native: Mapping[str, Any]) -> HookToolConfig:
+    """The older `function_call` in hook form."""
+    call = given(native.get("function_call"))
+    if isinstance(call, str):
+        return _MODES.get(call, {})
+    name = field(call, "name")
+    return {"mode": "ANY", "allowedFunctionNames": [name]} if isinstance(name, str) else {}
+
+
+def _restrict_functions(native: Mapping[str, Any], restriction: requests.Restriction) -> dict[str, Any]:
+    """The older `functions` and `function_call`, which have no word for "call any of them"."""
+    functions = listed(given(native.get("functions")) or (), "functions")
+    kept = [one for one in functions if restriction.permits(str(field(one, "name") or ""))]
+    call, mode = given(native.get("function_call")), restriction.mode
+    if not functions:
+        return {}
+    if mode == "NONE" or not kept:
+        return {} if call == "none" else {"function_call": "none"}
+    changes: dict[str, Any] = {} if len(kept) == len(functions) else {"functions": kept}
+    forced = field(call, "name")
+    if mode == "AUTO" and call not in (None, "auto"):
+        changes["function_call"] = "auto"
+    elif forced is not None and not restriction.permits(str(forced)):
+        changes["function_call"] = requests.GONE
+    if mode == "ANY" and len(kept) == 1:
+        changes["function_call"] = {"name": field(kept[0], "name")}
+    return changes
 
 
 def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
@@ -145,6 +180,8 @@ API = requests.Api(
     read_choice=read_choice,
     write_choice=write_choice,
     tool_name=tool_name,
+    read_more=_read_function_call,
+    restrict_more=_restrict_functions,
 )
 
 
@@ -160,7 +197,7 @@ def to_hook_response(response: Any) -> LLMResponse:
         message = field(choice, "message")
         if message is None or isinstance(message, str):
             raise FormatError(f"choices[{number}]", shape_of(choice), f"{expected}; a stream's chunks are not complete")
-        check_content(field(message, "content"), f"choices[{number}].message.content")
+        check_content(field(message, "content"), f"choices[{number}].message.content", _PARTS)
         texts = [text for part in _parts(message) if (text := TEXTS.text_of_part(part)) is not None]
         candidates.append(responses.Candidate(texts, _ENDINGS.get(str(field(choice, "finish_reason"))), number))
     usage = field(response, "usage")
@@ -182,10 +219,10 @@ def _with_choice_text(choice: Any, text: str) -> Any:
     parts = _parts(message)
     if text == "".join(TEXTS.text_of_part(part) or "" for part in parts):
         return choice
-    given = field(message, "content")
+    old = field(message, "content")
     content: Any = text or None
-    if isinstance(given, list | tuple) and any(TEXTS.text_of_part(part) is not None for part in given):
-        content = replace_text(given, text, TEXTS)
+    if isinstance(old, list | tuple) and any(TEXTS.text_of_part(part) is not None for part in old):
+        content = replace_text(old, text, TEXTS)
     # These quote the old text, or point into it.
     traces = {name: None for name in ("parsed", "annotations") if field(message, name) is not None}
     # The probabilities spell out the old text, token by token.

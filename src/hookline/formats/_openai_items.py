@@ -10,15 +10,62 @@ from hookline.formats import _openai_chat as chat
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
+from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text, replace_texts
 from hookline.formats.texts import TEXTS, check_content, check_part
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
-_CALLS = ("_call", "_request", "_list_tools", "program")
-_RESULTS = ("_output", "_response")
-_HIDDEN = frozenset(
+_CALLS = frozenset(
+    {
+        "apply_patch_call",
+        "code_interpreter_call",
+        "computer_call",
+        "custom_tool_call",
+        "file_search_call",
+        "function_call",
+        "image_generation_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "mcp_call",
+        "mcp_list_tools",
+        "program",
+        "shell_call",
+        "tool_search_call",
+        "web_search_call",
+    }
+)
+_RESULTS = frozenset(
+    {
+        "apply_patch_call_output",
+        "computer_call_output",
+        "custom_tool_call_output",
+        "function_call_output",
+        "local_shell_call_output",
+        "mcp_approval_response",
+        "program_output",
+        "shell_call_output",
+        "tool_search_output",
+    }
+)
+_OTHERS = frozenset(
     {"reasoning", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update"}
+)
+_HIDDEN = _CALLS | _RESULTS | _OTHERS
+_ITEMS = _HIDDEN | {"message"}
+# Those of stored conversations, too: their messages can be sent again.
+_PARTS = frozenset(
+    {
+        "computer_screenshot",
+        "input_audio",
+        "input_file",
+        "input_image",
+        "input_text",
+        "output_text",
+        "reasoning_text",
+        "refusal",
+        "summary_text",
+        "text",
+    }
 )
 _ENDINGS = {"completed": "STOP", "max_output_tokens": "MAX_TOKENS", "content_filter": "SAFETY"}
 _EXPECTED = 'a text, a message such as {"role": "user", "content": "hi"}, or an item of a known type'
@@ -39,7 +86,7 @@ def read(content: Any) -> Turn:
         return Turn(content, "user", content)
     kind = kind_of(content)
     if not _is_message(content):
-        return Turn(content, "user", "", has_call=kind.endswith(_CALLS), has_response=kind.endswith(_RESULTS))
+        return Turn(content, "user", "", has_call=kind in _CALLS, has_response=kind in _RESULTS)
     text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(content))
     return Turn(content, _ROLES[field(content, "role")], text)
 
@@ -99,8 +146,10 @@ def _check_prompt(prompt: Any) -> None:
 
 def _check(item: Any, where: str) -> None:
     kind = kind_of(item)
-    if isinstance(item, str) or kind in _HIDDEN or kind.endswith((*_CALLS, *_RESULTS)) or _is_reference(item):
+    if isinstance(item, str) or kind in _HIDDEN or _is_reference(item):
         return
+    if kind:
+        check_type(item, where, _ITEMS)
     role, content = field(item, "role"), field(item, "content")
     if (
         not _is_message(item)
@@ -108,9 +157,9 @@ def _check(item: Any, where: str) -> None:
         or role not in _ROLES
         or not isinstance(content, str | list | tuple)
     ):
-        raise FormatError(where, f"of the type {kind!r}" if kind and kind != "message" else shape_of(item), _EXPECTED)
+        raise FormatError(where, shape_of(item), _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str) else content):
-        check_part(part, f"{where}.content[{number}]")
+        check_part(part, f"{where}.content[{number}]", _PARTS)
 
 
 def _is_reference(item: Any) -> bool:
@@ -129,6 +178,27 @@ def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
     return {**changes, "input": [make("user", one) if isinstance(one, str) else one for one in left]}
 
 
+def _restrict_additional(native: Mapping[str, Any], restriction: requests.Restriction) -> dict[str, Any]:
+    """The items that add tools in the middle of a conversation, without those that are not permitted."""
+    found = given(native.get("input"))
+    if not isinstance(found, list | tuple):
+        return {}
+    changed = [_with_permitted_tools(item, restriction) for item in found]
+    if all(new is old for new, old in zip(changed, found, strict=True)):
+        return {}
+    return {"input": [item for item in changed if item is not None]}
+
+
+def _with_permitted_tools(item: Any, restriction: requests.Restriction) -> Any | None:
+    if kind_of(item) != "additional_tools":
+        return item
+    tools = listed(field(item, "tools"), "the tools of additional_tools")
+    kept = [] if restriction.mode == "NONE" else requests.permitted_tools(tools, restriction.permits, chat.tool_name)
+    if len(kept) == len(tools) and all(new is old for new, old in zip(kept, tools, strict=True)):
+        return item
+    return with_fields(item, tools=kept) if kept else None
+
+
 class _Form:
     read = staticmethod(read)
     make = staticmethod(make)
@@ -145,6 +215,7 @@ API = requests.Api(
     read_choice=chat.read_choice,
     write_choice=chat.write_choice,
     tool_name=chat.tool_name,
+    restrict_more=_restrict_additional,
 )
 
 
@@ -200,8 +271,9 @@ def _texts(response: Any) -> list[tuple[Any, Any]]:
     for number, item in enumerate(listed(field(response, "output"), "output")):
         if not kind_of(item):
             raise FormatError(f"output[{number}]", shape_of(item), "an item with a type, such as message")
+        check_type(item, f"output[{number}]", _ITEMS)
         if _is_message(item):
-            check_content(field(item, "content"), f"output[{number}].content")
+            check_content(field(item, "content"), f"output[{number}].content", _PARTS)
             found += [(item, part) for part in _parts(item) if TEXTS.text_of_part(part) is not None]
     return found
 

@@ -28,6 +28,34 @@ _ENDINGS = {
     "model_context_window_exceeded": "MAX_TOKENS",
     "refusal": "SAFETY",
 }
+_BLOCKS = frozenset(
+    {
+        "advisor_tool_result",
+        "bash_code_execution_tool_result",
+        "code_execution_tool_result",
+        "compaction",
+        "container_upload",
+        "document",
+        "fallback",
+        "image",
+        "mcp_tool_listing",
+        "mcp_tool_result",
+        "mcp_tool_use",
+        "redacted_thinking",
+        "search_result",
+        "server_tool_use",
+        "text",
+        "text_editor_code_execution_tool_result",
+        "thinking",
+        "tool_addition",
+        "tool_removal",
+        "tool_result",
+        "tool_search_tool_result",
+        "tool_use",
+        "web_fetch_tool_result",
+        "web_search_tool_result",
+    }
+)
 _EXPECTED = 'a message such as {"role": "user", "content": "hi"}, of the role user, assistant or system'
 
 
@@ -140,7 +168,7 @@ def _check_blocks(content: Any, where: str) -> None:
     for number, block in enumerate(() if isinstance(content, str) else content):
         if isinstance(block, str):
             raise FormatError(f"{where}[{number}]", "a text", 'a block such as {"type": "text", "text": "hi"}')
-        check_part(block, f"{where}[{number}]")
+        check_part(block, f"{where}[{number}]", _BLOCKS)
 
 
 def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
@@ -196,6 +224,38 @@ def _tool_name(tool: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _restrict_more(native: Mapping[str, Any], restriction: requests.Restriction) -> dict[str, Any]:
+    """Servers whose tools the API calls itself, and tools that a message defines."""
+    servers = listed(given(native.get("mcp_servers")) or (), "mcp_servers")
+    tools = listed(given(native.get("tools")) or (), "tools")
+    # Where no tool may be called, declared toolsets stay, and the API wants their servers then.
+    declared = {field(tool, "mcp_server_name") for tool in tools if restriction.is_closed}
+    kept = [one for one in servers if field(one, "name") in declared or _permits_server(one, restriction)]
+    changes: dict[str, Any] = {}
+    if len(kept) < len(servers):
+        changes["mcp_servers"] = kept or requests.GONE
+    for number, message in enumerate(native.get("messages") or ()):
+        for block in _parts(message):
+            _check_definition(block, restriction, f"messages[{number}]")
+    return changes
+
+
+def _permits_server(server: Any, restriction: requests.Restriction) -> bool:
+    if restriction.mode == "NONE":
+        return False
+    return any(map(restriction.permits, (str(field(server, "name") or ""), "mcp_toolset")))
+
+
+def _check_definition(block: Any, restriction: requests.Restriction, where: str) -> None:
+    """FormatError for a tool that a message defines and that is not permitted: it can't be taken away there."""
+    definition = field(field(block, "tool"), "definition") if kind_of(block) == "tool_addition" else None
+    if definition is None:
+        return
+    if restriction.mode == "NONE" or not requests.permitted_tools([definition], restriction.permits, _tool_name):
+        name = _tool_name(definition) or kind_of(definition)
+        raise FormatError(where, f"the definition of the tool {name!r}, which is not permitted now", "it in `tools`")
+
+
 _API = requests.Api(
     name="Anthropic's messages",
     form=_Form(),
@@ -211,6 +271,7 @@ _API = requests.Api(
     read_choice=_read_choice,
     write_choice=_write_choice,
     tool_name=_tool_name,
+    restrict_more=_restrict_more,
 )
 
 

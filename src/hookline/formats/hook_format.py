@@ -10,6 +10,9 @@ from hookline.contract.text import whole_text
 Role = Literal["user", "model", "system"]
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
+NOTHING_LEFT = "a hook dropped every message; a request can't be sent without any, so the conversation stays as it was"
+NOTHING_LEFT_REMEDY = "to keep it from the model, answer with a decision of block"
+
 # Model APIs hold these numbers in 32 bits.
 _LIMIT = 2**31 - 1
 

@@ -29,6 +29,16 @@ def kind_of(value: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def check_type(value: Any, where: str, known: frozenset[str]) -> None:
+    """FormatError for a part or an item of a type that is not known; a bare text has none."""
+    if not isinstance(value, str) and (kind := kind_of(value)) not in known:
+        import difflib  # noqa: PLC0415 - needed for this message only
+
+        close = difflib.get_close_matches(kind, known, n=1)
+        remedy = f"such as {close[0]!r}" if close else "or a newer hookline that knows this one"
+        raise FormatError(where, f"of the unknown type {kind!r}, in which hooks could miss a text", f"a type {remedy}")
+
+
 def given(value: Any) -> Any:
     """The value, or None for an SDK's mark that a parameter is not given."""
     return None if type(value).__name__ in ("NotGiven", "Omit") else value

@@ -1,5 +1,6 @@
 """Requests of a model API ↔ hook form: what the APIs have in common."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +9,26 @@ from hookline.contract.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMod
 from hookline.contract.text import tell, whole_text
 from hookline.errors import FormatError
 from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
-from hookline.formats.hook_format import GENERATION, wanted_request
-from hookline.formats.native import given, listed, shape_of
+from hookline.formats.hook_format import GENERATION, NOTHING_LEFT, NOTHING_LEFT_REMEDY, wanted_request
+from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 
 Native = Mapping[str, Any]
+Permits = Callable[[str], bool]
+# Tools that the program runs, and so passes to `before_tool`, are permitted by their names alone.
+_OWN_TOOLS = frozenset({"", "function", "custom"})
+_DATE = re.compile(r"_(?:\d{8}|\d{4}_\d\d_\d\d)$")
 GONE = object()
 _reported: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """Which tools may be offered."""
+
+    permits: Permits
+    mode: ToolMode | None
+    is_closed: bool
+    """True when none of the request's tools may be called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +47,33 @@ class Api:
     """The API's `tool_choice` in hook form."""
     write_choice: Callable[[HookToolConfig], Any]
     tool_name: Callable[[Any], str | None]
-    """The name of a tool that is offered."""
+    """The name of a tool that is offered; None for one without."""
+    can_forbid: bool = True
+    """Whether `tool_choice` can forbid all tools."""
+    read_more: Callable[[Native], HookToolConfig] = lambda _: {}
+    """Another parameter for the choice of tools, where there is no `tool_choice`."""
+    restrict_more: Callable[[Native, Restriction], dict[str, Any]] = lambda *_: {}
+    """What to change of other parameters that offer tools."""
+
+    def to_hook(self, native: Any) -> LLMRequest:
+        """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+        return to_hook(native, self)
+
+    def from_hook(self, hook_request: Mapping[str, Any], base: Native) -> dict[str, Any]:
+        """The request to send; the base itself when hooks changed nothing."""
+        return from_hook(hook_request, base, self)
+
+    def with_note(self, native: Native, text: str) -> dict[str, Any]:
+        """The request with a hook's note as its last message, for this call only."""
+        return with_note(native, text, self)
+
+    def offer(self, native: Native, permits: Permits, mode: ToolMode | None = None) -> dict[str, Any]:
+        """The request with those of its tools that a `Selection` permits, and with its mode."""
+        return offer(native, permits, mode, self)
+
+    def tool_names(self, native: Native) -> list[str]:
+        """The names of the tools that are offered, but those without a name, which the API runs itself."""
+        return [name for tool in given(native.get("tools")) or () if (name := self.tool_name(tool)) is not None]
 
 
 def to_hook(native: Any, api: Api) -> LLMRequest:
@@ -47,7 +88,7 @@ def to_hook(native: Any, api: Api) -> LLMRequest:
         "messages": read_messages_of(api.contents(native), api.form),
         "config": seen,
     }
-    if choice := api.read_choice(native.get("tool_choice")):
+    if choice := api.read_choice(native.get("tool_choice")) or api.read_more(native):
         request["toolConfig"] = choice
     return request
 
@@ -63,9 +104,8 @@ def from_hook(hook_request: Mapping[str, Any], base: Native, api: Api) -> dict[s
     if wanted["model"] != told["model"]:
         changes["model"] = wanted["model"]
     if wanted["messages"] != told["messages"]:
-        # A request without any message can't be sent, so hooks that drop everything change nothing.
         rewritten = rewrite_contents(api.contents(base), wanted["messages"], api.form)
-        changes |= api.put_contents(base, rewritten) if rewritten else {}
+        changes |= api.put_contents(base, rewritten) if rewritten else report_nothing_left()
     changes |= _changed_parameters(base, told["config"], wanted["config"], api)
     choice = wanted.get("toolConfig", {})
     if choice != told.get("toolConfig", {}):
@@ -79,32 +119,74 @@ def with_note(native: Native, text: str, api: Api) -> dict[str, Any]:
     return _with(native, api.put_contents(native, [*api.contents(native), note]))
 
 
-def offer(native: Native, permits: Callable[[str], bool], mode: ToolMode | None, api: Api) -> dict[str, Any]:
+def report_nothing_left() -> dict[str, Any]:
+    """Reports that hooks dropped a whole conversation, and changes nothing: a request can't be without any message."""
+    report(f"{NOTHING_LEFT}; {NOTHING_LEFT_REMEDY}")
+    return {}
+
+
+def offer(native: Native, permits: Permits, mode: ToolMode | None, api: Api) -> dict[str, Any]:
     """The request with those of its tools that are permitted; the request itself when all are."""
     return _with(native, _tools(native, permits, mode, api))
 
 
-def _permission(choice: HookToolConfig) -> Callable[[str], bool]:
+def permitted_tools(tools: Sequence[Any], permits: Permits, name_of: Callable[[Any], str | None]) -> list[Any]:
+    """Those of the tools that may be offered; a group of tools keeps those of its own that may be.
+
+    A tool that the API runs itself never comes to `before_tool`, so it must be permitted as well: by its name, by its
+    type with or without a date, or by the label of its server.
+    """
+    kept = (_permitted(tool, permits, name_of) for tool in tools)
+    return [tool for tool in kept if tool is not None]
+
+
+def _permitted(tool: Any, permits: Permits, name_of: Callable[[Any], str | None]) -> Any | None:
+    kind, name = kind_of(tool), name_of(tool)
+    names = [name] if name else []
+    if kind not in _OWN_TOOLS:
+        labels = (field(tool, "server_label"), field(tool, "mcp_server_name"))
+        names += [kind, _DATE.sub("", kind), *(label for label in labels if isinstance(label, str))]
+    if any(map(permits, names or [""])):
+        return tool
+    if kind != "namespace":
+        return None
+    inner = permitted_tools(listed(field(tool, "tools"), "the tools of a namespace"), permits, name_of)
+    return with_fields(tool, tools=inner) if inner else None
+
+
+def _permission(choice: HookToolConfig) -> Permits:
     names = choice.get("allowedFunctionNames")
     return lambda name: choice.get("mode") != "NONE" and (names is None or name in names)
 
 
-def _tools(native: Native, permits: Callable[[str], bool], mode: ToolMode | None, api: Api) -> dict[str, Any]:
+def _tools(native: Native, permits: Permits, mode: ToolMode | None, api: Api) -> dict[str, Any]:
     tools = listed(given(native.get("tools")) or (), "tools")
-    # A tool without a name of its own, which the API runs itself, stays unless all tools are forbidden.
-    kept = [tool for tool in tools if (name := api.tool_name(tool)) is None or permits(name)]
-    is_none = mode == "NONE" or (not any(map(api.tool_name, kept)) and any(map(api.tool_name, tools)))
+    kept = permitted_tools(tools, permits, api.tool_name)
+    is_closed = mode == "NONE" or not kept
+    changes = api.restrict_more(native, Restriction(permits, mode, is_closed))
     current = api.read_choice(native.get("tool_choice"))
-    if is_none:
-        # The tools stay declared, because APIs refuse a conversation with calls of tools that they don't know.
-        return {"tool_choice": api.write_choice({"mode": "NONE"})} if tools and current.get("mode") != "NONE" else {}
-    changes: dict[str, Any] = {} if len(kept) == len(tools) else {"tools": kept}
+    if is_closed:
+        return {**changes, **_forbidden(native, tools, current, api)}
+    if len(kept) < len(tools) or any(new is not old for new, old in zip(kept, tools, strict=True)):
+        changes["tools"] = kept
     forced = current.get("allowedFunctionNames") or []
     if mode is not None and mode != current.get("mode") and kept:
         changes["tool_choice"] = api.write_choice({"mode": mode})
     elif forced and not all(map(permits, forced)):
         changes["tool_choice"] = GONE
     return changes
+
+
+def _forbidden(native: Native, tools: list[Any], current: HookToolConfig, api: Api) -> dict[str, Any]:
+    # The tools stay declared, because APIs refuse a conversation with calls of tools that they don't know.
+    if not tools or current.get("mode") == "NONE":
+        return {}
+    if api.can_forbid:
+        return {"tool_choice": api.write_choice({"mode": "NONE"})}
+    has_calls = any(api.form.read(content).has_call for content in api.contents(native))
+    # No choice keeps the API from running its own tools.
+    own = [tool for tool in tools if kind_of(tool) in _OWN_TOOLS]
+    return {"tools": own if has_calls else [], "tool_choice": GONE}
 
 
 def _parameter(native: Native, name: str, api: Api) -> Any:
@@ -124,7 +206,7 @@ def _changed_parameters(base: Native, told: LLMConfig, wanted: LLMConfig, api: A
         if before.get(name) == after.get(name):
             continue
         if name not in api.config:
-            _report(f"a hook set {name}, which {api.name} does not have; it is not used")
+            report(f"a hook set {name}, which {api.name} does not have; it is not used")
             continue
         used = next((key for key in api.config[name] if base.get(key) is not None), api.config[name][0])
         changes[used] = after.get(name, GONE)
@@ -138,7 +220,8 @@ def _with(base: Native, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**base, **changes}.items() if value is not GONE}
 
 
-def _report(message: str) -> None:
+def report(message: str) -> None:
+    """Reports on stderr what hooks wanted and can't have, once."""
     if message not in _reported:
         _reported.add(message)
         tell(message)

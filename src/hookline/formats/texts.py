@@ -3,7 +3,7 @@
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats.native import field, kind_of, shape_of, with_fields
+from hookline.formats.native import check_type, field, kind_of, shape_of, with_fields
 
 # What belongs to the old text and would keep it readable beside a new one.
 _TRACES = ("logprobs", "citations", "annotations", "parsed")
@@ -39,17 +39,18 @@ class TextParts:
 TEXTS = TextParts()
 
 
-def check_content(content: Any, where: str) -> None:
+def check_content(content: Any, where: str, known: frozenset[str]) -> None:
     """FormatError for the content of a response's message in which a text could be missed."""
     if not isinstance(content, str | list | tuple | None):
         raise FormatError(where, shape_of(content), "a text or a list of parts")
     for number, part in enumerate(() if isinstance(content, str | None) else content):
-        check_part(part, f"{where}[{number}]")
+        check_part(part, f"{where}[{number}]", known)
 
 
-def check_part(part: Any, where: str) -> None:
-    """FormatError for a part that is neither a text nor of a kind that hooks do not see."""
+def check_part(part: Any, where: str, known: frozenset[str]) -> None:
+    """FormatError for a part that is neither a text nor of a known type: hooks could miss a text in it."""
     if not isinstance(part, str) and not kind_of(part):
         raise FormatError(where, shape_of(part), 'a part with a type, such as {"type": "text", "text": "hi"}')
+    check_type(part, where, known)
     if kind_of(part) in ("text", "input_text", "output_text") and TEXTS.text_of_part(part) is None:
         raise FormatError(where, f"a {kind_of(part)} part whose text is {shape_of(field(part, 'text'))}", "a text")

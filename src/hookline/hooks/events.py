@@ -10,6 +10,7 @@ from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.errors import SessionClosedError
 from hookline.formats.checks import check_request, check_response
 from hookline.hooks import _readings as readings
+from hookline.hooks._checks import check_call, check_function, check_names, check_text, check_type, read_word
 from hookline.hooks._engine import Engine
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.triggers import session as lifecycle
@@ -56,6 +57,7 @@ class SessionEvents:
 
     @selection.setter
     def selection(self, selection: Selection | None) -> None:
+        check_type("selection", selection, Selection | None, "a Selection or None")
         self._selection = selection
 
     async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
@@ -110,6 +112,7 @@ class SessionEvents:
         For a call that is blocked it fires nothing, and returns the refusal.
         """
         self._check_open()
+        check_type("call", call, ToolCall, "what `before_tool` returned")
         if call.blocked:
             return call.refusal
         given = to_tool_result(result)
@@ -135,6 +138,7 @@ class SessionEvents:
         rewrote pass `normalize`, which gives them their proper names, and `validate`, which returns what is wrong with
         them or None. What `fn` raises reaches the caller, and then AfterTool is not fired.
         """
+        check_function(fn, normalize, validate)
         call = await self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
         call, refused = readings.checked(call, normalize, validate, self.write)
         if refused is not None:
@@ -149,10 +153,12 @@ class SessionEvents:
         It counts as fired then. The answer holds for this moment only: settings may change.
         """
         self._check_open()
+        check_type("tool_name", tool_name, str, "a text")
         return passes(self._engine.system, HookEventName(event), tool_name, self)
 
     async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""
+        check_type("prompt", prompt, str, "a text")
         verdict = await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
         return BeforeAgentHookResult() if verdict is None else lifecycle.before_agent_result(verdict)
 
@@ -160,27 +166,35 @@ class SessionEvents:
         self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False
     ) -> AfterAgentHookResult:
         """Fires AfterAgent: whether the agent has to go on; `stop_hook_active` if a hook has made it go on before."""
+        check_type("prompt", prompt, str, "a text")
+        check_type("prompt_response", prompt_response, str, "a text")
+        check_type("stop_hook_active", stop_hook_active, bool, "True or False")
         fields = lifecycle.after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
         verdict = await self._fire(HookEventName.AFTER_AGENT, fields)
         return AfterAgentHookResult() if verdict is None else lifecycle.after_agent_result(verdict)
 
     async def session_start(self, source: SessionStartSource | str) -> SessionStartHookResult:
         """Fires SessionStart: what hooks add to the session. As a context manager a session does this itself."""
-        fields = {"source": SessionStartSource(source)}
+        fields = {"source": read_word("source", source, SessionStartSource)}
         verdict = await self._fire(HookEventName.SESSION_START, fields)
         return SessionStartHookResult() if verdict is None else lifecycle.session_start_result(verdict)
 
     async def session_end(self, reason: SessionEndReason | str) -> None:
         """Fires SessionEnd, whose hooks only watch."""
-        await self._fire(HookEventName.SESSION_END, {"reason": SessionEndReason(reason)})
+        fields = {"reason": read_word("reason", reason, SessionEndReason)}
+        await self._fire(HookEventName.SESSION_END, fields)
 
     async def pre_compress(self, trigger: PreCompressTrigger | str) -> PreCompressHookResult:
         """Fires PreCompress, before the history is compressed."""
-        verdict = await self._fire(HookEventName.PRE_COMPRESS, {"trigger": PreCompressTrigger(trigger)})
+        fields = {"trigger": read_word("trigger", trigger, PreCompressTrigger)}
+        verdict = await self._fire(HookEventName.PRE_COMPRESS, fields)
         return PreCompressHookResult() if verdict is None else lifecycle.pre_compress_result(verdict)
 
     async def notify(self, notification_type: str, message: str, details: Mapping[str, Any]) -> None:
         """Fires Notification, whose hooks only watch."""
+        check_text("notification_type", notification_type)
+        check_type("message", message, str, "a text")
+        check_type("details", details, Mapping, "a mapping")
         fields = {"notification_type": notification_type, "message": message, "details": details}
         await self._fire(HookEventName.NOTIFICATION, fields)
 
@@ -189,6 +203,8 @@ class SessionEvents:
     ) -> ToolCall:
         """Fires BeforeTool, and leaves it to the caller to ask a person."""
         check_text("the tool's name", name)
+        if call_id is not None or mcp_context is not None:
+            check_call(call_id, mcp_context)
         self._check_open()
         told = own_copy(arguments) if _is_mapping(arguments) else None
         if told is None:
@@ -245,22 +261,6 @@ class SessionEvents:
     def _check_open(self) -> None:
         if self._is_closed or self._engine.is_closed:
             raise SessionClosedError(f"the session {self._id}")
-
-
-def check_text(what: str, value: object) -> None:
-    """TypeError for anything but a text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise TypeError(f"{what} is {value!r}; expected a text that is not empty")
-
-
-def check_names(tools: object) -> tuple[str, ...]:
-    """The names of tools; TypeError for anything else, such as one text or the declarations of the tools."""
-    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
-        raise TypeError(f"the tools are {tools!r}; expected the names of several, such as ['read_file']")
-    names = tuple(tools)
-    for name in names:
-        check_text("a tool's name", name)
-    return names
 
 
 def _is_mapping(arguments: object) -> bool:

@@ -10,14 +10,16 @@ from hookline.config import Config, new_session_id
 from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.vocabulary import HookOptions, OnError
 from hookline.errors import HooklineError
+from hookline.hooks._checks import check_text, check_type
 from hookline.hooks._engine import Engine, OnAsk
-from hookline.hooks.events import check_text
+from hookline.hooks.explanation import Explanation
 from hookline.hooks.session import Session
 from hookline.triggers.door import attempt
 
 if TYPE_CHECKING:
+    from hookline.contract.hooks import HookEntry
     from hookline.contract.messages import MessageBus
-    from hookline.contract.observer import HookObserver
+    from hookline.contract.observer import AnyObserver
     from hookline.hook import AnyEvent, AnyHook, Event, HookOf
     from hookline.log.logger import LogSink
     from hookline.settings.paths import SettingsPaths
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 class Hooks:
     """The hooks of one program. One engine serves all of its sessions, in any number of event loops and threads."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - every option of a program, by its name
         self,
         project: str | os.PathLike[str],
         *,
@@ -38,10 +40,11 @@ class Hooks:
         environ: Mapping[str, str] | None = None,
         log_sinks: "Sequence[LogSink]" = (),
         trust_path: str | os.PathLike[str] | None = None,
-        observer: "HookObserver | None" = None,
+        observer: "AnyObserver | None" = None,
         on_fault: OnError | str = OnError.ALLOW,
         on_ask: OnAsk | None = None,
         quiet: bool = False,
+        dialects: Sequence[str] = (),
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -60,6 +63,8 @@ class Hooks:
             on_ask: called with the reason and the arguments when a hook wants a person to be asked before a tool runs;
                 returns, or is awaited for, whether it may. Without it the call goes on, and the log warns of it.
             quiet: say nothing on stderr about a settings file that can't be read.
+            dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
+                "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
         """
         self._use(
             Config(
@@ -74,6 +79,7 @@ class Hooks:
                 observer=observer,
                 on_fault=on_fault,
                 quiet=quiet,
+                dialects=dialects,
             ),
             on_ask,
         )
@@ -86,6 +92,7 @@ class Hooks:
         return hooks
 
     def _use(self, config: Config, on_ask: OnAsk | None, *, is_shared: bool = False) -> None:
+        check_type("on_ask", on_ask, Callable | None, "a function or None")
         self._engine = Engine(config, on_ask)
         self._is_shared = is_shared
         self._lock = threading.Lock()
@@ -137,6 +144,7 @@ class Hooks:
                 because that is where their scripts were found and trusted.
             transcript_path: the session's transcript, as hooks read it.
         """
+        check_type("agent", agent, str | None, "a text or None")
         session_id, transcript = id, transcript_path
         if id is None and self._is_shared:
             session_id, transcript = self.config.get_session_id(), transcript or self.config.get_transcript_path()
@@ -154,6 +162,36 @@ class Hooks:
         """Whether any hook is configured for an event, whatever its matcher, and whether or not it is trusted."""
         wanted = HookEventName(event)
         return self._ask_system(lambda system: bool(system.get_registry().get_hooks_for_event(wanted)))
+
+    def explain(
+        self, event: HookEventName | str, *, tool: str | None = None, subject: str | None = None
+    ) -> Explanation:
+        """Which hooks would run for an event now, functions included, and why others would not; runs nothing.
+
+        Print it, or look at its `hooks` and `skipped`.
+
+        Args:
+            event: the event, such as "BeforeTool".
+            tool: the tool that it is about (BeforeTool, AfterTool).
+            subject: the source, reason, trigger or type that it is about (SessionStart, …).
+        """
+        wanted, about = HookEventName(event), tool if subject is None else subject
+        check_type("tool or subject", about, str | None, "a text or None")
+        if (system := self._engine.system) is None:
+            return Explanation(None)
+        system.start()
+        return Explanation(system.explain(wanted, about))
+
+    def list_hooks(self, event: HookEventName | str | None = None) -> "tuple[HookEntry, ...]":
+        """Every hook that is configured or registered, of one event or of all; disabled ones included.
+
+        Of a project's settings it lists those without trust as well, which do not run: `explain` says which run.
+        """
+        wanted = None if event is None else HookEventName(event)
+        if (system := self._engine.system) is None:
+            return ()
+        system.start()
+        return tuple(hook for hook in system.get_all_hooks() if wanted in (None, hook.event))
 
     @property
     def must_hold_stream(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.hooks import _readings as readings
+from hookline.hooks._checks import check_function
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.triggers.arguments import own_copy
 from hookline.triggers.results import (
@@ -74,6 +75,7 @@ class SyncSession:
         validate: Validate | None = None,
     ) -> ToolResult:
         """Runs a tool in this thread, between its hooks, and returns the result with everything applied."""
+        check_function(fn, normalize, validate)
         call = self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
         call, refused = readings.checked(call, normalize, validate, self._session.write)
         if refused is not None:

@@ -253,3 +253,20 @@ def test_functions_of_programs_are_listed_from_the_log(stocked: "Workbench") -> 
     assert "Functions that programs registered, as far as the log has seen them:\n  BeforeTool clear" in shown
     assert "\x1b[2J" not in shown
     assert stocked.json("list", "--event", "AfterTool")["functions"] == []
+
+
+def test_hooks_of_packages_are_listed_and_explained(workbench: "Workbench") -> None:
+    """A plugin that the settings name is a hook like any other, whether or not its package is installed here."""
+    plugin = {"type": "plugin", "plugin": "my-guards:no-writes"}
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"matcher": "^write_", "hooks": [plugin]}]}})
+    (listed,) = workbench.json("list")["hooks"]
+    assert (listed["hook"], listed["type"], listed["plugin"], listed["state"]) == (
+        "my-guards:no-writes",
+        "plugin",
+        "my-guards:no-writes",
+        "on",
+    )
+    (planned,) = workbench.json("explain", "BeforeTool", "--tool", "write_file")["hooks"]
+    assert planned["hook"] == "my-guards:no-writes"
+    assert "my-guards:no-writes" in workbench.run("list")
+    assert "1. my-guards:no-writes" in workbench.run("explain", "BeforeTool", "--tool", "write_file")

@@ -27,15 +27,28 @@ def test_all_formats_have_the_same_names() -> None:
 
 
 def test_functions_are_offered_as_they_are_permitted() -> None:
-    """Functions that are not permitted go; tools that the API runs itself stay; all permitted changes nothing."""
+    """What is not permitted goes, tools that the API runs itself included; all permitted changes nothing."""
     config: Any = genai.offer(REQUEST, {"read"}.__contains__).config
-    assert [[one.name for one in tool.function_declarations or []] for tool in config.tools] == [["read"], []]
-    assert config.tools[1] is SEARCH
+    assert [[one.name for one in tool.function_declarations or []] for tool in config.tools] == [["read"]]
+    searching: Any = genai.offer(REQUEST, {"read", "google_search"}.__contains__).config
+    assert searching.tools[1] is SEARCH
+    both = types.Tool(google_search=types.GoogleSearch(), function_declarations=TOOL.function_declarations)
+    mixed: Any = genai.offer(
+        GenerateContentParameters(model="m", contents="hi", config=types.GenerateContentConfig(tools=[both])),
+        {"read"}.__contains__,
+    ).config
+    assert mixed.tools[0].google_search is None
+    assert [one.name for one in mixed.tools[0].function_declarations] == ["read"]
+    as_json = GenerateContentParameters(
+        model="m", contents="hi", config={"tools": [{"googleSearch": {}, "functionDeclarations": [{"name": "read"}]}]}
+    )
+    plain: Any = genai.offer(as_json, {"read"}.__contains__).config
+    assert plain["tools"] == [{"googleSearch": None, "functionDeclarations": [{"name": "read"}]}]
     assert genai.offer(REQUEST, lambda _: True) is REQUEST
     assert TOOL.function_declarations is not None
     assert len(TOOL.function_declarations) == 2
     none: Any = genai.offer(REQUEST, lambda _: False, "NONE").config
-    assert none.tools == [SEARCH]
+    assert none.tools is None
     assert none.tool_config.function_calling_config.mode == types.FunctionCallingConfigMode.NONE
     assert genai.offer(GenerateContentParameters(model="m", contents="hi"), lambda _: False).config is None
 

@@ -5,7 +5,7 @@ Examples:
   hookline explain SessionStart --subject startup --json
 
 Nothing is run. The plan is the one that an agent would follow at this moment. Functions that a program registers in
-code come after it; that program's HookSystem.explain() shows them.
+code come after it; in that program, hooks.explain(EVENT, tool=…) shows them.
 """
 
 import argparse

@@ -4,6 +4,7 @@ Examples:
   hookline schema > settings.schema.json    then, in a settings file: "$schema": "./settings.schema.json"
   hookline schema input BeforeTool          what a BeforeTool hook reads on stdin
   hookline schema output                    what a hook may print on stdout
+  hookline schema cases > cases.schema.json     then, in a case file: #:schema ./cases.schema.json
 """
 
 import argparse
@@ -20,7 +21,11 @@ from hookline.settings.schema import settings_schema
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument(
-        "what", nargs="?", choices=("settings", "input", "output"), default="settings", help="(default: settings)"
+        "what",
+        nargs="?",
+        choices=("settings", "input", "output", "cases"),
+        default="settings",
+        help="(default: settings)",
     )
     parser.add_argument("event", nargs="?", metavar="EVENT", help="for input: the event, such as BeforeTool")
     parser.add_argument("--json", action="store_true", help="on one line, for programs")
@@ -36,6 +41,10 @@ def _schema(what: str, event: str | None) -> dict[str, Any]:
     if what != "input":
         if event is not None:
             raise UsageError(f"the schema of {what} is the same for all events; leave {event} out")
+        if what == "cases":
+            from hookline.testing.cases.schema import cases_schema  # noqa: PLC0415 - few need it
+
+            return cases_schema()
         return settings_schema() if what == "settings" else output_schema()
     if event is None:
         raise UsageError("which event? Write, for example, hookline schema input BeforeTool")

@@ -67,3 +67,32 @@ class Prose:
             self._stream.write(line)
             self._at_start = line.endswith("\n")
         self._stream.flush()
+
+
+class ProgressBar:
+    """How far some work has come, on a line of its own that disappears at the end; only on a terminal."""
+
+    _WIDTH = 30
+
+    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+        self._total = total
+        self._done = self._failed = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = self._stream.isatty() and total > 1
+
+    def step(self, *, failed: bool = False) -> None:
+        """One more is done."""
+        self._done += 1
+        self._failed += failed
+        if self._is_shown:
+            filled = self._WIDTH * self._done // self._total
+            more = f", {self._failed} failed" if self._failed else ""
+            bar = f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {self._done}/{self._total}{more}"
+            self._stream.write(f"\r\x1b[K{bar}")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Removes it."""
+        if self._is_shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

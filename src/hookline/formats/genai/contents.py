@@ -9,13 +9,13 @@ from hookline.formats.genai import sdk
 from hookline.formats.genai.parts import (
     field,
     has_call,
-    has_field,
     has_response,
     is_content,
     parts_of,
     remove_text,
     replace_text,
     texts_of,
+    unknown_fields,
     with_parts,
 )
 from hookline.formats.hook_format import Role, listed
@@ -51,9 +51,18 @@ def list_contents(contents: Any) -> list[Any]:
     """The contents as a list, or FormatError for a shape in which hooks would miss a text."""
     found = listed(contents)
     for number, content in enumerate(found):
-        if not _is_known(content):
-            raise FormatError(f"contents[{number}]", shape_of(content), _EXPECTED)
+        check_content(content, f"contents[{number}]")
     return found
+
+
+def check_content(content: Any, where: str) -> None:
+    """FormatError for a content in which hooks would miss a text."""
+    if isinstance(content, Mapping) and is_content(content) and not content.keys() <= {"role", "parts"}:
+        raise FormatError(where, shape_of(content), _EXPECTED)
+    for part in parts_of(content):
+        if not _is_part(part):
+            unknown = f" with a part that has the unknown {', '.join(unknown_fields(part))}" if _has_type(part) else ""
+            raise FormatError(where, f"{shape_of(content)}{unknown}", _EXPECTED)
 
 
 def _role_of(content: Any) -> Role:
@@ -64,14 +73,12 @@ def _role_of(content: Any) -> Role:
     return role if role in ("model", "system") else "user"
 
 
-def _is_known(content: Any) -> bool:
-    if isinstance(content, Mapping) and "role" in content and "parts" not in content:
-        return content.keys() <= {"role"}
-    return all(map(_is_part, parts_of(content)))
+def _has_type(part: Any) -> bool:
+    return isinstance(part, Mapping) and bool(unknown_fields(part))
 
 
 def _is_part(part: Any) -> bool:
     if isinstance(part, Mapping):
-        return isinstance(part.get("text", ""), str | None) and (not part or has_field(part))
+        return isinstance(part.get("text", ""), str | None) and not unknown_fields(part)
     # The SDK also accepts its uploaded files, and images.
     return isinstance(part, str) or hasattr(part, "text") or type(part).__module__.startswith(("google.", "PIL."))

@@ -11,8 +11,27 @@ from hookline.formats.hook_format import listed
 _CALLS = ("function_call", "tool_call", "executable_code")
 _RESPONSES = ("function_response", "tool_response", "code_execution_result")
 _PAYLOADS = (*_CALLS, *_RESPONSES, "inline_data", "file_data")
-_MARKS = ("thought", "thought_signature", "video_metadata", "media_resolution", "part_metadata", "uri", "mime_type")
-_FIELDS = ("text", *_PAYLOADS, *_MARKS)
+_MARKS = ("thought", "thought_signature", "video_metadata", "media_resolution", "part_metadata")
+_SPEECH = ("audio_transcription", "media_processing", "speech_metadata")
+_FIELDS = frozenset({"text", *_PAYLOADS, *_MARKS, *_SPEECH})
+_FILE_FIELDS = frozenset(
+    {
+        "create_time",
+        "display_name",
+        "download_uri",
+        "error",
+        "expiration_time",
+        "mime_type",
+        "name",
+        "sha256_hash",
+        "size_bytes",
+        "source",
+        "state",
+        "update_time",
+        "uri",
+        "video_metadata",
+    }
+)
 
 
 def field(value: Any, name: str) -> Any:
@@ -75,9 +94,12 @@ def texts_of(content: Any) -> list[str]:
     return [text for part in parts_of(content) if (text := text_of_part(part)) is not None]
 
 
-def has_field(part: Mapping[str, Any]) -> bool:
-    """True when the JSON of a part has any field that the SDK's parts or files have."""
-    return any(name in part or _camel(name) in part for name in _FIELDS)
+def unknown_fields(part: Mapping[str, Any]) -> list[str]:
+    """The names in the JSON of a part that neither the SDK's parts nor its uploaded files have."""
+    names = {str(name): snake(str(name)) for name in part}
+    if "uri" in names and _FILE_FIELDS.issuperset(names.values()):
+        return []
+    return [name for name, own in names.items() if own not in _FIELDS]
 
 
 def is_thought(part: Any) -> bool:

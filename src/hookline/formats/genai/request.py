@@ -17,6 +17,7 @@ from hookline.formats.hook_format import (
     split_system,
     wanted_request,
 )
+from hookline.formats.requests import report_nothing_left
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
 
@@ -79,8 +80,10 @@ def append_system_note(params: GenerateContentParameters, text: str) -> Generate
 def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
     if messages == told:
         return current
-    # A request without any content cannot be sent, so a hook that drops everything changes nothing.
-    return rewrite_contents(listed(current), messages, contents) or current
+    rewritten = rewrite_contents(listed(current), messages, contents)
+    if not rewritten:
+        report_nothing_left()
+    return rewritten or current
 
 
 def _with_note(content: Any, note: str) -> list[Any]:

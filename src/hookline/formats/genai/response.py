@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
 from hookline.errors import FormatError
 from hookline.formats.genai import sdk
+from hookline.formats.genai.contents import check_content
 from hookline.formats.genai.parts import (
     field,
     is_thought,
@@ -55,6 +56,9 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
     """
     _check(response)
     candidates = listed(field(response, "candidates"))
+    for number, candidate in enumerate(candidates):
+        if isinstance(content := field(candidate, "content"), Mapping):  # the SDK's own objects have known fields only
+            check_content(content, f"candidates[{number}].content")
     seen: LLMResponse = {"candidates": [_to_hook_candidate(candidate) for candidate in candidates]}
     # The SDK's own `text` is no field of its JSON, and warns about calls.
     given = response.get("text") if isinstance(response, Mapping) else None

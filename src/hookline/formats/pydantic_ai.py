@@ -1,4 +1,8 @@
-"""Pydantic AI's requests and responses ↔ hook form."""
+"""Pydantic AI's requests and responses ↔ hook form; it needs `pydantic-ai-slim`.
+
+A request is a dictionary: `model`, `messages`, `instructions` (a list of `InstructionPart`), `tools` (their
+definitions), and the model's settings. A response is a `ModelResponse`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,93 +21,34 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from hookline.adapters.table import report_once
-from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.parts import replace_text
 
+_MODES: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}
 _SHOWN = (UserPromptPart, SystemPromptPart, SpeechPart, CompactionPart)
 
 
-@dataclass
-class Call:
-    """What a model is asked: the arguments of `Model.request`."""
-
-    messages: list[Any]
-    settings: Any
-    parameters: Any
-    model: str
-
-    def native(self) -> dict[str, Any]:
-        """The same as one dictionary."""
-        own = {"model": self.model, "contents": self._contents(), "tools": list(self.parameters.function_tools)}
-        return {**(self.settings or {}), **own}
-
-    def _contents(self) -> list[Any]:
-        parts = self.parameters.instruction_parts
-        if parts is None:
-            last = next((one for one in reversed(self.messages) if isinstance(one, ModelRequest)), None)
-            parts = [InstructionPart(last.instructions)] if last is not None and last.instructions else []
-        return [*parts, *(content for message in self.messages for content in _split(message))]
-
-    def changed(self, native: Mapping[str, Any]) -> "Call":
-        """The call with what hooks changed."""
-        settings = {name: value for name, value in native.items() if name not in ("model", "contents", "tools")}
-        instructions = [one for one in native["contents"] if isinstance(one, InstructionPart)]
-        others = [one for one in native["contents"] if not isinstance(one, InstructionPart)]
-        tools = list(native.get("tools", ()))
-        if native["model"] != self.model:
-            report_once(
-                f"a hook asks for the model {native['model']}; the adapter can't change the model, so it is not used"
-            )
-        return replace(
-            self,
-            messages=_joined(others),
-            settings=settings or self.settings,
-            parameters=replace(self.parameters, function_tools=tools, instruction_parts=instructions),
-        )
-
-
-def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
-    """What hooks see of a request."""
-    return requests.to_hook(native, _API)
-
-
-def apply_request(wanted: Mapping[str, Any], native: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that hooks ask for; the same object when they change nothing."""
-    return requests.from_hook(wanted, native, _API)
-
-
-def offer(native: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
-    """The request with the tools that a selection permits."""
-    return requests.offer(native, chosen.permits, chosen.mode, _API)
-
-
-def with_note(native: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The request with a hook's note to the model at its end."""
-    return requests.with_note(native, text, _API)
-
-
-def to_hook_response(response: ModelResponse) -> LLMResponse:
+def to_hook_llm_response(response: ModelResponse) -> LLMResponse:
     """What hooks see of the model's answer."""
     texts = [text for part in response.parts if (text := _RESPONSE_TEXTS.text_of_part(part)) is not None]
     counts = ("input_tokens", "output_tokens", "total_tokens")
     return responses.in_hook_form([responses.Candidate(texts, None, 0)], response.usage, counts)
 
 
-def with_text(response: ModelResponse, text: str) -> ModelResponse:
-    """The response with another text; tool calls, thoughts and files stay."""
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: ModelResponse | None = None) -> ModelResponse:
+    """The response with the hooks' text: tool calls, thoughts and files stay; without one, a new response."""
+    (text,) = responses.texts_by_candidate(hook_response, 1)
+    return ModelResponse([TextPart(text)], model_name="hookline") if base is None else _with_text(base, text)
+
+
+def _with_text(response: ModelResponse, text: str) -> ModelResponse:
     has_text = any(_RESPONSE_TEXTS.text_of_part(part) is not None for part in response.parts)
     parts = replace_text(response.parts, text, _RESPONSE_TEXTS) if has_text else [TextPart(text), *response.parts]
     details = {name: value for name, value in (response.provider_details or {}).items() if name != "logprobs"}
     return replace(response, parts=parts, provider_details=details or None)
-
-
-def said(text: str, model: str) -> ModelResponse:
-    """A response that is a text alone."""
-    return ModelResponse([TextPart(text)], model_name=model)
 
 
 @dataclass
@@ -112,6 +57,17 @@ class _Parts:
 
     parts: list[Any]
     origin: ModelRequest = field(default_factory=lambda: ModelRequest([]))
+
+
+def _contents(native: Mapping[str, Any]) -> list[Any]:
+    split = (content for message in native["messages"] for content in _split(message))
+    return [*(native.get("instructions") or ()), *split]
+
+
+def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
+    instructions = [one for one in contents if isinstance(one, InstructionPart)]
+    others = [one for one in contents if not isinstance(one, InstructionPart)]
+    return {"instructions": instructions, "messages": _joined(others)}
 
 
 def _split(message: Any) -> Iterable[Any]:
@@ -207,14 +163,14 @@ class _Form:
     def make(role: Role, text: str) -> Any:
         if role == "system":
             return InstructionPart(text)
-        return said(text, "hookline") if role == "model" else _Parts([UserPromptPart(text)])
+        return from_hook_llm_response({"text": text}) if role == "model" else _Parts([UserPromptPart(text)])
 
     @staticmethod
     def with_text(content: Any, text: str) -> Any:
         if isinstance(content, InstructionPart):
             return replace(content, content=text)
         if isinstance(content, ModelResponse):
-            return with_text(content, text)
+            return _with_text(content, text)
         (part,) = content.parts
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
             changed: Any = replace(part, content=replace_text(part.content, text, _PROMPT_TEXTS))
@@ -243,25 +199,16 @@ def _text_of(part: Any) -> str:
 
 
 def _read_choice(choice: Any) -> HookToolConfig:
-    modes: Mapping[Any, HookToolConfig] = {
-        "auto": {"mode": "AUTO"},
-        "required": {"mode": "ANY"},
-        "none": {"mode": "NONE"},
-    }
     if isinstance(choice, list | tuple):
         return {"mode": "ANY", "allowedFunctionNames": [str(name) for name in choice]}
-    return modes.get(choice, {}) if isinstance(choice, str) else {}
-
-
-def _write_choice(choice: HookToolConfig) -> Any:
-    return {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")]
+    return _MODES.get(choice, {}) if isinstance(choice, str) else {}
 
 
 _API = requests.Api(
     name="Pydantic AI",
     form=_Form(),
-    contents=lambda native: list(native["contents"]),
-    put_contents=lambda _native, contents: {"contents": list(contents)},
+    contents=_contents,
+    put_contents=_put,
     config={
         "temperature": ("temperature",),
         "maxOutputTokens": ("max_tokens",),
@@ -270,6 +217,8 @@ _API = requests.Api(
         "stopSequences": ("stop_sequences",),
     },
     read_choice=_read_choice,
-    write_choice=_write_choice,
+    write_choice=lambda choice: {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")],
     tool_name=lambda tool: str(tool.name),
 )
+to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook
+with_note, offer, tool_names = _API.with_note, _API.offer, _API.tool_names

@@ -1,17 +1,19 @@
-"""Requests and answers of Strands ↔ hook form."""
+"""Strands' model calls and answers ↔ hook form: messages as Bedrock's Converse has them. No SDK is imported.
+
+A request is a dictionary: `model`, `system` (a text or blocks), `messages`, `tools` (their specifications) and
+`tool_choice`. A response is one, too: `message`, `stop_reason`, `usage` and `metrics`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hookline.adapters.table import report_once
-from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import listed, shape_of
 from hookline.formats.parts import replace_text
-from hookline.hooks import Selection
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
 _NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant", "system": "system"}
@@ -23,68 +25,28 @@ _ENDINGS = {
     "content_filtered": "SAFETY",
     "guardrail_intervened": "SAFETY",
 }
-_NO_TOOLS: Mapping[str, Any] = {"none": {}}
 _EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
 
 
-def to_native(model: Any, system: Any, messages: Sequence[Any], tools: Sequence[Any], choice: Any) -> dict[str, Any]:
-    """A model call of Strands as one dictionary."""
-    config = model.get_config()
-    name = config.get("model_id") if isinstance(config, Mapping) else getattr(config, "model_id", None)
-    return {
-        "model": name if isinstance(name, str) else "",
-        "system": system,
-        "messages": list(messages),
-        "tools": list(tools),
-        "tool_choice": choice,
-    }
-
-
-def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
-    """What hooks see of a model call; FormatError for a message of an unknown shape."""
-    return requests.to_hook(native, _API)
-
-
-def with_note(native: Mapping[str, Any], note: str | None) -> dict[str, Any]:
-    """The model call with a hook's note to the model."""
-    return dict(native) if note is None else requests.with_note(native, note, _API)
-
-
-def names_of(native: Mapping[str, Any]) -> list[str]:
-    """The names of the tools that are offered."""
-    return [tool["name"] for tool in native["tools"]]
-
-
-def apply_request(context: Any, wanted: Mapping[str, Any], native: Mapping[str, Any], chosen: Selection) -> Any:
-    """The model call that hooks ask for."""
-    changed = requests.from_hook(wanted, native, _API)
-    if changed["model"] != native["model"]:
-        report_once(
-            f"a hook asks for the model {changed['model']}; Strands has no model by name here, so it is not used"
-        )
-    changed = requests.offer(changed, chosen.permits, chosen.mode, _API)
-    tools, choice = changed["tools"], changed.get("tool_choice")
-    if choice == _NO_TOOLS:
-        # Providers refuse a conversation with tool calls and no tools; calls are refused when they come.
-        tools, choice = (tools if _has_calls(changed["messages"]) else []), None
-    return context.replace(
-        messages=changed["messages"],
-        system_prompt=changed.get("system"),
-        tool_specs=tools,
-        tool_choice=choice,
-        # They are counted from the end of the last message, which may be another one now.
-        dynamic_trailing_blocks=context.dynamic_trailing_blocks if changed["messages"] == context.messages else 0,
-    )
-
-
-def to_hook_response(event: Any) -> LLMResponse:
+def to_hook_llm_response(response: Mapping[str, Any]) -> LLMResponse:
     """What hooks see of the model's answer."""
-    texts = [text for block in event.message["content"] if (text := _Texts.text_of_part(block)) is not None]
-    candidate = responses.Candidate(texts, _ENDINGS.get(event.stop_reason), 0)
-    return responses.in_hook_form([candidate], event.usage, ("inputTokens", "outputTokens", "totalTokens"))
+    blocks = response["message"]["content"]
+    texts = [text for block in blocks if (text := _Texts.text_of_part(block)) is not None]
+    candidate = responses.Candidate(texts, _ENDINGS.get(response["stop_reason"]), 0)
+    return responses.in_hook_form([candidate], response["usage"], ("inputTokens", "outputTokens", "totalTokens"))
 
 
-def with_text(message: Mapping[str, Any], text: str) -> dict[str, Any]:
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The response with the hooks' text; without one, a new response of text alone."""
+    (text,) = responses.texts_by_candidate(hook_response, 1)
+    if base is None:
+        message = {"role": "assistant", "content": [{"text": text}]}
+        usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+        return {"stop_reason": "end_turn", "message": message, "usage": usage, "metrics": {"latencyMs": 0}}
+    return {**base, "message": _with_text(base["message"], text)}
+
+
+def _with_text(message: Mapping[str, Any], text: str) -> dict[str, Any]:
     """The message with another text; its other blocks stay."""
     blocks = message["content"]
     if any(_Texts.text_of_part(block) is not None for block in blocks):
@@ -143,7 +105,7 @@ class _Form:
 
     @staticmethod
     def with_text(content: Any, text: str) -> Any:
-        return with_text(content, text)
+        return _with_text(content, text)
 
     @staticmethod
     def without_text(content: Any) -> Any | None:
@@ -178,10 +140,6 @@ def _alternating(messages: Iterable[Any]) -> list[Any]:
     return joined
 
 
-def _has_calls(messages: Iterable[Any]) -> bool:
-    return any("toolUse" in block for message in messages for block in message["content"])
-
-
 def _read_choice(choice: Any) -> HookToolConfig:
     if not isinstance(choice, Mapping):
         return {}
@@ -193,7 +151,7 @@ def _read_choice(choice: Any) -> HookToolConfig:
 
 
 def _write_choice(choice: HookToolConfig) -> Any:
-    return {"AUTO": {"auto": {}}, "ANY": {"any": {}}, "NONE": _NO_TOOLS}[choice.get("mode", "AUTO")]
+    return {"AUTO": {"auto": {}}, "ANY": {"any": {}}, "NONE": {"none": {}}}[choice.get("mode", "AUTO")]
 
 
 _API = requests.Api(
@@ -204,5 +162,8 @@ _API = requests.Api(
     config={},  # a model has its own configuration, which is not that of one call
     read_choice=_read_choice,
     write_choice=_write_choice,
-    tool_name=lambda tool: tool["name"],
+    tool_name=lambda tool: str(tool["name"]),
+    can_forbid=False,
 )
+to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook
+with_note, offer, tool_names = _API.with_note, _API.offer, _API.tool_names

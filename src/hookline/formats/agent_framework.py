@@ -1,4 +1,7 @@
-"""Requests and answers of Agent Framework ↔ hook form."""
+"""Requests and answers of Agent Framework ↔ hook form; it needs `agent-framework-core`.
+
+A request is a dictionary: `messages` and the options of a chat client. A response is a `ChatResponse`.
+"""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -6,7 +9,7 @@ from typing import Any
 
 from agent_framework import ChatResponse, Content, Message
 
-from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -14,7 +17,6 @@ from hookline.formats.hook_format import Role
 from hookline.formats.native import shape_of
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS
-from hookline.hooks import Selection
 
 _ROLES: Mapping[str, Role] = {
     "user": "user",
@@ -29,36 +31,7 @@ _RESULTS = frozenset({"function_result", "function_approval_response"})
 _ENDINGS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
-def to_native(messages: Sequence[Any], options: Mapping[str, Any] | None, note: str | None = None) -> dict[str, Any]:
-    """A chat request of Agent Framework as one dictionary, its options included."""
-    native = {**(options or {}), "messages": list(messages)}
-    return native if note is None else with_note(native, note)
-
-
-def to_hook_request(native: Mapping[str, Any]) -> LLMRequest:
-    """What hooks see of a request; FormatError for a message of an unknown shape."""
-    return requests.to_hook(native, _API)
-
-
-def with_note(native: Mapping[str, Any], note: str | None) -> dict[str, Any]:
-    """The request with a hook's note to the model."""
-    return dict(native) if note is None else requests.with_note(native, note, _API)
-
-
-def names_of(native: Mapping[str, Any]) -> list[str]:
-    """The names of the tools that are offered."""
-    return [name for tool in native.get("tools") or () if (name := _tool_name(tool)) is not None]
-
-
-def apply_request(context: Any, wanted: Mapping[str, Any], native: Mapping[str, Any], chosen: Selection) -> None:
-    """Makes the request the one that hooks ask for."""
-    changed = requests.from_hook(wanted, native, _API)
-    changed = requests.offer(changed, chosen.permits, chosen.mode, _API)
-    context.messages = changed["messages"]
-    context.options = {name: value for name, value in changed.items() if name != "messages"}
-
-
-def to_hook_response(response: Any) -> LLMResponse:
+def to_hook_llm_response(response: Any) -> LLMResponse:
     """What hooks see of the model's answer: the texts of all its messages."""
     texts = [content.text for message in response.messages for content in message.contents if _is_text(content)]
     candidate = responses.Candidate(texts, _ENDINGS.get(str(response.finish_reason)), 0)
@@ -66,13 +39,21 @@ def to_hook_response(response: Any) -> LLMResponse:
     return responses.in_hook_form([candidate], response.usage_details, counts)
 
 
-def with_text(response: Any, text: str) -> Any:
-    """The answer with another text in place of its own; nothing that shows the old one stays."""
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
+    """The answer with the hooks' text, and nothing that shows the old one; without an answer, a new one."""
+    (text,) = responses.texts_by_candidate(hook_response, 1)
+    if base is None:
+        return ChatResponse(messages=[Message("assistant", [text])], finish_reason="stop")
+    return _with_text(base, text)
+
+
+def _with_text(response: Any, text: str) -> Any:
     spoken = [message for message in response.messages if any(map(_is_text, message.contents))]
     taker = spoken[-1] if spoken else None
     changed = [_replaced(message, text if message is taker else "") for message in response.messages]
     if taker is None:
-        changed = [*changed, answer(text).messages[0]] if not changed else [_before(changed[0], text), *changed[1:]]
+        first, *others = changed or [Message("assistant", [])]
+        changed = [_with_contents(first, [Content.from_text(text), *first.contents]), *others]
     return ChatResponse(
         messages=changed,
         response_id=response.response_id,
@@ -86,11 +67,6 @@ def with_text(response: Any, text: str) -> Any:
     )
 
 
-def answer(text: str) -> Any:
-    """An answer in place of the model's."""
-    return ChatResponse(messages=[Message("assistant", [text])], finish_reason="stop")
-
-
 def _is_text(content: Any) -> bool:
     return content.type == "text" and isinstance(content.text, str)
 
@@ -99,10 +75,6 @@ def _replaced(message: Any, text: str) -> Any:
     if not any(map(_is_text, message.contents)):
         return message
     return _with_contents(message, replace_text(message.contents, text, _Texts))
-
-
-def _before(message: Any, text: str) -> Any:
-    return _with_contents(message, [Content.from_text(text), *message.contents])
 
 
 def _with_contents(message: Any, contents: Sequence[Any]) -> Any:
@@ -213,10 +185,6 @@ def _read_choice(choice: Any) -> HookToolConfig:
     return config if names is None else {**config, "allowedFunctionNames": list(names)}
 
 
-def _write_choice(choice: HookToolConfig) -> Any:
-    return {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")]
-
-
 def _tool_name(tool: Any) -> str | None:
     """The name of a tool; None for one that the provider runs."""
     if isinstance(tool, Mapping):
@@ -240,6 +208,8 @@ _API = requests.Api(
         "frequencyPenalty": ("frequency_penalty",),
     },
     read_choice=_read_choice,
-    write_choice=_write_choice,
+    write_choice=lambda choice: {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")],
     tool_name=_tool_name,
 )
+to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook
+with_note, offer, tool_names = _API.with_note, _API.offer, _API.tool_names

@@ -1,0 +1,137 @@
+"""LangChain's requests and answers ↔ hook form; it needs `langchain-core`.
+
+A request is a dictionary: `model`, `system`, `messages`, `tools`, `tool_choice`, and the model's settings. A response
+is an `AIMessage`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from hookline.contract.llm import HookToolConfig, LLMResponse
+from hookline.errors import FormatError
+from hookline.formats import requests, responses
+from hookline.formats.conversation import Turn
+from hookline.formats.hook_format import Role
+from hookline.formats.native import shape_of
+from hookline.formats.parts import replace_text
+from hookline.formats.texts import TEXTS
+
+_ROLES: Mapping[str, Role] = {"human": "user", "ai": "model", "system": "system"}
+_CHAT_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system", "developer": "system"}
+_MODES: Mapping[str, HookToolConfig] = {
+    "auto": {"mode": "AUTO"},
+    "any": {"mode": "ANY"},
+    "required": {"mode": "ANY"},
+    "none": {"mode": "NONE"},
+}
+
+
+def to_hook_llm_response(message: AIMessage) -> LLMResponse:
+    """What hooks see of the model's answer."""
+    candidate = responses.Candidate([str(message.text)], None, 0)
+    counts = ("input_tokens", "output_tokens", "total_tokens")
+    return responses.in_hook_form([candidate], message.usage_metadata, counts)
+
+
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
+    """The message with the hooks' text; without one, a new message."""
+    (text,) = responses.texts_by_candidate(hook_response, 1)
+    return AIMessage(text) if base is None else _Form.with_text(base, text)
+
+
+def _tool_name(tool: Any) -> str | None:
+    """The name of a tool that is offered; None for one that the provider runs."""
+    if not isinstance(tool, Mapping):
+        return str(tool.name)
+    name = tool.get("name") or (tool.get("function") or {}).get("name")
+    return name if isinstance(name, str) else None
+
+
+class _Form:
+    """LangChain's messages as contents."""
+
+    @staticmethod
+    def read(content: BaseMessage) -> Turn:
+        if content.type in ("tool", "function"):
+            return Turn(content, "user", "", has_response=True)
+        text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(content))
+        return Turn(content, _role_of(content), text, has_call=_has_calls(content))
+
+    @staticmethod
+    def make(role: Role, text: str) -> BaseMessage:
+        return {"user": HumanMessage, "model": AIMessage, "system": SystemMessage}[role](text)
+
+    @staticmethod
+    def with_text(content: Any, text: str) -> Any:
+        """The message with another text; everything else stays, but not what would show the old text beside it."""
+        has_parts = not isinstance(content.content, str)
+        update: dict[str, Any] = {"content": _replaced(content.content, text) if has_parts else text}
+        if "logprobs" in content.response_metadata:
+            update["response_metadata"] = {k: v for k, v in content.response_metadata.items() if k != "logprobs"}
+        return content.model_copy(update=update)
+
+    @staticmethod
+    def without_text(content: BaseMessage) -> BaseMessage | None:
+        left = [part for part in _parts(content) if TEXTS.text_of_part(part) is None]
+        return content.model_copy(update={"content": left or ""}) if left or _has_calls(content) else None
+
+
+def _parts(message: BaseMessage) -> list[Any]:
+    return [message.content] if isinstance(message.content, str) else list(message.content)
+
+
+def _replaced(parts: Sequence[Any], text: str) -> list[Any]:
+    if any(TEXTS.text_of_part(part) is not None for part in parts):
+        return replace_text(parts, text, TEXTS)
+    return [{"type": "text", "text": text}, *parts]
+
+
+def _has_calls(message: BaseMessage) -> bool:
+    return bool(getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None))
+
+
+def _role_of(message: BaseMessage) -> Role:
+    role = _ROLES.get(message.type) or _CHAT_ROLES.get(getattr(message, "role", ""))
+    if role is None:
+        raise FormatError("a message", shape_of(message), "a human, AI, system or tool message of LangChain")
+    return role
+
+
+def _contents(native: Mapping[str, Any]) -> list[Any]:
+    system = native.get("system")
+    return [*([] if system is None else [system]), *native["messages"]]
+
+
+def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
+    """The first message is the system prompt if it is a system message; later ones stay in their places."""
+    is_system = bool(contents) and contents[0].type == "system"
+    return {"system": contents[0] if is_system else None, "messages": list(contents[1:] if is_system else contents)}
+
+
+def _read_choice(choice: Any) -> HookToolConfig:
+    if not isinstance(choice, str):
+        return {}
+    return _MODES.get(choice, {"mode": "ANY", "allowedFunctionNames": [choice]})
+
+
+_API = requests.Api(
+    name="LangChain",
+    form=_Form(),
+    contents=_contents,
+    put_contents=_put,
+    config={
+        "temperature": ("temperature",),
+        "maxOutputTokens": ("max_tokens", "max_output_tokens"),
+        "topP": ("top_p",),
+        "topK": ("top_k",),
+        "stopSequences": ("stop",),
+    },
+    read_choice=_read_choice,
+    write_choice=lambda choice: {"AUTO": "auto", "ANY": "any", "NONE": "none"}[choice.get("mode", "AUTO")],
+    tool_name=_tool_name,
+    can_forbid=False,  # several of its models take "none" for the name of a tool
+)
+to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook
+with_note, offer, tool_names = _API.with_note, _API.offer, _API.tool_names

@@ -1,0 +1,100 @@
+"""The values of case files: an event, and what must come of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hookline.contract.events import HookEventName
+from hookline.contract.verdict import Verdict
+
+
+class Outcome(StrEnum):
+    """What an event came to, in a word."""
+
+    BLOCKED = "blocked"
+    """The operation does not take place."""
+    GOES_ON = "goes on"
+    """Nothing keeps it, and no hook denied; hooks may have changed something."""
+    ASKS = "asks"
+    """A person has to agree first."""
+    STOPS = "stops"
+    """The agent ends after this event."""
+    CONTINUES = "continues"
+    """The agent, which wanted to end its turn, goes on (AfterAgent)."""
+    DENIED = "denied"
+    """A hook denied where nothing can be blocked, such as AfterTool; the model may get the reason."""
+
+
+def outcomes_of(verdict: Verdict) -> tuple[Outcome, ...]:
+    """All words that fit, the one to show first: a stop before a tool also blocks it."""
+    fitting = {
+        Outcome.STOPS: verdict.stop,
+        Outcome.CONTINUES: verdict.go_on,
+        Outcome.BLOCKED: verdict.blocked,
+        Outcome.ASKS: verdict.ask,
+        Outcome.DENIED: verdict.denied and not verdict.blocked and not verdict.go_on,
+    }
+    return tuple(outcome for outcome, fits in fitting.items() if fits) or (Outcome.GOES_ON,)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a file."""
+
+    file: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What must come of an event; None means that anything is right."""
+
+    outcome: Outcome | None = None
+    reason: str | None = None
+    """A regular expression, like those in `context`, `note` and `output`: found anywhere in the text."""
+    by: tuple[str, ...] = ()
+    """Hooks that must be among those that decided."""
+    ran: tuple[str, ...] = ()
+    """Hooks that must have run, whatever they decided."""
+    fails: tuple[str, ...] = ()
+    """Hooks that must fail. A failure of any other hook is a difference."""
+    arguments: Mapping[str, Any] | None = None
+    """All arguments that the tool must be called with."""
+    prompt: str | None = None
+    request: Mapping[str, Any] | None = None
+    """Fields that the request to the model must have in the end; others are not looked at."""
+    response: Mapping[str, Any] | None = None
+    """The same of the response."""
+    tools: tuple[str, ...] | None = None
+    """The tools that the model may call."""
+    output: str | None = None
+    context: str | None = None
+    note: str | None = None
+    unchanged: bool = False
+    """True when hooks must not change or add anything."""
+    within_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One event with its input, and what must come of it."""
+
+    name: str
+    place: Place
+    event: HookEventName
+    fields: Mapping[str, Any]
+    """The event's own fields, as hooks read them."""
+    expected: Expectation
+    input_label: str = ""
+    """Which of a case's many inputs this is; empty where there is only one."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that hooks get besides those of this program."""
+
+    @property
+    def title(self) -> str:
+        """The name, and which of the inputs."""
+        return f"{self.name} [{self.input_label}]" if self.input_label else self.name

@@ -1,0 +1,67 @@
+"""Which hooks, and which of their decisions, the cases have shown."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hookline.contract.answers import said
+from hookline.contract.hooks import HookEntry
+from hookline.contract.verdict import HookExecutionResult, Verdict
+from hookline.engine.event_table import EVENT_TABLE
+
+
+class Shown(StrEnum):
+    """What a hook did in one run, as far as coverage is concerned."""
+
+    BLOCK = "block"
+    ALLOW = "allow"
+    REWRITE = "rewrite"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class HookCoverage:
+    """How often the cases have made a hook do each thing."""
+
+    hook: HookEntry
+    runs: int
+    shown: Mapping[Shown, int]
+
+    @property
+    def gaps(self) -> tuple[Shown, ...]:
+        """What no case has shown, of that which the hook's event allows."""
+        row = EVENT_TABLE[self.hook.event]
+        can = {Shown.BLOCK: row.can_block or row.can_go_on, Shown.ALLOW: True, Shown.REWRITE: not row.only_watches}
+        return tuple(kind for kind in Shown if can.get(kind, True) and not self.shown.get(kind))
+
+
+def coverage_of(hooks: Iterable[HookEntry], verdicts: Iterable[Verdict]) -> list[HookCoverage]:
+    """The coverage of each hook that is switched on, in the order of the settings."""
+    runs = [run for verdict in verdicts for run in verdict.runs]
+    by_hook: dict[tuple[str, str], list[Shown]] = {}
+    for run in runs:
+        by_hook.setdefault(_key(run.hook), []).append(shown_by(run))
+    found = [(hook, by_hook.get(_key(hook), [])) for hook in hooks if hook.enabled]
+    return [HookCoverage(hook, len(kinds), _counts(kinds)) for hook, kinds in found]
+
+
+def shown_by(run: HookExecutionResult) -> Shown:
+    """What a hook did in one run."""
+    if run.failed:
+        return Shown.FAILURE
+    answer = run.answer
+    if answer is None:
+        return Shown.ALLOW
+    if answer.blocks or answer.stops or answer.asks:
+        return Shown.BLOCK
+    changes = (answer.tool_input, answer.tool_output, answer.llm_request, answer.llm_response, answer.prompt)
+    is_rewrite = any(said(change) is not None for change in (*changes, answer.tools, answer.context))
+    return Shown.REWRITE if is_rewrite else Shown.ALLOW
+
+
+def _key(hook: HookEntry) -> tuple[str, str]:
+    return hook.origin, hook.location
+
+
+def _counts(kinds: Sequence[Shown]) -> dict[Shown, int]:
+    return {kind: kinds.count(kind) for kind in Shown if kind in kinds}

@@ -1,0 +1,153 @@
+"""Fires the events of cases on the path that an agent uses, several at a time, and judges what comes of them.
+
+No tool is run, no model is called, and nothing is written to the log that the settings name: only hooks run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hookline.config import Config, new_session_id
+from hookline.contract.hooks import HookEntry
+from hookline.contract.text import overheard
+from hookline.contract.verdict import SkipKind, Verdict
+from hookline.engine.beside import BESIDE
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.errors import HooklineError
+from hookline.system import HookSystem
+from hookline.testing.cases.case import Case
+from hookline.testing.cases.judge import Difference, judge
+
+MakeConfig = Callable[[Mapping[str, str]], Config]
+"""The configuration with these variables for the hooks, besides the usual ones; its `log_file` has to be False."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of one case."""
+
+    case: Case
+    verdict: Verdict | None = None
+    differences: tuple[Difference, ...] = ()
+    problem: str | None = None
+    """Why it could not be judged, such as a hook that is not trusted."""
+    messages: tuple[str, ...] = ()
+    """What hookline told the person meanwhile."""
+
+    @property
+    def passed(self) -> bool:
+        """True when everything is as expected."""
+        return self.problem is None and not self.differences
+
+
+class HooksDisabledError(HooklineError):
+    """The settings do not enable hooks, so cases would show nothing."""
+
+
+async def run_cases(
+    cases: Sequence[Case],
+    make_config: MakeConfig,
+    *,
+    jobs: int = 1,
+    on_result: Callable[[Result], None] = lambda _: None,
+) -> list[Result]:
+    """The results in the order of the cases; `on_result` gets each as soon as it is there."""
+    bench = Bench(make_config)
+    results: list[Result | None] = [None] * len(cases)
+    waiting = iter(enumerate(cases))
+
+    async def work() -> None:
+        for index, case in waiting:
+            results[index] = result = await bench.run(case)
+            on_result(result)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, min(jobs, len(cases)))):
+                group.create_task(work())
+    except* HooklineError as errors:
+        raise errors.exceptions[0] from None
+    finally:
+        bench.close()
+    return [result for result in results if result is not None]
+
+
+class Bench:
+    """Fires events with the hooks that are configured, keeping one hook system for each environment."""
+
+    def __init__(self, make_config: MakeConfig) -> None:
+        self._make_config = make_config
+        self._systems: dict[frozenset[tuple[str, str]], HookSystem] = {}
+        self._configs: dict[HookSystem, Config] = {}
+
+    async def run(self, case: Case) -> Result:
+        """Fires the event of a case, and judges what comes of it."""
+        messages: list[str] = []
+        token = overheard.set(messages)
+        try:
+            system = self._system(case.environment)
+            if (problem := self._why_untrusted(system, case)) is not None:
+                return Result(case=case, problem=problem)
+            verdict = await self._fire(system, case)
+        finally:
+            overheard.reset(token)
+        if verdict.fault is not None:
+            return Result(case=case, verdict=verdict, problem=f"hookline failed: {verdict.fault.message}")
+        differences = judge(case.expected, case.fields, verdict)
+        return Result(case=case, verdict=verdict, differences=differences, messages=tuple(dict.fromkeys(messages)))
+
+    def hooks(self) -> tuple[HookEntry, ...]:
+        """Every hook that is configured."""
+        return self._system({}).get_all_hooks()
+
+    def close(self) -> None:
+        """Ends the hook systems."""
+        BESIDE.join()
+        for system in self._systems.values():
+            system.dispose()
+
+    def _fire(self, system: HookSystem, case: Case) -> Awaitable[Verdict]:
+        session = _CaseSession(self._configs[system])
+        return system.get_event_handler().fire(case.event, case.fields, session)
+
+    def _system(self, environment: Mapping[str, str]) -> HookSystem:
+        key = frozenset(environment.items())
+        if key not in self._systems:
+            config = self._make_config(environment)
+            system = config.get_hook_system()
+            if system is None:
+                raise HooksDisabledError('hooks are disabled: the settings do not say "enableHooks": true')
+            system.start()
+            self._systems[key] = system
+            self._configs[system] = config
+        return self._systems[key]
+
+    def _why_untrusted(self, system: HookSystem, case: Case) -> str | None:
+        """The hooks that would run if they were trusted: without them the case says nothing about what they guard."""
+        field = EVENT_TABLE[case.event].subject
+        plan = system.explain(case.event, None if field is None else str(case.fields.get(field)))
+        skips = [skip for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED]
+        if not skips:
+            return None
+        more = f" (and {len(skips) - 1} more)" if len(skips) > 1 else ""
+        return f"not tried, because a hook does not run: {skips[0].hook.label}{more}: {skips[0].reason}"
+
+
+class _CaseSession:
+    """A session of its own for each case, as hooks may keep something for each."""
+
+    def __init__(self, config: Config) -> None:
+        self._id = new_session_id()
+        self._facts = config
+
+    def get_session_id(self) -> str:
+        return self._id
+
+    def get_working_dir(self) -> str:
+        return self._facts.get_working_dir()
+
+    def get_transcript_path(self) -> str:
+        return self._facts.get_transcript_path()
+
+    def get_agent(self) -> str | None:
+        return None
