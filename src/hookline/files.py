@@ -48,10 +48,11 @@ def open_regular(path: Path, flags: int) -> int:
     return descriptor
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, is_durable: bool = True) -> None:
     """Replace the file's content in one step; its permissions, its owner and a symbolic link to it stay.
 
-    A new file is readable by its owner alone; its directory must exist.
+    A new file is readable by its owner alone; its directory must exist. A file that is not durable may be damaged
+    if the machine stops soon afterwards.
     """
     target = Path(os.path.realpath(path))
     _remove_abandoned(target)
@@ -62,13 +63,15 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             _copy_access(target, descriptor)
-            os.fsync(descriptor)
+            if is_durable:
+                os.fsync(descriptor)
         temporary.replace(target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
-    _sync_directory(target.parent)
+    if is_durable:
+        _sync_directory(target.parent)
 
 
 @contextmanager

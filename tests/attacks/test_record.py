@@ -14,8 +14,9 @@ import pytest
 
 from hookline.contract.records import LogLevel, OverrideRecord
 from hookline.log.chain import Head
+from hookline.log.entry import LogQuery
 from hookline.log.file import FileSink
-from hookline.log.reader import LogQuery, LogReader
+from hookline.log.reader import LogReader
 from hookline.log.verify import Verification, log_head, verify_log
 
 

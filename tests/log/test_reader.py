@@ -12,8 +12,9 @@ import pytest
 from hookline.contract.records import FaultRecord, HookRecord, LogLevel
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import HooklineError
+from hookline.log.entry import LogEntry, LogQuery
 from hookline.log.file import FileSink
-from hookline.log.reader import LogEntry, LogQuery, LogReader
+from hookline.log.reader import LogReader
 
 Write = Callable[..., None]
 

@@ -1,16 +1,24 @@
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from hookline.log.reader import LogEntry
-from hookline.log.statistics import Durations, count_events, summarize
+from hookline.log.entry import LogEntry
+from hookline.log.statistics import Durations, Statistics
 
 
 def durations(*values: float) -> Durations:
     counted = Durations()
     for value in values:
         counted.add(value)
+    return counted
+
+
+def statistics(entries: Iterable[LogEntry]) -> Statistics:
+    counted = Statistics()
+    for entry in entries:
+        counted.add(entry)
     return counted
 
 
@@ -48,14 +56,14 @@ def test_the_histogram_has_steps_of_one_two_and_five() -> None:
 def test_a_million_times_need_little_room() -> None:
     """Times are counted, not kept."""
     counted = durations(*(number / 7 for number in range(100_000)))
-    assert len(counted._counts) < 8_000
+    assert len(counted.counts) < 8_000
     assert counted.quantile(0.5) == pytest.approx(50_000 / 7, rel=0.01)
 
 
 def test_runs_are_summed_per_hook() -> None:
     """The same name in another file, or for another event, is another hook; what is not a run does not count."""
     run: dict[str, Any] = {"kind": "hook", "event": "BeforeTool", "hook": "guard", "origin": "a.json"}
-    summary = summarize(
+    summary = statistics(
         [
             LogEntry(**run, time="2", duration=3.0, success=True),
             LogEntry(**run, time="1", duration=1.0, success=False, exit_code=2, decision="deny"),
@@ -71,7 +79,7 @@ def test_runs_are_summed_per_hook() -> None:
             LogEntry(**{**run, "origin": "b.json"}, success=True),
             LogEntry(**{**run, "kind": "skip"}),
         ]
-    )
+    ).hooks
     assert list(summary) == [("BeforeTool", "guard", "a.json"), ("BeforeTool", "guard", "b.json")]
     guard, other = summary.values()
     assert (guard.runs, guard.blocks, guard.failures, guard.timeouts, guard.last_run) == (3, 1, 1, 1, "3")
@@ -89,4 +97,4 @@ def test_events_are_counted_with_and_without_hooks() -> None:
         LogEntry(kind="unmatched", event="AfterTool", count=2),
         LogEntry(kind="hook", event="BeforeTool"),
     ]
-    assert count_events(entries) == {"BeforeTool": 9, "AfterTool": 2}
+    assert statistics(entries).fired == {"BeforeTool": 9, "AfterTool": 2}

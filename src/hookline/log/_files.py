@@ -25,29 +25,30 @@ class LogFile(msgspec.Struct, frozen=True):
         """Closes the file."""
         os.close(self.descriptor)
 
-    def blocks(self, start: int = 0) -> Iterator[bytes]:
-        """The file in pieces of whole lines."""
+    def blocks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The file, or a part of it that ends where a line does, in pieces of whole lines."""
+        end = self.size if end is None else end
         offset, rest = start, b""
-        while offset < self.size and (data := os.pread(self.descriptor, min(_BLOCK, self.size - offset), offset)):
+        while offset < end and (data := os.pread(self.descriptor, min(_BLOCK, end - offset), offset)):
             offset += len(data)
-            end = data.rfind(b"\n") + 1
-            if end:
-                yield rest + data[:end]
-                rest = data[end:]
+            whole = data.rfind(b"\n") + 1
+            if whole:
+                yield rest + data[:whole]
+                rest = data[whole:]
             else:
                 rest += data
 
-    def blocks_from_the_end(self) -> Iterator[bytes]:
-        """The same pieces, the last one first."""
-        offset, rest = self.size, b""
-        while offset > 0:
-            start = max(0, offset - _BLOCK)
-            data = os.pread(self.descriptor, offset - start, start)
-            offset = start
+    def blocks_from_the_end(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """The same pieces with the places where they begin, the last one first."""
+        offset, rest = self.size if end is None else end, b""
+        while offset > start:
+            before = max(start, offset - _BLOCK)
+            data = os.pread(self.descriptor, offset - before, before)
+            offset = before
             # The line before the first newline began in an earlier piece.
-            begin = data.find(b"\n") + 1 if start else 0
-            if begin or not start:
-                yield data[begin:] + rest
+            begin = data.find(b"\n") + 1 if before > start else 0
+            if begin or before == start:
+                yield before + begin, data[begin:] + rest
                 rest = data[:begin]
             else:
                 rest = data + rest

@@ -1,13 +1,12 @@
 """Records → numbers: how often each hook ran, how it ended and how long it took."""
 
 import bisect
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
 from itertools import pairwise
 
 import msgspec
 
-from hookline.log.reader import LogEntry
+from hookline.log.entry import LogEntry
 
 HookKey = tuple[str, str, str]
 """A hook in the log: its event, what people call it, and the file that configures it."""
@@ -17,34 +16,49 @@ EVENTS = frozenset({"event", "unmatched"})
 
 _STEPS = tuple(digit * 10.0**power for power in range(-1, 7) for digit in (1, 2, 5))
 
+# So that the codes of usual times are below 65,536, which MessagePack writes in three bytes. Times below are 0.
+_LEAST_EXPONENT = -40
+_CODES: dict[str, int] = {}
 
-class Durations:
+
+class Durations(msgspec.Struct, array_like=True):
     """Counts of times in milliseconds, rounded to three digits, so that memory does not grow with every run."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[float] = Counter()
-        self.maximum = 0.0
+    counts: dict[int, int] = {}
+    """How often each time was seen. A time is written as its three digits and its exponent, which takes little room."""
+    maximum: float = 0.0
 
     def add(self, milliseconds: float) -> None:
         """Adds a time."""
-        self._counts[float(f"{milliseconds:.3g}")] += 1
+        text = f"{milliseconds:.2e}"
+        code = _CODES.get(text)
+        if code is None:
+            code = _CODES[text] = _code(text)
+        self.counts[code] = self.counts.get(code, 0) + 1
         self.maximum = max(self.maximum, milliseconds)
+
+    def merge(self, others: "Durations") -> None:
+        """Adds the times that others have counted."""
+        counts = self.counts
+        for code, count in others.counts.items():
+            counts[code] = counts.get(code, 0) + count
+        self.maximum = max(self.maximum, others.maximum)
 
     def quantile(self, part: float) -> float | None:
         """The time that this share of the runs did not exceed (0.5 is the median), or None without runs."""
-        wanted = part * self._counts.total()
+        wanted = part * sum(self.counts.values())
         passed = 0
-        for value in sorted(self._counts):
-            passed += self._counts[value]
+        for code in sorted(self.counts):
+            passed += self.counts[code]
             if passed >= wanted:
-                return min(value, self.maximum)
+                return min(_milliseconds(code), self.maximum)
         return None
 
     def histogram(self) -> list[tuple[float, float, int]]:
         """Bins of (from, below, count) in steps of 1, 2 and 5, from the first used to the last used."""
         bins: Counter[int] = Counter()
-        for value, count in self._counts.items():
-            bins[bisect.bisect_right(_STEPS, value)] += count
+        for code, count in self.counts.items():
+            bins[bisect.bisect_right(_STEPS, _milliseconds(code))] += count
         if not bins:
             return []
         edges = [0.0, *_STEPS, float("inf")]
@@ -75,19 +89,41 @@ class HookStatistics(msgspec.Struct):
         self.durations.add(entry.duration or 0.0)
 
 
-def summarize(entries: Iterable[LogEntry]) -> dict[HookKey, HookStatistics]:
-    """The numbers of every hook that ran, in the order in which they first did."""
-    summary: defaultdict[HookKey, HookStatistics] = defaultdict(HookStatistics)
-    for entry in entries:
-        if entry.is_run:
-            summary[entry.event or "", entry.hook or "", entry.origin or ""].add(entry)
-    return summary
+class Statistics(msgspec.Struct):
+    """The numbers of a log, or of a part of it."""
 
-
-def count_events(entries: Iterable[LogEntry]) -> Counter[str]:
+    hooks: dict[HookKey, HookStatistics] = {}
+    """Every hook that ran, in the order in which they first did."""
+    fired: dict[str, int] = {}
     """How often each event was fired, whether or not a hook ran for it."""
-    fired: Counter[str] = Counter()
-    for entry in entries:
-        if entry.kind in EVENTS:
-            fired[entry.event or ""] += entry.count or 1
-    return fired
+
+    def add(self, entry: LogEntry) -> None:
+        """Counts one record."""
+        if entry.is_run:
+            self.hook(entry.event, entry.hook, entry.origin).add(entry)
+        elif entry.kind in EVENTS:
+            self.add_fired(entry.event, entry.count or 1)
+
+    def hook(self, event: str | None, hook: str | None, origin: str | None) -> HookStatistics:
+        """The numbers of this hook, to be changed."""
+        key = (event or "", hook or "", origin or "")
+        if (found := self.hooks.get(key)) is None:
+            found = self.hooks[key] = HookStatistics()
+        return found
+
+    def add_fired(self, event: str | None, count: int) -> None:
+        """Counts events, with and without hooks."""
+        self.fired[event or ""] = self.fired.get(event or "", 0) + count
+
+
+def _code(text: str) -> int:
+    """The code of a time that is written as `1.23e+04`; larger times have larger codes."""
+    digits, _, exponent = text.partition("e")
+    if digits.startswith("-") or int(exponent) < _LEAST_EXPONENT:
+        return 0
+    return (int(exponent) - _LEAST_EXPONENT) * 1000 + int(digits.replace(".", ""))
+
+
+def _milliseconds(code: int) -> float:
+    exponent, digits = divmod(code, 1000)
+    return float(f"{digits}e{exponent + _LEAST_EXPONENT - 2}")

@@ -9,7 +9,7 @@ from hookline.cli.options import at_least, event_of
 from hookline.contract.events import HookDecision
 from hookline.contract.wire import utc_timestamp
 from hookline.errors import UsageError
-from hookline.log.reader import LogQuery
+from hookline.log.entry import LogQuery
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
@@ -23,6 +23,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="of this session")
     parser.add_argument("--agent", metavar="AGENT", help="asked by this other agent, such as claude")
     parser.add_argument("--since", metavar="WHEN", help="not older than 90s, 10m, 2h, 7d, or 2025-02-18[T16:30]")
+    parser.add_argument("--until", metavar="WHEN", help="older than that, in the same words")
 
 
 def add_run_filters(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +45,8 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         hook=given.hook,
         session=given.session,
         agent=given.agent,
-        since=_since(given.since) if given.since is not None else None,
+        since=_time("--since", given.since),
+        until=_time("--until", given.until),
         decision=getattr(given, "decision", None),
         failures=getattr(given, "failures", False),
         slower_than_ms=getattr(given, "slower_than", None),
@@ -52,11 +54,14 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
     )
 
 
-def _since(given: str) -> str:
+def _time(option: str, given: str | None) -> str | None:
+    """The time as records write it."""
+    if given is None:
+        return None
     if age := _AGE.fullmatch(given.strip()):
         return utc_timestamp(max(0.0, time.time() - float(age[1]) * _UNITS_S[age[2]]))
     try:
         # Without a zone it is local time.
         return utc_timestamp(max(0.0, datetime.fromisoformat(given.strip()).timestamp()))
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--since {given} is not a time; write 10m, 2h, 7d or 2025-02-18T16:30") from error
+        raise UsageError(f"{option} {given} is not a time; write 10m, 2h, 7d or 2025-02-18T16:30") from error

@@ -25,13 +25,15 @@ from hookline.cli.commands._log_filters import add_filter_options, add_run_filte
 from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
 from hookline.cli.report.printer import print_json, print_lines
+from hookline.cli.report.progress import IndexProgress
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.records import LogRecord
 from hookline.contract.text import tell
 from hookline.errors import UsageError
+from hookline.log.entry import LogEntry
 from hookline.log.paths import log_path
-from hookline.log.reader import LogEntry, LogReader
+from hookline.log.reader import LogReader
 from hookline.log.started import recover
 
 _SHOWN = 50
@@ -82,7 +84,7 @@ def run(given: argparse.Namespace) -> int:
         return (
             _log_chain.print_head(path, given) if given.words == ["head"] else _log_chain.verify(path, given, backups)
         )
-    with LogReader(path) as reader:
+    with LogReader(path, progress=IndexProgress()) as reader:
         if given.words:
             return _show(reader, given.words[1], as_json=given.json)
         found = reader.newest(query, given.n) if given.n > 0 else reader.entries(query)

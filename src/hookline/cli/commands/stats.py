@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from hookline.cli.commands._log_filters import add_filter_options, query_of
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
-from hookline.cli.report.overview import key_of, read_summary, recorded_in
+from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.log.reader import LogQuery, LogReader
-from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics, count_events
+from hookline.log.entry import LogQuery
+from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
 
 _MAX_BAR = 50
 
@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> int:
     query = query_of(given, RUNS)
     config = make_config(given)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
-    summary = read_summary(config, query)
+    summary = read_statistics(config, query).hooks
     entries = [_entry(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
     over = [entry["hook"] for entry in entries if entry["overBudget"]]
     without_runs = [hook for key, hook in hooks.items() if key not in summary and _could_run(hook, query)]
@@ -90,16 +90,17 @@ def _idle(hooks: Sequence[HookEntry], config: Config, query: LogQuery) -> list[E
     """Hooks without runs, each with the number of times that its event was fired."""
     if not hooks:
         return []
-    with LogReader(recorded_in(config)) as reader:
-        fired = count_events(reader.entries(replace(query, hook=None, kinds=EVENTS)))
+    fired = read_statistics(config, replace(query, hook=None, kinds=EVENTS)).fired
     return [
-        {"event": hook.event.value, "hook": hook.label, "origin": hook.origin, "fired": fired[hook.event.value]}
+        {"event": hook.event.value, "hook": hook.label, "origin": hook.origin, "fired": fired.get(hook.event.value, 0)}
         for hook in hooks
     ]
 
 
 def _wanted(given: argparse.Namespace) -> str:
-    if any(wish is not None for wish in (given.event, given.tool, given.session, given.agent, given.since)):
+    if any(
+        wish is not None for wish in (given.event, given.tool, given.session, given.agent, given.since, given.until)
+    ):
         return "like that"
     return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
 

@@ -9,7 +9,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place, text_lines
 from hookline.contract.endings import show_signal
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.log.reader import LogEntry
+from hookline.log.entry import LogEntry
 
 _ID_WIDTH = 12
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
@@ -78,7 +78,8 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if record.get("origin"):
         yield "from", f"{show_place(str(record['origin']))}: {record.get('location')}"
     if isinstance(record.get("duration"), int | float):
-        yield "took", f"{record['duration']} ms"
+        way = record.get("way")
+        yield "took", f"{record['duration']} ms{f' ({way})' if isinstance(way, str) else ''}"
     if record.get("kind") == "hook":
         yield "exit code", record.get("exitCode")
         yield "signal", show_signal(record["signal"]) if isinstance(record.get("signal"), int) else None

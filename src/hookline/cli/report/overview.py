@@ -9,14 +9,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.cli.lint.setup import Setup, read_setup
+from hookline.cli.report.progress import IndexProgress
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import ConfigSource
 from hookline.errors import HooklineError
+from hookline.log.entry import LogQuery
 from hookline.log.paths import log_path
-from hookline.log.reader import LogQuery, LogReader
-from hookline.log.statistics import RUNS, HookKey, HookStatistics, summarize
+from hookline.log.reader import LogReader
+from hookline.log.statistics import RUNS, HookKey, HookStatistics, Statistics
 
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 
@@ -36,7 +38,7 @@ def known_hooks(config: Config) -> tuple[list[dict[str, Any]], list[dict[str, An
         tell(problem)
     summary: Mapping[HookKey, HookStatistics] = {}
     try:
-        summary = read_summary(config, LogQuery(kinds=RUNS))
+        summary = read_statistics(config, LogQuery(kinds=RUNS)).hooks
     except HooklineError as error:  # the hooks can be listed all the same
         tell(str(error))
     functions = [
@@ -81,10 +83,10 @@ def recorded_in(config: Config) -> Path:
     return log_path(config.get_settings().options.log.path)
 
 
-def read_summary(config: Config, query: LogQuery) -> Mapping[HookKey, HookStatistics]:
-    """The statistics of every hook in the log."""
-    with LogReader(recorded_in(config)) as reader:
-        return summarize(reader.entries(query))
+def read_statistics(config: Config, query: LogQuery) -> Statistics:
+    """The numbers of the log that the settings name."""
+    with LogReader(recorded_in(config), progress=IndexProgress()) as reader:
+        return reader.statistics(query)
 
 
 def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics) -> dict[str, Any]:
