@@ -17,6 +17,7 @@ from hookline.child.job import ChildJob, ChildOutcome
 from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.hooks import WorkerOptions
+from hookline.contract.vocabulary import RunWay
 
 MOST_WAITING = 1000
 MOST_CRASHES = 3
@@ -48,7 +49,8 @@ class WorkerEvent(msgspec.Struct, eq=False):
         if self.timer is not None:
             self.timer.cancel()
         if outcome is not None:
-            outcome = msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - self.began) * 1000)
+            took_ms = (time.monotonic() - self.began) * 1000
+            outcome = msgspec.structs.replace(outcome, duration_ms=took_ms, way=RunWay.WORKER)
         self.reply(outcome)
 
 
