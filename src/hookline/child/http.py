@@ -34,7 +34,7 @@ async def post(
 ) -> ChildOutcome:
     """Sends the body and returns the answer as a process's outcome; a status that is not 2xx is a failure.
 
-    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. The request is sent once: another
+    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. A request is sent once: another
     connection is tried only if nothing of it went out. Raises only CancelledError.
     """
     started = time.monotonic()
