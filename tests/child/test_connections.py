@@ -108,8 +108,7 @@ def test_a_connection_is_kept_where_its_end_is_clear(answer: bytes, connections:
     server = Server(answer)
 
     async def talk(ask: Ask, _: Connections) -> None:
-        for _ in range(3):
-            outcome = await ask()
+        for outcome in [await ask() for _ in range(3)]:
             assert (outcome.exit_code, outcome.stdout, outcome.error) == (0, b"{}", None)
 
     use(server, talk)

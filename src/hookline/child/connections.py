@@ -110,8 +110,8 @@ class PlainStream(Stream):
 
     async def _wait_for_room(self) -> None:
         loop = asyncio.get_running_loop()
-        room = loop.create_future()
-        loop.add_writer(self._socket, lambda: room.done() or room.set_result(None))
+        room: asyncio.Future[None] = loop.create_future()
+        loop.add_writer(self._socket, _finish, room)
         try:
             await room
         finally:
@@ -246,6 +246,11 @@ class Connections:
             is_any_left = bool(self._idle)
         if is_any_left:
             self._sweep_later()
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _call(method: "weakref.WeakMethod[Any]") -> None:

@@ -91,12 +91,13 @@ async def _ask(
     stream = await _sent(request, address, port, kept, is_secure=is_secure)
     try:
         answer = await read_answer(stream, target.url, most_bytes)
-        if kept is not None and answer.can_be_used_again:
-            kept.put((address, port), stream)
-            stream = None
-    finally:
-        if stream is not None:
-            stream.close()
+    except BaseException:
+        stream.close()
+        raise
+    if kept is not None and answer.can_be_used_again:
+        kept.put((address, port), stream)
+    else:
+        stream.close()
     return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
 
 

@@ -29,18 +29,14 @@ class HttpAnswer(NamedTuple):
 async def read_answer(stream: Stream, url: str, most_bytes: int) -> HttpAnswer:
     """The next answer on a connection; raise a BadAnswerError, ValueError or EOFError for one that is not good."""
     for _ in range(_MOST_INTERIM):
-        lines = (await stream.read_until(b"\r\n\r\n", _LONGEST_HEAD)).split(b"\r\n")
-        status = _STATUS.match(lines[0])
-        if status is None:
-            raise BadAnswerError(f"{url} did not answer with HTTP")
-        code = int(status[2])
+        version, code, lines = await _head(stream, url)
         if not HTTPStatus.CONTINUE <= code < HTTPStatus.OK or code == HTTPStatus.SWITCHING_PROTOCOLS:
             break
     if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
         moved = " (redirects are not followed)" if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST else ""
         raise BadAnswerError(f"{url} answered with status {code}{moved}")
-    fields = _fields(lines[1:])
-    keeps = status[1] == b"1" and b"close" not in fields.get(b"connection", b"").lower()
+    fields = _fields(lines)
+    keeps = version == b"1" and b"close" not in fields.get(b"connection", b"").lower()
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
         return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and stream.is_drained())
     if (coding := fields.get(b"transfer-encoding")) is not None:
@@ -57,6 +53,15 @@ async def read_answer(stream: Stream, url: str, most_bytes: int) -> HttpAnswer:
         body, is_cut = await stream.read_rest(most_bytes)
         keeps = False
     return HttpAnswer(body, is_cut, can_be_used_again=keeps and not is_cut and stream.is_drained())
+
+
+async def _head(stream: Stream, url: str) -> tuple[bytes, int, list[bytes]]:
+    """The minor version, the status and the fields of the next answer."""
+    first, *lines = (await stream.read_until(b"\r\n\r\n", _LONGEST_HEAD)).split(b"\r\n")
+    status = _STATUS.match(first)
+    if status is None:
+        raise BadAnswerError(f"{url} did not answer with HTTP")
+    return status[1], int(status[2]), lines
 
 
 def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
