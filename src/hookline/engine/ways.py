@@ -66,6 +66,7 @@ async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
         timeout_ms=hook.timeout_ms,
         most_bytes=means.limits.output_bytes,
         allowed=means.http_allow,
+        connections=means.stays.connections,
     )
 
 
@@ -92,6 +93,7 @@ WAYS: Mapping[HookType, Way] = {
     HookType.HTTP: _ask_server,
     HookType.CALLABLE: _call_function,
     HookType.PLUGIN: _call_function,
+    HookType.PACK: _call_function,
 }
 
 
