@@ -32,6 +32,18 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
     return spawn(shell_invocation(job.command, job.cwd, job.env, mark), job.cwd, stdio)
 
 
+def invocation_of(job: ChildJob) -> Invocation | None:
+    """The program that the job's process becomes without any other in front of it; None if there is one.
+
+    Raise an OSError or a ValueError where starting it would.
+    """
+    if job.limits is not None:
+        return None
+    if job.argv is not None:
+        return program_invocation(job.argv, job.cwd, job.env)
+    return direct_invocation(job.command, job.cwd, job.env) if FEATURES.direct else None
+
+
 def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation | None:
     """The command as a program of its own, or None if that is for bash to decide."""
     environment = prepare(env, cwd)

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.contract.hooks import ResourceLimits
 from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, RunWay
+
+if TYPE_CHECKING:
+    from hookline.child.parked.parking import Parking
 
 
 class LateInput:
@@ -36,6 +40,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A program and its arguments, to be started in place of the command and without a shell."""
     limits: ResourceLimits | None = None
     """What it may use of the machine; None means no limit."""
+    parking: "Parking | None" = None
+    """Where an interpreter may be waiting for this job; None means that a process is started for it."""
 
 
 class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):

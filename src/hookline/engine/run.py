@@ -18,6 +18,7 @@ from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
+from hookline.engine.warmth import Warmth
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -40,6 +41,7 @@ class HookRunner:
         on_late: Callable[[HookExecutionResult], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
+        warmth: Warmth | None = None,
     ) -> None:
         """Takes its options.
 
@@ -51,6 +53,7 @@ class HookRunner:
             on_end: called for each hook that ends, while others may still run.
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
+            warmth: which hooks may have interpreters that wait for their events; none, if not given.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -59,6 +62,7 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
+        self._warmth = warmth or Warmth(0)
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -89,7 +93,7 @@ class HookRunner:
             # Loaded on use: most hooks are commands of ours.
             from hookline.engine.mixed import Mixed  # noqa: PLC0415
 
-            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late)
+            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self._warmth)
             return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
@@ -101,6 +105,7 @@ class HookRunner:
                 env=own_environment(hook, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
                 limits=hook.limits,
+                parking=self._warmth.parking_for(hook),
             )
             for hook in hooks
         ]

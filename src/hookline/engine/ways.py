@@ -10,6 +10,7 @@ from hookline.contract.hooks import HookEntry, HttpTarget
 from hookline.contract.vocabulary import HookType
 from hookline.engine.callables import run_callables
 from hookline.engine.telling import Asked
+from hookline.engine.warmth import Warmth
 from hookline.shell.quoting import quote_project_variables
 
 _POWERSHELLS = ("pwsh", "powershell")
@@ -24,6 +25,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     http_allow: tuple[str, ...] = ()
     """Other machines that may be asked."""
+    warmth: Warmth
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -36,6 +38,7 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
         env=asked.env,
         timeout_ms=hook.timeout_ms,
         limits=hook.limits,
+        parking=means.warmth.parking_for(hook),
     )
     (outcome,) = await run_children([job], limits=means.limits)
     return outcome
