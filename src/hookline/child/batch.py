@@ -8,16 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, LateInput
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, LateInput
 from hookline.child.limit import SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
 from hookline.child.spawn import SHORTAGES
-
-if TYPE_CHECKING:
-    from hookline.child.parked.parking import Claim
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
 
@@ -178,7 +174,7 @@ class _Batch:
             # While other hooks run, the shortage may end with them.
             pauses = 0 if self.slots.running else pauses + 1
 
-    async def _claim(self, job: ChildJob, slot: object) -> "Claim | None":
+    async def _claim(self, job: ChildJob, slot: object) -> Claim | None:
         """A parked interpreter for the job, or None."""
         try:
             claim = job.parking.claim(job) if job.parking is not None else None

@@ -8,8 +8,8 @@ from functools import lru_cache
 from hookline.child.confine import confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
-from hookline.child.job import ChildJob
-from hookline.child.spawn import ExecError, Invocation, Stdio, spawn
+from hookline.child.job import ChildJob, Stdio
+from hookline.child.spawn import ExecError, Invocation, spawn
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
 

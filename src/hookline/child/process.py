@@ -5,20 +5,17 @@ import contextlib
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from hookline.child import command, strays
 from hookline.child.confine import refusal
-from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, Stdio
 from hookline.child.limit import Limit
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
-from hookline.child.spawn import SHORTAGES, Stdio
+from hookline.child.spawn import SHORTAGES
 from hookline.child.watcher import Watcher, watcher_for
 from hookline.contract.vocabulary import RunWay
-
-if TYPE_CHECKING:
-    from hookline.child.parked.parking import Claim
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
@@ -69,9 +66,7 @@ class Process:
     _stderr: OutputPipe
     _watcher: Watcher
 
-    def __init__(
-        self, owner: Owner, index: int, job: ChildJob, slot: object, claim: "Claim | None" = None
-    ) -> None:
+    def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object, claim: Claim | None = None) -> None:
         """Take over a slot of the owner's limit, which is released when the process has finished.
 
         With a claim, a process that waits for this event becomes the hook's process.

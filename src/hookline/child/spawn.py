@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hookline.child.features import FEATURES
+from hookline.child.job import Stdio
 
 # These may end when other processes exit.
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
@@ -25,9 +26,6 @@ _CLOSE_FDS = True
 # restore_signals, start_new_session, process_group, gid, groups, uid, umask, preexec_fn, allow_vfork: with vfork a
 # start takes the same time however much memory this program uses.
 _LAST_ARGUMENTS = (True, True, -1, None, None, None, -1, None, True)
-
-# The child's ends of its three pipes: stdin, stdout, stderr.
-Stdio = tuple[int, int, int]
 
 
 class Invocation(NamedTuple):

@@ -84,7 +84,8 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True
     warm: Annotated[
-        bool, about("false starts its interpreter at each event; true (the default) lets a Python script's wait for it.")
+        bool,
+        about("false starts its interpreter at each event; true (the default) lets a Python script's wait for it."),
     ] = True
     plugin: Annotated[
         str | None,
@@ -240,7 +241,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     ] = True
     warm: Annotated[
         bool | WarmSettings,
-        about("false starts every hook at its event; otherwise Python scripts that run often have interpreters waiting."),
+        about(
+            "false starts every hook at its event; otherwise Python scripts that run often have interpreters waiting."
+        ),
     ] = WarmSettings()
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()

@@ -1,7 +1,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ def _pythons() -> Iterator[tuple[str, str]]:
 
 
 PYTHONS = tuple(_pythons())
+USUAL = ChildLimits()
+NOTHING: Mapping[str, str] = {}
 
 
 class Garage:
@@ -38,7 +40,9 @@ class Garage:
         path.chmod(mode)
         return path
 
-    def job(self, command: str, *, timeout_ms: float = 15_000, cwd: Path | None = None, **env: str) -> ChildJob:
+    def job(
+        self, command: str, env: Mapping[str, str] = NOTHING, *, timeout_ms: float = 15_000, cwd: Path | None = None
+    ) -> ChildJob:
         """A job that may be parked."""
         return ChildJob(
             command=command,
@@ -49,7 +53,7 @@ class Garage:
             parking=self.parking,
         )
 
-    def run(self, *jobs: ChildJob, limits: ChildLimits = ChildLimits()) -> list[ChildOutcome]:
+    def run(self, *jobs: ChildJob, limits: ChildLimits = USUAL) -> list[ChildOutcome]:
         """Run jobs at the same time, and wait until everything is parked that will be."""
         outcomes = asyncio.run(run_children(jobs, limits=limits))
         self.settle()

@@ -6,17 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
 from tests.child.parked.conftest import PYTHONS, Garage
 from tests.child.parked.probes import PROBES
 
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
+
 ROUNDS = 3
+SEEN = {"PROBE": "x", "LANG": "C.UTF-8"}
 # One for each thing that depends on the version of Python.
 FEW = (
     *("answer", "streams", "exit 2", "exception", "syntax error", "recursion depth", "SIGINT", "argv", "main", "path"),
     *("environment", "environment in C", "environment in proc", "descriptors", "session", "signal handlers", "thread"),
-    *("atexit", "del of a module", "del in a cycle", "unclosed file", "native id", "asyncio", "multiprocessing", "fork"),
+    *(
+        "atexit",
+        "del of a module",
+        "del in a cycle",
+        "unclosed file",
+        "native id",
+        "asyncio",
+        "multiprocessing",
+        "fork",
+    ),
     *("local module hides", "random without a seed", "sitecustomize", "deprecated module", "logging", "ctypes"),
 )
 
@@ -54,7 +64,7 @@ def differences(garage: Garage, names: tuple[str, ...]) -> list[str]:
     folders = {name: garage.folder / name.replace(" ", "-") for name in names}
     for name, folder in folders.items():
         furnish(folder, PROBES[name])
-        jobs[name] = garage.job(f"{garage.python} script.py one 'two words' ''", cwd=folder, PROBE="x", LANG="C.UTF-8")
+        jobs[name] = garage.job(f"{garage.python} script.py one 'two words' ''", SEEN, cwd=folder)
     rounds = []
     for _ in range(ROUNDS):
         for name, folder in folders.items():
@@ -103,10 +113,11 @@ def test_what_is_shared(garage: Garage) -> None:
 
 def test_random_numbers_are_not_shared(garage: Garage) -> None:
     """Not even when `random` is one of the modules that were imported before."""
-    garage.script("import random, uuid, tempfile\nprint(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))")
+    garage.script(
+        "import random, uuid, tempfile\nprint(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))"
+    )
     run = partial(garage.run, garage.job(f"{garage.python} hook.py"))
     outcomes = [run()[0] for _ in range(5)]
     assert [outcome.way for outcome in outcomes] == ["cold", *["warm"] * 4]
     for column in zip(*(outcome.stdout.split() for outcome in outcomes), strict=True):
         assert len(set(column)) == len(outcomes)
-

@@ -1,10 +1,10 @@
 """Speaks with a parked interpreter: a Python process that has stopped before its script; see site/sitecustomize.py.
 
-One socket leads to it: `fork`, with a socket for the copy that it makes, and `load` with names of modules; it answers
-`parked` with files and folders that matter, `loaded` with names, or `refused` with a reason. The socket of a copy, a
-spare, leads to that: the spare sends its process id, gets one event (directory, report, mark, changes of the
-environment, and three descriptors), and sends `taken` right before the script runs. When a socket is closed, the process
-at its other end exits.
+One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, or `load` with names of modules; it
+answers `parked` with files and folders that matter, `loaded` with names, or `refused` with a reason. The other socket
+leads to the copy, a spare. That sends its process id, gets one event (directory, report, mark, changes of the
+environment, three descriptors), and sends `taken` right before the script runs. When a socket is closed, the process at
+its other end exits.
 """
 
 import contextlib
@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 
 from hookline.child import strays
+from hookline.child.job import Stdio
 from hookline.child.parked.recipe import Recipe
 from hookline.child.reaper import REAPER
-from hookline.child.spawn import Invocation, Stdio, spawn
+from hookline.child.spawn import Invocation, spawn
 from hookline.contract.vocabulary import CHILD_MARK
 
 SITE = str(Path(__file__).with_name("site"))
@@ -58,7 +59,7 @@ class Interpreter:
             except BaseException:
                 ours.close()
                 raise
-        ours.setblocking(False)
+        ours.setblocking(False)  # noqa: FBT003
         return Spare(ours)
 
     def load(self, names: list[bytes]) -> set[str]:
@@ -160,7 +161,7 @@ def _start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple
     # Python looks at its streams when it starts, and pipes are what it will get. Nobody reads or writes these.
     read_end, write_end = os.pipe()
     wish = f"{VARIABLE}={theirs.fileno()}:{os.getpid()}:{purpose}:{script}"
-    env = tuple(_with_site(invocation.env)) + (os.fsencode(wish),)
+    env = (*_with_site(invocation.env), os.fsencode(wish))
     try:
         pid = spawn(invocation._replace(env=env), cwd, (read_end, write_end, write_end), keep=(theirs.fileno(),))
     except BaseException:

@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from hookline.child.command import invocation_of
-from hookline.child.job import ChildJob
+from hookline.child.job import ChildJob, Stdio
 from hookline.child.limit import LIMIT
 from hookline.child.parked.interpreter import Interpreter, NotParkedError, Spare, probe
-from hookline.child.parked.recipe import Recipe, Signature, recipe_of, signature
-from hookline.child.parked.surroundings import facts_of, marks_in, variables
-from hookline.child.spawn import Invocation, Stdio
+from hookline.child.parked.place import Place
+from hookline.child.parked.recipe import Recipe, signature
+from hookline.child.parked.surroundings import facts_of, marks_in
+from hookline.child.spawn import Invocation
 from hookline.contract.vocabulary import DEFAULT_MAX_WARM
 
 DEFAULT_IDLE_S = 300.0
@@ -33,8 +34,6 @@ _PATIENCE_S = 0.1
 _POLL_S = 0.002
 # How long an event waits for a spare that is being made.
 _SPARE_S = 0.5
-# A folder that was changed so recently may change again within the same tick of its clock.
-_TICK_S = 0.05
 # Runs of a script before it is parked; whoever asks has seen the first one.
 _RUNS_BEFORE = 2
 # A script that ends without its report is asked so many times.
@@ -75,7 +74,9 @@ class Parking:
 class Claim:
     """A spare that belongs to one run."""
 
-    def __init__(self, lot: "_Lot", place: "_Place", spare: Spare, message: tuple[bytes, bytes, tuple[bytes, ...]]) -> None:
+    def __init__(
+        self, lot: "_Lot", place: "Place", spare: Spare, message: tuple[bytes, bytes, tuple[bytes, ...]]
+    ) -> None:
         self.spare = spare
         self._lot = lot
         self._place = place
@@ -89,7 +90,7 @@ class Claim:
                 return True
             loop = asyncio.get_running_loop()
             seen: asyncio.Future[None] = loop.create_future()
-            loop.add_reader(self.spare.fileno(), lambda: seen.done() or seen.set_result(None))
+            loop.add_reader(self.spare.fileno(), _set, seen)
             try:
                 await asyncio.wait_for(seen, _SPARE_S)
             finally:
@@ -128,69 +129,6 @@ class Claim:
         self._lot.finished(self._place, self._report)
 
 
-class _Place:
-    """One script with its arguments and directory, and what is parked for it."""
-
-    def __init__(self, invocation: Invocation, cwd: str) -> None:
-        self.invocation = invocation
-        self.cwd = cwd
-        self.program: Signature = None
-        self.recipe: Recipe | None = None
-        self.facts: tuple[Any, ...] | None = None
-        self.runs = 1
-        self.last_used = 0.0
-        self.refusal: str | None = None
-        self.is_parking = False
-        self.is_forgotten = False
-        self.interpreter: Interpreter | None = None
-        self.spares: list[Spare] = []
-        self.wanted = 1
-        self.fixed: dict[str, Signature] = {}
-        self.searched: dict[str, Signature] = {}
-        self.loaded: set[str] = set()
-        self.reporting: Signature = None
-        self.reports_left = 0
-
-    @property
-    def script(self) -> str:
-        return os.path.join(self.cwd, self.recipe.script if self.recipe else "")  # noqa: PTH118 - at every event
-
-    def is_current(self, invocation: Invocation) -> bool:
-        """Whether a run of this program now would start as the parked one did."""
-        program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))  # noqa: PTH118
-        recipe = self.recipe
-        if program != self.program:
-            self.program, recipe = program, recipe_of(invocation, self.cwd)
-        facts = None if recipe is None else facts_of(recipe, invocation, self.cwd)
-        is_current = (recipe, facts) == (self.recipe, self.facts)
-        if not is_current:
-            self.recipe, self.facts, self.refusal = recipe, facts, None
-        return is_current
-
-    def is_untouched(self) -> bool:
-        """Whether the files that Python has read at its start are as they were, and nothing hides a module of it."""
-        if any(signature(path) != known for path, known in self.fixed.items()):
-            return False
-        for folder, known in self.searched.items():
-            now = signature(folder)
-            if now != known or now is None:
-                if _hides(folder, self.loaded):
-                    return False
-                is_settled = now is not None and time.time() - now[3] / 1e9 > _TICK_S
-                self.searched[folder] = now if is_settled else ()
-        return True
-
-    def changes(self, invocation: Invocation) -> tuple[bytes, ...] | None:
-        """How the environment differs from the one that it was parked with; None if that can't be sent."""
-        now, then = variables(invocation.env), variables(self.invocation.env)
-        if now == then:
-            return ()
-        if self.recipe is None or self.recipe.is_shim:
-            return None
-        gone = [b"-" + name for name in then if name not in now]
-        return (*gone, *[b"+" + name + b"=" + now[name] for name in now if then.get(name) != now[name]])
-
-
 class _Lot:
     """The state behind a Parking: its thread refers to this, so that the Parking itself can be garbage-collected."""
 
@@ -202,7 +140,7 @@ class _Lot:
 
     def reset(self) -> None:
         self._lock = threading.RLock()
-        self._places: OrderedDict[tuple[bytes, tuple[str, ...], str], _Place] = OrderedDict()
+        self._places: OrderedDict[tuple[bytes, tuple[str, ...], str], Place] = OrderedDict()
         self._probed: dict[tuple[Any, ...], str | None] = {}
         self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -223,7 +161,7 @@ class _Lot:
         with self._lock:
             place = self._places.get(key)
             if place is None:
-                place = self._places[key] = _Place(invocation, job.cwd)
+                place = self._places[key] = Place(invocation, job.cwd)
                 place.is_current(invocation)
                 self._forget_oldest()
             elif not place.is_current(invocation):
@@ -240,12 +178,13 @@ class _Lot:
                 self._do(partial(self._park, place, invocation))
             return None
 
-    def _claim(self, place: _Place, invocation: Invocation) -> Claim | None:
+    def _claim(self, place: Place, invocation: Invocation) -> Claim | None:
         changes = place.changes(invocation) if place.is_untouched() else None
         interpreter = place.interpreter
         size = sum(map(len, invocation.env)) + len(invocation.env)
         if changes is None or interpreter is None or size > interpreter.room:
             self._drop(place)
+            place.runs = 1
             return None
         message = os.fsencode(place.cwd), marks_in(invocation.env), changes
         try:
@@ -258,9 +197,10 @@ class _Lot:
             return Claim(self, place, interpreter.fork(), message)
         except OSError:  # it has died, or there are no descriptors
             self._drop(place)
+            place.runs = 1
             return None
 
-    def new_report(self, place: _Place) -> str:
+    def new_report(self, place: Place) -> str:
         """A file for the names of modules that the script uses: its first runs are asked for them."""
         now = signature(place.script)
         if now != place.reporting:
@@ -275,7 +215,7 @@ class _Lot:
         os.close(fd)
         return path
 
-    def finished(self, place: _Place, report: str) -> None:
+    def finished(self, place: Place, report: str) -> None:
         """Read the report of a run, and make a new spare."""
         if self._is_closed:
             _read_report(report)
@@ -328,7 +268,7 @@ class _Lot:
                 self._drop(place)
         return any(place.interpreter is not None for place in parked)
 
-    def _park(self, place: _Place, invocation: Invocation) -> None:
+    def _park(self, place: Place, invocation: Invocation) -> None:
         try:
             if self._make_room(place):
                 self._start(place, invocation)
@@ -339,25 +279,17 @@ class _Lot:
         finally:
             place.is_parking = False
 
-    def _start(self, place: _Place, invocation: Invocation) -> None:
+    def _start(self, place: Place, invocation: Invocation) -> None:
         recipe, facts = place.recipe, place.facts
         if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
         self._probe(recipe, invocation, place.cwd, facts)
         interpreter = Interpreter(invocation, place.cwd, recipe)
-        fixed, searched = {}, {os.path.dirname(os.path.realpath(place.script)): ()}
-        for path in map(os.fsdecode, interpreter.paths):
-            if path.startswith("s"):
-                fixed[path[1:]] = signature(path[1:])
-            else:
-                searched[path[1:]] = ()
         with self._lock:
             if self._is_closed or place.is_forgotten or facts_of(recipe, invocation, place.cwd) != facts:
                 interpreter.end()
                 return
-            place.invocation, place.interpreter = invocation, interpreter
-            place.fixed, place.searched, place.loaded = fixed, searched, set()
-            place.reporting = None
+            place.take(interpreter, invocation)
             place.spares = [interpreter.fork()]
 
     def _probe(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> None:
@@ -373,7 +305,7 @@ class _Lot:
         if (refusal := self._probed[key]) is not None:
             raise NotParkedError(refusal)
 
-    def _refill(self, place: _Place, report: str) -> None:
+    def _refill(self, place: Place, report: str) -> None:
         names = _read_report(report) if report else []
         with self._lock:
             interpreter = place.interpreter
@@ -396,7 +328,7 @@ class _Lot:
             with self._lock:
                 self._drop(place)
 
-    def _make_room(self, place: _Place) -> bool:
+    def _make_room(self, place: Place) -> bool:
         with self._lock:
             parked = [each for each in self._places.values() if each.interpreter is not None and each is not place]
             if len(parked) < self._most:
@@ -409,7 +341,7 @@ class _Lot:
 
     # -- both
 
-    def _drop(self, place: _Place) -> None:
+    def _drop(self, place: Place) -> None:
         """End what is parked for a place, and count its runs anew; the lock is held."""
         interpreter, place.interpreter = place.interpreter, None
         spares, place.spares = place.spares, []
@@ -476,13 +408,9 @@ class _Lot:
         self.reset()
 
 
-def _hides(folder: str, names: set[str]) -> bool:
-    """Whether a folder has something that a script would import in place of these modules."""
-    try:
-        found = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
-    except OSError:
-        return False
-    return any(name.partition(".")[0] in names for name in found)
+def _set(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _read_report(path: str) -> list[bytes]:

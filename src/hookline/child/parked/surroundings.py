@@ -15,13 +15,25 @@ _READ_AT_START = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"TZ", b"HOME=", b"PYENV",
 _HARMLESS = frozenset(
     f"PYTHON{name}".encode()
     for name in (
-        *("PATH", "UNBUFFERED", "DONTWRITEBYTECODE", "IOENCODING", "UTF8", "HASHSEED", "HOME", "NOUSERSITE", "USERBASE"),
+        *(
+            "PATH",
+            "UNBUFFERED",
+            "DONTWRITEBYTECODE",
+            "IOENCODING",
+            "UTF8",
+            "HASHSEED",
+            "HOME",
+            "NOUSERSITE",
+            "USERBASE",
+        ),
         *("WARNINGS", "SAFEPATH", "PYCACHEPREFIX", "OPTIMIZE", "COERCECLOCALE", "INTMAXSTRDIGITS", "BREAKPOINT"),
     )
 )
 _MARK = CHILD_MARK.encode() + b"="
 # What a child inherits of this process; both files have more, which changes all the time.
-_INHERITED = re.compile(rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|SigBlk|SigIgn|Cpus_allowed):.*", re.MULTILINE)
+_INHERITED = re.compile(
+    rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|SigBlk|SigIgn|Cpus_allowed):.*", re.MULTILINE
+)
 _STATUS_BYTES = 1 << 14
 
 

@@ -1,9 +1,9 @@
 """Stops a hook's own Python before it opens the script, and lets a copy of it go on when there is an event.
 
 Python imports this module while it starts, because this folder is the first of PYTHONPATH. It runs in whatever
-Python the hook uses (3.8 and later), so it imports nothing of hookline; ../interpreter.py is the other side, and has the
-messages. For an event, the copy gets descriptors, directory and environment, and then this import ends as if this module
-did not exist: Python itself opens, compiles and runs the script, and exits as it always does.
+Python the hook uses (3.8 and later), so it imports nothing of hookline; ../interpreter.py is the other side, and
+explains the messages. For an event, the copy gets descriptors, directory and environment, and then this import ends as
+if this module did not exist: Python itself opens, compiles and runs the script, and exits as it always does.
 """
 
 import os
@@ -13,11 +13,10 @@ import sys
 _KNOWN = set(sys.modules)
 try:
     import _socket
+    import _warnings
     import atexit
     import ctypes
     import gc
-
-    import _warnings
 except BaseException:  # without any of them the script would run now, and there is no event
     os._exit(1)
 for _name in set(sys.modules) - _KNOWN:
@@ -25,8 +24,8 @@ for _name in set(sys.modules) - _KNOWN:
 
 _MARK = b"HOOKLINE_RUN"
 
-# clone(2): make the new process a child of our parent. hookline must be the parent of every run, so that it can wait for
-# it, and so that no process id is used again before hookline has seen the exit.
+# clone(2): make the new process a child of our parent. hookline must be the parent of every run, so that it can wait
+# for it, and so that no process id is used again before hookline has seen the exit.
 _CLONE_PARENT, _CLONE_CHILD_SETTID, _CLONE_CHILD_CLEARTID, _SIGCHLD = 0x8000, 0x1000000, 0x200000, 17
 _PR_GET_TID_ADDRESS = 40
 _MADV_POPULATE_WRITE = 23
@@ -82,7 +81,7 @@ class _Copier:
         self._clone = [clone, flags, 0, 0, 0, 0]
         self._clone[1 + place] = thread.value
 
-    def _call(self, *arguments) -> int:  # type: ignore[no-untyped-def]
+    def _call(self, *arguments: object) -> int:
         given = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
         return int(self._system_call(*given))
 
@@ -140,7 +139,7 @@ class _Library:
         self._folder = os.path.dirname(os.path.realpath(script))
         self._root = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
         self._names = getattr(sys, "stdlib_module_names", None)
-        self._find_spec = sys.modules["_frozen_importlib"]._find_spec  # type: ignore[attr-defined]
+        self._find_spec = sys.modules["_frozen_importlib"]._find_spec
 
     def leading_folders(self) -> "list[str]":
         """The folders that Python searches before its own library."""
@@ -160,7 +159,7 @@ class _Library:
         sys.meta_path.insert(0, guard)
         # A module that warns must do so when the script imports it.
         _warnings.filters.insert(0, ("error", None, Warning, None, 0))
-        _warnings._filters_mutated()
+        _warnings._filters_mutated()  # type: ignore[attr-defined]
         for name in names:
             try:
                 if name not in sys.modules and self._has(name):
@@ -168,7 +167,7 @@ class _Library:
             except (Exception, _Hidden):
                 continue  # the script will meet it, too, if it imports this
         del _warnings.filters[0]
-        _warnings._filters_mutated()
+        _warnings._filters_mutated()  # type: ignore[attr-defined]
         sys.meta_path.remove(guard)
         self.settle()
         return {name.partition(".")[0] for name in set(sys.modules) - known}
@@ -195,7 +194,7 @@ class _Library:
 
 
 def _read(path: str) -> bytes:
-    parts = []
+    parts: "list[bytes]" = []
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         while True:
@@ -253,14 +252,13 @@ def _track_again(thing: object) -> None:
         ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(thing))
 
 
-def _renew(modules: "dict[str, object]") -> None:
+def _renew() -> None:
     """Set what some modules keep about the process that imports them, where they have no way of their own."""
-    if "threading" in modules:
-        getattr(modules["threading"].main_thread(), "_set_native_id", int)()  # type: ignore[attr-defined]
-    if "logging" in modules:
-        time, logging = modules["time"], modules["logging"]
-        is_int = isinstance(logging._startTime, int)  # type: ignore[attr-defined]
-        logging._startTime = time.time_ns() if is_int else time.time()  # type: ignore[attr-defined]
+    if "threading" in sys.modules:
+        getattr(sys.modules["threading"].main_thread(), "_set_native_id", int)()
+    if "logging" in sys.modules:
+        time, logging = sys.modules["time"], sys.modules["logging"]
+        logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()  # type: ignore[attr-defined]
 
 
 def _report_modules(path: bytes, known: "set[str]", pid: int) -> None:
@@ -303,9 +301,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
     _wait_for_event(_socket.socket(fileno=fds[0]), copier, environment, known)
 
 
-def _wait_for_event(
-    channel: _socket.socket, copier: _Copier, environment: _Environment, known: "set[str]"
-) -> None:
+def _wait_for_event(channel: _socket.socket, copier: _Copier, environment: _Environment, known: "set[str]") -> None:
     """Return when there is an event, with its descriptors, directory and environment."""
     channel.send(b"%d" % os.getpid())
     try:
@@ -321,7 +317,7 @@ def _wait_for_event(
         os.dup2(fd, target)
         os.close(fd)
     environment.change(run, changes)
-    _renew(sys.modules)
+    _renew()
     for thing in (sys.modules["__main__"], sys.modules["__main__"].__dict__):
         _track_again(thing)
     if report:
@@ -353,4 +349,4 @@ except BaseException:
 
 # The one that Python would have found without us. If there is none, this fails as the import that led here would have.
 sys.modules.pop("sitecustomize", None)
-import sitecustomize  # noqa: F401
+import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
