@@ -200,6 +200,7 @@ class HookSystem:
         if self._parts is not None:
             self._parts.handler.dispose()
             self._parts.warmth.close()
+            self._parts.handler.runner.stays.close()
             self._parts.event_log.flush()
             self._parts.log.close()
 
@@ -242,6 +243,8 @@ class HookSystem:
         if settings.options.warm != before.warm:
             parts.warmth.close()
             parts.warmth = warmth_of(settings.options)
+        # Hooks may have changed; events that are under way are answered by the old workers.
+        parts.handler.runner.stays.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warmth)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
@@ -312,7 +315,11 @@ class HookSystem:
         event_log.planned(plan)
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
-        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
+        parts = self._ready()
+        why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
+        if why is not None and hook.worker is not None:
+            parts.handler.runner.stays.distrust(hook)
+        return why
 
     @cached_property
     def _trust(self) -> "TrustStore":
@@ -332,6 +339,7 @@ class HookSystem:
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
+            on_worker=event_log.worker,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
             warmth=warmth,

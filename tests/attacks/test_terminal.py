@@ -239,10 +239,12 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "mcp-gateway": [
         row("mcp-gateway", says_nothing=True),
         row("mcp-gateway", "--url", ATTACK),
+        row("mcp-gateway", "--url", "http://127.0.0.1:9/", "--header", ATTACK),
         row("mcp-gateway", "--", ATTACK),
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
     ],
+    "packs": [row("packs", says_nothing=True), row("packs", ATTACK), row("packs", "shell", "--rule", ATTACK)],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
         row("completion", "bash", says_nothing=True),

@@ -65,6 +65,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """What it may use of the machine; None means no limit."""
     parking: Claims | None = None
     """Where an interpreter may be waiting for this job; None means that a process is started for it."""
+    ends_with_us: bool = False
+    """True for a process that stays: the system kills it when this program ends, however that happens."""
 
 
 class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):

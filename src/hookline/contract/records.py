@@ -98,7 +98,7 @@ class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only
     hooks: Sequence[str]
 
 
-class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The facts of a start; its record is made when the log asks for it."""
 
     time: str
@@ -161,6 +161,12 @@ class FaultRecord(LogRecord, tag_field="kind", tag="fault", frozen=True, kw_only
     traceback: str | None = None
     lost: int | None = None
     """How many entries of the log are missing."""
+
+
+class WorkerRecord(_HookPlace, tag_field="kind", tag="worker", frozen=True, kw_only=True):
+    """What became of a hook's worker between its events, or what it wrote to stderr."""
+
+    stderr: str | None = None
 
 
 class BridgeRecord(LogRecord, tag_field="kind", tag="bridge", frozen=True, kw_only=True):

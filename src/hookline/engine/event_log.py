@@ -12,6 +12,7 @@ from hookline.contract.answers import said
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import current_session
 from hookline.contract.records import (
     AdviceRecord,
@@ -26,6 +27,7 @@ from hookline.contract.records import (
     SkipRecord,
     Start,
     UnmatchedRecord,
+    WorkerRecord,
     about,
     agent_event,
     hook_place,
@@ -130,6 +132,13 @@ class EventLog:
         facts: dict[str, Any] = {"session": self._session_if_known(), **self._asked_by(), "event": run.event.value}
         self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
 
+    def worker(self, hook: HookEntry, text: str, stderr: bytes) -> None:
+        """Logs what became of a hook's worker, or what it wrote to stderr; called in another thread."""
+        shown = stderr.decode("utf-8", "replace")
+        level = LogLevel.WARN if text else LogLevel.DEBUG
+        message = f"{hook.label}: {text or 'its worker wrote to stderr'}"
+        self._log.write(WorkerRecord(level=level, message=message, stderr=shown or None, **hook_place(hook)))
+
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
         place = f"unheard {run.hook.origin} {run.hook.location}"
@@ -195,7 +204,7 @@ class EventLog:
         return None
 
 
-class _Fired(msgspec.Struct, frozen=True):
+class _Fired(msgspec.Struct, frozen=True, gc=False):
     """An event that is over. Its records are made when the log asks for them, in the log's own thread."""
 
     verdict: Verdict

@@ -1,7 +1,7 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -18,6 +18,7 @@ from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
+from hookline.engine.stays import Stays
 from hookline.engine.warmth import Warmth
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
@@ -25,6 +26,8 @@ _LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
+OnEnd = Callable[[HookEntry], None]
+CallHooks = Callable[[_Hooks, Mapping[str, Any], OnEnd | None], Awaitable[list[HookExecutionResult]]]
 
 
 class HookRunner:
@@ -37,8 +40,9 @@ class HookRunner:
         environ: Mapping[str, str] | None = None,
         passes: Passes | None = None,
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
-        on_end: Callable[[HookEntry], None] | None = None,
+        on_end: OnEnd | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
+        on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
         warmth: Warmth | None = None,
@@ -54,6 +58,8 @@ class HookRunner:
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
             warmth: which hooks may have interpreters that wait for their events; none, if not given.
+            on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
+                thread; only a weak reference to it is kept.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -63,6 +69,9 @@ class HookRunner:
         self._http_allow = http_allow
         self._directory = directory
         self._warmth = warmth or Warmth(0)
+        self._call_hooks: CallHooks | None = None
+        self.stays = Stays(on_worker)
+        """What outlives an event: the processes of workers, and connections."""
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -70,6 +79,10 @@ class HookRunner:
         Where hooks of several layers can block, each layer's hooks start when those of less trusted layers have ended,
         and their input has the changes of those. Final guards come last.
         """
+        if plan.is_of_functions:
+            # The log has to know the secrets of the environment even if no process gets it.
+            self._inherited.in_directory(str(event_input["cwd"]) if self._directory is None else self._directory)
+            return await (self._call_hooks or self._load_call())(plan.hooks, event_input, self._on_end)
         first, last = plan.hooks[0], plan.hooks[-1]
         if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
@@ -80,6 +93,13 @@ class HookRunner:
             runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
 
+    def _load_call(self) -> CallHooks:
+        # Loaded on use, because most hooks are commands of ours; and once, because importing takes time in every event.
+        from hookline.engine.callables import call_hooks  # noqa: PLC0415
+
+        self._call_hooks = call_hooks
+        return call_hooks
+
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
@@ -87,13 +107,17 @@ class HookRunner:
         unusual = [
             hook
             for hook in hooks
-            if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
+            if hook.type is not HookType.COMMAND
+            or hook.dialect != OWN_DIALECT
+            or hook.refusal
+            or hook.command is None
+            or hook.worker is not None
         ]
         if unusual:
             # Loaded on use: most hooks are commands of ours.
             from hookline.engine.mixed import Mixed  # noqa: PLC0415
 
-            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self._warmth)
+            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth)
             return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)

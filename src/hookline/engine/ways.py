@@ -7,8 +7,9 @@ import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.contract.hooks import HookEntry, HttpTarget
-from hookline.contract.vocabulary import HookType
+from hookline.contract.vocabulary import OWN_DIALECT, HookType
 from hookline.engine.callables import run_callables
+from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked
 from hookline.engine.warmth import Warmth
 from hookline.shell.quoting import quote_project_variables
@@ -26,6 +27,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     http_allow: tuple[str, ...] = ()
     """Other machines that may be asked."""
     warmth: Warmth
+    stays: Stays
+    """What outlives an event."""
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -42,6 +45,11 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
     )
     (outcome,) = await run_children([job], limits=means.limits)
     return outcome
+
+
+async def _ask_worker(asked: Asked, means: Means) -> ChildOutcome:
+    outcome = await means.stays.workers.ask(asked, means.cwd, means.limits)
+    return await _run_command(asked, means) if outcome is None else outcome
 
 
 async def _call_function(asked: Asked, _means: Means) -> ChildOutcome:
@@ -61,6 +69,7 @@ async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
         timeout_ms=hook.timeout_ms,
         most_bytes=means.limits.output_bytes,
         allowed=means.http_allow,
+        connections=means.stays.connections,
     )
 
 
@@ -87,9 +96,12 @@ WAYS: Mapping[HookType, Way] = {
     HookType.HTTP: _ask_server,
     HookType.CALLABLE: _call_function,
     HookType.PLUGIN: _call_function,
+    HookType.PACK: _call_function,
 }
 
 
 def way_of(hook: HookEntry) -> Way | None:
     """How a hook is run; None for one that can't be, such as a plugin that does not name its entry point."""
+    if hook.worker is not None and hook.dialect == OWN_DIALECT:
+        return _ask_worker
     return None if hook.type is HookType.PLUGIN and hook.plugin is None else WAYS.get(hook.type)

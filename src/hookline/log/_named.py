@@ -7,7 +7,7 @@ from fnmatch import translate
 from functools import cached_property
 
 from hookline.contract.secrets import SECRET_NAMES
-from hookline.log._shapes import places
+from hookline.contract.shapes import places
 
 REDACTED = "[redacted]"
 

@@ -18,6 +18,7 @@ from hookline.contract.vocabulary import (
     TrustLevel,
 )
 from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
+from hookline.packs.catalog import PACKS
 
 
 def about(description: str) -> Meta:
@@ -42,6 +43,23 @@ class LimitSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
         Count | None, about("How many processes and threads its user may have altogether when it starts another.")
     ] = None
     files: Annotated[Count | None, about("How many files each process may have open.")] = None
+
+
+class WorkerSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How a worker is run. With an option that can't be understood the hook fails."""
+
+    fallback: Annotated[
+        Literal["fail", "cold"],
+        about(
+            "What happens to events when it failed three times within a minute: fail (the default), or cold, which "
+            "starts its program for each of them."
+        ),
+    ] = "fail"
+    restart_after: Annotated[Count | None, about("How many events one process gets before it is replaced.")] = None
+    memory: Annotated[
+        Count | Annotated[str, Meta(pattern=MEMORY_PATTERN)] | None,
+        about("How much memory its process may use before it is replaced between two events; 512MB when not given."),
+    ] = None
 
 
 DialectName = Annotated[
@@ -80,6 +98,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
         bool, about("BeforeTool: true runs it after all others, with the arguments as they will be used.")
     ] = False
     limits: Annotated[LimitSettings | None, about("What its processes may use of the machine.")] = None
+    worker: Annotated[
+        bool | WorkerSettings | None,
+        about("type command: true starts the program once; it then gets one line of JSON for each event."),
+    ] = None
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True
@@ -250,6 +272,16 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 
+class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """A pack of guards that comes with hookline, with what is changed about it."""
+
+    pack: Annotated[str, Meta(examples=list(PACKS), description="Which pack; `hookline packs` lists them.")]
+    allow: Annotated[list[str], about("Ids of rules that do not count, and patterns of what is let through.")] = []
+    deny: Annotated[list[str], about("Ids of rules that always deny, and patterns of what is denied.")] = []
+    ask: Annotated[list[str], about("Ids of rules that ask, and patterns of what a person is asked about.")] = []
+    enabled: Annotated[bool, about("false keeps the pack configured without running it.")] = True
+
+
 class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """The older home of enableHooks."""
 
@@ -261,6 +293,10 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
 
     enable_hooks: Annotated[bool | None, about("true switches the hook system on; it is off by default.")] = None
     hooks: Annotated[HooksByEvent | None, about("Groups of hooks for each event.")] = None
+    use: Annotated[
+        list[Annotated[str, Meta(examples=list(PACKS))] | PackSettings] | None,
+        about("Packs of guards that come with hookline."),
+    ] = None
     hooks_config: Annotated[HooksConfigSettings | None, about("Options of the hook system.")] = None
     extensions: Annotated[list[ExtensionSettings] | None, about("Extensions that bring hooks.")] = None
     tools: Annotated[ToolsSettings | None, about("The older home of enableHooks.")] = None
