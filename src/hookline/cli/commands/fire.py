@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.interrupt import run_loop
+from hookline.cli.ending import end_at_once
+from hookline.cli.loading import load_without
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.fire import fire_lines
 from hookline.cli.report.printer import print_lines, print_wire
@@ -24,8 +25,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import HookType
 from hookline.contract.wire import parse_json
-from hookline.engine.beside import BESIDE
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
@@ -56,7 +57,7 @@ def run(given: argparse.Namespace) -> int:
         tell(f"{given.project} is not a directory, so no hook can be started in it")
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
-    verdict = run_loop(fire_once(config, event, fields))
+    verdict = _fire(config, event, fields)
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
@@ -70,8 +71,20 @@ def run(given: argparse.Namespace) -> int:
     return EXIT_BLOCKED if verdict.blocked else 0
 
 
+def _fire(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
+    if all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks):
+        # asyncio loads ssl, a twentieth of this command. Only requests, and plugins in this process, could use it.
+        load_without("asyncio", "ssl")
+        end_at_once()
+    from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
+
+    return run_loop(fire_once(config, event, fields))
+
+
 async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
+    from hookline.engine.beside import BESIDE  # noqa: PLC0415 - it loads asyncio
+
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event)
