@@ -19,7 +19,8 @@ PACKAGE = Path(hookline.__file__).parent
 
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
-    ("errors", "hook"),
+    ("errors", "hook_worker"),
+    ("hook",),
     ("contract",),
     ("shell", "files"),
     ("dialects",),

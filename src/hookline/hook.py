@@ -471,17 +471,29 @@ def main(handler: "HookOf[AnyEvent]") -> "NoReturn":
 
     Whatever else the handler prints goes to stderr. An event that can't be read, or that the handler's annotation does
     not name, is denied (exit code 2) unless it can't block; an exception in the handler is a failed hook (exit code 1).
+    As a worker (`"worker": true` in the settings) it does the same for one event after another.
     """
     import os  # noqa: PLC0415 - loaded by Python itself, in every usual start
 
+    if os.environ.pop("HOOKLINE_WORKER", "") == "1":
+        from hookline.hook_worker import work  # noqa: PLC0415 - most hooks are started for one event
+
+        work(lambda given: _call(handler, read_event(given)), _exit_code)
     answers = os.dup(1)
     os.dup2(2, 1)  # a debugging print, also of a child process, must not spoil the answer
     try:
         _write(answers, _call(handler, _parsed(sys.stdin.buffer.read())))
     except InputError as error:
         sys.stderr.write(f"{error}\n")
-        sys.exit(EXIT_DENIED if error.can_block else EXIT_FAILED)
+        sys.exit(_exit_code(error))
     sys.exit(EXIT_ANSWERED)
+
+
+def _exit_code(error: Exception) -> "int | None":
+    """How a script ends with an exception that is meant for people; None for any other."""
+    if not isinstance(error, InputError):
+        return None
+    return EXIT_DENIED if error.can_block else EXIT_FAILED
 
 
 def _parsed(given: bytes) -> Event:

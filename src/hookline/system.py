@@ -197,6 +197,7 @@ class HookSystem:
         self._stop_waiting()
         if self._parts is not None:
             self._parts.handler.dispose()
+            self._parts.handler.runner.stays.close()
             self._parts.event_log.flush()
             self._parts.log.close()
 
@@ -236,6 +237,8 @@ class HookSystem:
             self.redactor.use(settings.options.redact)
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
+        # Hooks may have changed; events that are under way are answered by the old workers.
+        parts.handler.runner.stays.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
@@ -299,7 +302,11 @@ class HookSystem:
         event_log.planned(plan)
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
-        return self._trust.why_untrusted(hook, self._facts.get_working_dir(), self._ready().settings.options.trust)
+        parts = self._ready()
+        why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
+        if why is not None and hook.worker is not None:
+            parts.handler.runner.stays.distrust(hook)
+        return why
 
     @cached_property
     def _trust(self) -> "TrustStore":
@@ -319,6 +326,7 @@ class HookSystem:
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
+            on_worker=event_log.worker,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
         )

@@ -239,6 +239,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "mcp-gateway": [
         row("mcp-gateway", says_nothing=True),
         row("mcp-gateway", "--url", ATTACK),
+        row("mcp-gateway", "--url", "http://127.0.0.1:9/", "--header", ATTACK),
         row("mcp-gateway", "--", ATTACK),
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),

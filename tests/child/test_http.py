@@ -70,7 +70,7 @@ def test_the_body_of_a_good_answer_is_read_as_stdout(answer: list[bytes], stdout
     """However the server says where it ends."""
     server = Server(*answer)
     outcome = ask(server, "/a?b=c", b'{"x":1}')
-    assert (outcome.exit_code, outcome.stdout, outcome.error) == (0, stdout, None)
+    assert (outcome.exit_code, outcome.stdout, outcome.error, outcome.way) == (0, stdout, None, "http")
     (request,) = server.requests
     assert request.startswith(b"POST /a?b=c HTTP/1.1\r\n")
     assert request.endswith(b'\r\n\r\n{"x":1}')

@@ -32,6 +32,7 @@ def test_every_kind_has_a_type() -> None:
         "skip",
         "start",
         "unmatched",
+        "worker",
     ]
 
 

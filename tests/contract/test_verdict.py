@@ -64,6 +64,7 @@ def test_what_a_run_shows() -> None:
         "timedOut": False,
         "truncated": False,
         "duration": 1.235,
+        "way": "cold",
         "stdout": "",
         "stderr": "no",
         "output": {"decision": "deny", "reason": "no"},

@@ -83,6 +83,7 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
         "exitCode": 0,
         "timedOut": False,
         "truncated": False,
+        "way": "cold",
         "decision": "allow",
         "stdout": json.dumps(answer),
         "stderr": "note\n",

@@ -51,13 +51,13 @@ def gateway(tmp_path: Path) -> Callable[..., list[str]]:
 
 
 @contextmanager
-def official_http_server() -> "Iterator[tuple[str, subprocess.Popen[bytes]]]":
+def official_http_server(*token: str) -> "Iterator[tuple[str, subprocess.Popen[bytes]]]":
     """The official server's address and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, OFFICIAL, str(port)], **quiet) as server:  # type: ignore[call-overload]
+    with subprocess.Popen([sys.executable, OFFICIAL, str(port), *token], **quiet) as server:  # type: ignore[call-overload]
         try:
             deadline = time.monotonic() + 30
             while not _accepts(port):

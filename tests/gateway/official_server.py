@@ -1,9 +1,11 @@
-"""An MCP server made with the official package; with a port it speaks HTTP."""
+"""An MCP server made with the official package; with a port it speaks HTTP, and with a token it demands that."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import Completion, SamplingMessage, TextContent
@@ -117,8 +119,23 @@ async def complete(_ref: object, argument: object, _context: object) -> Completi
     return Completion(values=[f"{argument.value}!"])  # type: ignore[attr-defined]
 
 
+def demand(token: str, app: Any) -> Any:
+    """The app for those who have the token."""
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or (b"authorization", f"Bearer {token}".encode()) in scope["headers"]:
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    return guarded
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 2:
+        uvicorn.run(demand(sys.argv[2], server.streamable_http_app()), port=int(sys.argv[1]))
+    elif len(sys.argv) > 1:
         server.run("streamable-http", port=int(sys.argv[1]))
     else:
         server.run()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookline import Hooks
+from hookline.gateway.asking import Asker
 from hookline.gateway.guard import Guard
 from hookline.gateway.relay import Relay
 
@@ -13,15 +14,18 @@ from hookline.gateway.relay import Relay
 class Wires:
     """A relay between two lists, with the hooks of a project that has none."""
 
-    def __init__(self, tmp_path: Any) -> None:
-        self.hooks = Hooks(tmp_path, settings={"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}})
+    def __init__(self, tmp_path: Any, timeout_s: float = 30.0) -> None:
+        settings = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}}
+        self.hooks = Hooks(tmp_path, settings=settings, on_ask=lambda _reason, _arguments: False)
         self.session = self.hooks.session("s")
-        self.guard = Guard(self.hooks, self.session, {"server_name": "demo"})
-        self.guard.start()
         self.to_client: list[Any] = []
         self.to_server: list[Any] = []
+        asker = Asker(lambda line: self.to_client.append(json.loads(line)), timeout_s)
+        self.guard = Guard(self.hooks, self.session, {"server_name": "demo"}, asker)
+        self.guard.start()
         self.relay = Relay(
             self.guard,
+            asker,
             lambda line: self.to_client.append(json.loads(line)),
             lambda line: self.to_server.append(json.loads(line)),
         )
@@ -32,11 +36,11 @@ class Wires:
         self.relay.from_client(json.dumps(message).encode())
 
 
-def run(tmp_path: Any, test: Callable[[Wires], Any]) -> None:
+def run(tmp_path: Any, test: Callable[[Wires], Any], timeout_s: float = 30.0) -> None:
     """Runs a test in a loop."""
 
     async def work() -> None:
-        wires = Wires(tmp_path)
+        wires = Wires(tmp_path, timeout_s)
         await test(wires)
         await wires.relay.close()
         wires.hooks.close()

@@ -10,6 +10,8 @@ import sys
 REFUSED = 125
 PREFIX = "hookline: "
 
+_PR_SET_PDEATHSIG = 1
+_SIGKILL = 9
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 
@@ -20,6 +22,9 @@ def main() -> None:
     given = dict(word.split("=") for word in words.split())
     if given.pop("network", None):
         _leave_network()
+    # After the namespaces, which would undo it.
+    if parent := given.pop("parent", None):
+        _end_with(int(parent))
     # Memory last: what follows needs some.
     for name in ("processes", "cpu", "files", "memory"):
         if name in given:
@@ -37,6 +42,18 @@ def main() -> None:
 def _refuse(why: str) -> None:
     os.write(2, (PREFIX + why).encode())
     os._exit(REFUSED)
+
+
+def _end_with(parent: int) -> None:
+    """Makes the system kill this process when its parent ends; elsewhere than on Linux EOF on stdin has to do."""
+    try:
+        import ctypes  # noqa: PLC0415 - slow to import
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    except (ImportError, OSError, AttributeError):
+        return
+    if os.getppid() != parent:  # it has ended before this
+        os._exit(REFUSED)
 
 
 def _leave_network() -> None:

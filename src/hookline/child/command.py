@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from hookline.child.confine import confined
+from hookline.child.confine import can_confine, confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
 from hookline.child.job import ChildJob
 from hookline.child.spawn import ExecError, Invocation, Stdio, spawn
+from hookline.contract.hooks import ResourceLimits
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
 
@@ -19,6 +20,8 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
 
     The mark is added to its environment.
     """
+    if job.ends_with_us and (invocation := _lasting(job, mark)):
+        return spawn(invocation, job.cwd, stdio)
     if job.argv is not None:
         invocation = program_invocation(job.argv, job.cwd, job.env, mark)
         return spawn(invocation if job.limits is None else confined(invocation, job.limits), job.cwd, stdio)
@@ -30,6 +33,15 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
         except ExecError:
             pass  # bash can run it or has the usual message for it
     return spawn(shell_invocation(job.command, job.cwd, job.env, mark), job.cwd, stdio)
+
+
+def _lasting(job: ChildJob, mark: bytes) -> Invocation | None:
+    """The program in front that makes the command end with us; None where there is no interpreter for it."""
+    if not can_confine() and job.limits is None:
+        return None
+    direct = direct_invocation(job.command, job.cwd, job.env, mark) if FEATURES.direct and not job.limits else None
+    invocation = direct or shell_invocation(job.command, job.cwd, job.env, mark)
+    return confined(invocation, job.limits or ResourceLimits(), ends_with=os.getpid())
 
 
 def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation | None:

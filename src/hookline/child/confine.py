@@ -15,15 +15,27 @@ from hookline.contract.hooks import ResourceLimits
 _LOCALE = b"LC_CTYPE"
 
 
-def confined(invocation: Invocation, limits: ResourceLimits) -> Invocation:
-    """The same program within limits; raise a ValueError if they can't be understood, or not be set from here."""
+def can_confine() -> bool:
+    """Whether there is an interpreter for the program in front."""
+    # A frozen program is its own interpreter: it would be started again.
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def confined(invocation: Invocation, limits: ResourceLimits, *, ends_with: int | None = None) -> Invocation:
+    """The same program within limits; raise a ValueError if they can't be understood, or not be set from here.
+
+    With `ends_with`, the number of its parent, it is killed when the parent's thread that starts it ends.
+    """
     if limits.fault is not None:
         raise ValueError(limits.fault)
-    # A frozen program is its own interpreter: it would be started again.
-    if not sys.executable or getattr(sys, "frozen", False):
+    if not can_confine():
         raise ValueError("limits and network need a Python interpreter, and this program has none; remove them")
     path, argv, env = invocation
-    given = {**limits.to_dict().get("limits", {}), **({} if limits.network else {"network": "off"})}
+    given = {
+        **limits.to_dict().get("limits", {}),
+        **({} if limits.network else {"network": "off"}),
+        **({} if ends_with is None else {"parent": ends_with}),
+    }
     words = " ".join(f"{name}={value}" for name, value in given.items())
     # Python changes this variable for programs that it executes.
     locale = next((entry.removeprefix(_LOCALE) for entry in env if entry.startswith(_LOCALE + b"=")), b"")

@@ -13,6 +13,7 @@ import msgspec
 
 from hookline.child.job import ChildOutcome
 from hookline.contract.hooks import HttpTarget
+from hookline.contract.vocabulary import RunWay
 
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -161,4 +162,4 @@ async def _chunks(reader: asyncio.StreamReader, most_bytes: int) -> tuple[bytes,
 
 
 def _timed(outcome: ChildOutcome, duration_ms: float) -> ChildOutcome:
-    return msgspec.structs.replace(outcome, duration_ms=duration_ms)
+    return msgspec.structs.replace(outcome, duration_ms=duration_ms, way=RunWay.HTTP)

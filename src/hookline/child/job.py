@@ -6,7 +6,7 @@ from functools import cached_property
 import msgspec
 
 from hookline.contract.hooks import ResourceLimits
-from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES
+from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, RunWay
 
 
 class LateInput:
@@ -36,6 +36,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A program and its arguments, to be started in place of the command and without a shell."""
     limits: ResourceLimits | None = None
     """What it may use of the machine; None means no limit."""
+    ends_with_us: bool = False
+    """True for a process that stays: the system kills it when this program ends, however that happens."""
 
 
 class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,7 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     duration_ms: float = 0.0
+    way: RunWay = RunWay.COLD
     is_shortage: bool = False
     """True when the process could not be started or watched for lack of descriptors, processes or memory."""
     error: str | None = None

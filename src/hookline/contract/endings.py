@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
 # Not on every platform.
 _SIGXCPU = getattr(signal, "SIGXCPU", None)
+_TRACEBACK = "Traceback (most recent call last)"
+_LONGEST_LINE = 120
 # What programs print when they reach a limit.
 _TRACES = {
     "memory": ("MemoryError", "annot allocate memory", "bad_alloc", "ut of memory", "memory exhausted"),
@@ -48,6 +50,17 @@ def _limit_reached(ended: "HookExecutionResult") -> str:
         shown = ["cpu"] if ended.signal == _SIGXCPU else [name for name in limits if name != "network"]
     reached = ", ".join(f"{name} {limits[name]}" for name in shown if name in limits)
     return f" (probably because of its limits: {reached})" if reached else ""
+
+
+def has_traceback(stderr: str) -> bool:
+    """Whether a Python program crashed."""
+    return _TRACEBACK in stderr
+
+
+def telling_line(stderr: str) -> str:
+    """The line that says most: the last one of a traceback, which names the error, and else the first."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return lines[-1 if has_traceback(stderr) else 0][:_LONGEST_LINE] if lines else ""
 
 
 def show_signal(number: int) -> str:

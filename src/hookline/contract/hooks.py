@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, OWN_DIALECT, ConfigSource, HookType, OnError
+from hookline.contract.vocabulary import (
+    DEFAULT_TIMEOUT_MS,
+    DEFAULT_WORKER_MEMORY_BYTES,
+    OWN_DIALECT,
+    ConfigSource,
+    HookType,
+    OnError,
+)
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +32,26 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
         names = {"memory": self.memory_bytes, "cpu": self.cpu_s, "processes": self.processes, "files": self.files}
         given = {name: value for name, value in names.items() if value is not None}
         return {**({"limits": given} if given else {}), **({} if self.network else {"network": False})}
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a hook is run whose program stays and gets one line for each event."""
+
+    runs_cold: bool = False
+    """Whether the program is started for each event while it is given up as a worker; else those events fail."""
+    restart_after: int | None = None
+    """How many events one process gets."""
+    memory_bytes: int = DEFAULT_WORKER_MEMORY_BYTES
+    """How much memory its process may use before it is replaced, between two events."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as settings have them; `true` for the usual ones."""
+        given = {
+            "fallback": "cold" if self.runs_cold else None,
+            "restartAfter": self.restart_after,
+            "memory": None if self.memory_bytes == DEFAULT_WORKER_MEMORY_BYTES else self.memory_bytes,
+        }
+        return {"worker": {name: value for name, value in given.items() if value is not None} or True}
 
 
 class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +118,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """With these the command is a program, which is started without a shell."""
     shell: str | None = None
     """The shell that reads the command, where it is not the usual one."""
+    worker: WorkerOptions | None = None
+    """Set for a command whose program stays and gets a line for each event."""
     target: HttpTarget | None = None
     call: Callback | None = None
     """The function of a hook of the type `callable`."""
@@ -136,5 +165,6 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "plugin": hook.plugin,
         "async": hook.is_async or None,
         **(hook.target.to_dict() if hook.target else {}),
+        **(hook.worker.to_dict() if hook.worker else {}),
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -83,6 +83,8 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     """One run of one hook."""
 
     truncated: bool
+    way: str | None = None
+    """`cold`, `warm`, `worker`, `http` or `function`: see RunWay."""
     env: Mapping[str, str] = {}
     """The hook's own variables. The variables that every hook gets can be derived from `stdin`."""
     stdin: str
@@ -159,6 +161,12 @@ class FaultRecord(LogRecord, tag_field="kind", tag="fault", frozen=True, kw_only
     traceback: str | None = None
     lost: int | None = None
     """How many entries of the log are missing."""
+
+
+class WorkerRecord(_HookPlace, tag_field="kind", tag="worker", frozen=True, kw_only=True):
+    """What became of a hook's worker between its events, or what it wrote to stderr."""
+
+    stderr: str | None = None
 
 
 class BridgeRecord(LogRecord, tag_field="kind", tag="bridge", frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, RunWay
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -95,6 +95,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     truncated: bool = False
     duration_ms: float = 0.0
+    way: RunWay = RunWay.COLD
     stdin: bytes = b""
     stdout: str = ""
     stderr: str = ""
@@ -137,6 +138,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
             "timedOut": self.timed_out,
             "truncated": self.truncated,
             "duration": round(self.duration_ms, 3),
+            "way": self.way.value,
             "stdout": self.stdout,
             "stderr": self.stderr,
             "output": self.answer and self.answer.to_dict(),

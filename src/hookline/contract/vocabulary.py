@@ -9,6 +9,7 @@ DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
 DEFAULT_MAX_STOP_BLOCKS = 8
+DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
@@ -19,6 +20,8 @@ PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PRO
 # In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
 # part of, its own last.
 CHILD_MARK = "HOOKLINE_RUN"
+# In the environment of a hook that is started as a worker, with the value 1.
+WORKER_VARIABLE = "HOOKLINE_WORKER"
 
 
 at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
@@ -36,6 +39,19 @@ class HookType(StrEnum):
     MCP_TOOL = "mcp_tool"
     CALLABLE = "callable"
     """A function that the program registered: in no settings file."""
+
+
+class RunWay(StrEnum):
+    """How one run of a hook came about: what the log, `list` and `stats` call it."""
+
+    COLD = "cold"
+    """A process that was started for this event."""
+    WARM = "warm"
+    """A process that was started before, with its interpreter loaded, and ran the script for this event."""
+    WORKER = "worker"
+    """A program that answers one event after another."""
+    HTTP = "http"
+    FUNCTION = "function"
 
 
 # What a settings file may name.

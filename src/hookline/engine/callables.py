@@ -10,6 +10,7 @@ from typing import Any
 from hookline.child.job import ChildOutcome
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import RunWay
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.engine._eager import begin
 from hookline.engine._threads import THREADS, describe
@@ -18,6 +19,7 @@ from hookline.errors import HooklineError
 from hookline.hook import Answer, answer_in, read_answer, read_event
 
 _LONGEST_TIMER_S = 86400.0
+_WAY = RunWay.FUNCTION
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
 _left: set["asyncio.Future[Any]"] = set()
 
@@ -45,7 +47,7 @@ class _Batch:
     _ended: "asyncio.Future[None] | None" = None
 
     def __init__(self, hooks: Sequence[HookEntry], stdin: bytes, on_end: Callable[[int], None] | None) -> None:
-        self.outcomes = [ChildOutcome()] * len(hooks)
+        self.outcomes = [ChildOutcome(way=_WAY)] * len(hooks)
         self.running: dict[int, tuple[asyncio.Future[Any], asyncio.TimerHandle]] = {}
         self._hooks = hooks
         self._on_end = on_end
@@ -84,7 +86,7 @@ class _Batch:
         callback = self._hooks[index].call
         if callback is not None and callback.in_thread:
             error = f"{error}; its thread goes on ({THREADS.busy} of at most {THREADS.most} are in use)"
-        self._keep(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms()))
+        self._keep(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY))
 
     def _took_ms(self) -> float:
         return (time.perf_counter() - self._began) * 1000
@@ -123,15 +125,17 @@ def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:
 
 def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
     if task.cancelled():
-        return ChildOutcome(error="was cancelled by its own code", duration_ms=took_ms)
+        return ChildOutcome(error="was cancelled by its own code", duration_ms=took_ms, way=_WAY)
     error = task.exception()
     if error is not None:
         trace = "".join(traceback.format_exception(error))
         said = str(error) if isinstance(error, HooklineError) else f"raised {describe(error)}"
         stderr = trace.encode("utf-8", "backslashreplace")
-        return ChildOutcome(error=said, stderr=stderr, duration_ms=took_ms)
+        return ChildOutcome(error=said, stderr=stderr, duration_ms=took_ms, way=_WAY)
     answer = task.result()
-    return ChildOutcome(exit_code=0, stdout=b"" if answer is None else stringify_json(answer), duration_ms=took_ms)
+    return ChildOutcome(
+        exit_code=0, stdout=b"" if answer is None else stringify_json(answer), duration_ms=took_ms, way=_WAY
+    )
 
 
 def _cancel(task: "asyncio.Future[Any]") -> None:

@@ -12,6 +12,7 @@ from hookline.contract.answers import said
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import current_session
 from hookline.contract.records import (
     AdviceRecord,
@@ -26,6 +27,7 @@ from hookline.contract.records import (
     SkipRecord,
     Start,
     UnmatchedRecord,
+    WorkerRecord,
     about,
     agent_event,
     hook_place,
@@ -129,6 +131,13 @@ class EventLog:
         """Logs what a hook did that ran beside the agent; called in another thread."""
         facts: dict[str, Any] = {"session": self._session_if_known(), **self._asked_by(), "event": run.event.value}
         self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
+
+    def worker(self, hook: HookEntry, text: str, stderr: bytes) -> None:
+        """Logs what became of a hook's worker, or what it wrote to stderr; called in another thread."""
+        shown = stderr.decode("utf-8", "replace")
+        level = LogLevel.WARN if text else LogLevel.DEBUG
+        message = f"{hook.label}: {text or 'its worker wrote to stderr'}"
+        self._log.write(WorkerRecord(level=level, message=message, stderr=shown or None, **hook_place(hook)))
 
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
         """Reports to the person, once per hook, an answer that seems to deny and does not."""
@@ -291,6 +300,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         signal=run.signal,
         timed_out=run.timed_out,
         truncated=run.truncated,
+        way=run.way.value,
         decision=run.decision,
         env=dict(hook.env),
         stdin=stdin,

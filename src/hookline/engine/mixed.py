@@ -14,6 +14,7 @@ from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
 from hookline.engine.callables import run_callables
 from hookline.engine.reading import in_this_context, left_running, not_runnable, notify, read_run
+from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked, ask_each
 from hookline.engine.ways import Means, Way, way_of
 
@@ -25,6 +26,7 @@ class Mixed(msgspec.Struct, frozen=True):
     http_allow: tuple[str, ...]
     on_end: Callable[[HookEntry], None] | None
     on_late: Callable[[HookExecutionResult], None] | None
+    stays: Stays
 
     async def run(
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
@@ -33,8 +35,10 @@ class Mixed(msgspec.Struct, frozen=True):
         stdin = stringify_json(told)
         if all(hook.call is not None for hook in hooks):
             return await self._call(hooks, told, stdin)
-        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow)
+        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays)
         asked = ask_each(hooks, told, stdin, inherited)
+        if len(asked) == 1:  # without a task
+            return [await self._run_one(asked[0], means)]
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
 
     async def _call(

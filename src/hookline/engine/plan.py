@@ -162,6 +162,8 @@ class _Draft:
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
+            # A program that is written to stay may not answer when it is started for one event.
+            hook.worker is not None,
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,

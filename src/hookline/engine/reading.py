@@ -72,6 +72,7 @@ def read_run(
         timed_out=outcome.timed_out,
         truncated=outcome.stdout_truncated or outcome.stderr_truncated,
         duration_ms=outcome.duration_ms,
+        way=outcome.way,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

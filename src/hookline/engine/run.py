@@ -18,6 +18,7 @@ from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
+from hookline.engine.stays import Stays
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -38,6 +39,7 @@ class HookRunner:
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: Callable[[HookEntry], None] | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
+        on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
     ) -> None:
@@ -51,6 +53,8 @@ class HookRunner:
             on_end: called for each hook that ends, while others may still run.
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
+            on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
+                thread; only a weak reference to it is kept.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -59,6 +63,8 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
+        self.stays = Stays(on_worker)
+        """What outlives an event: the processes of workers, and connections."""
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -83,13 +89,17 @@ class HookRunner:
         unusual = [
             hook
             for hook in hooks
-            if hook.type is not HookType.COMMAND or hook.dialect != OWN_DIALECT or hook.refusal or hook.command is None
+            if hook.type is not HookType.COMMAND
+            or hook.dialect != OWN_DIALECT
+            or hook.refusal
+            or hook.command is None
+            or hook.worker is not None
         ]
         if unusual:
             # Loaded on use: most hooks are commands of ours.
             from hookline.engine.mixed import Mixed  # noqa: PLC0415
 
-            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late)
+            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays)
             return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)

@@ -7,8 +7,9 @@ import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.contract.hooks import HookEntry, HttpTarget
-from hookline.contract.vocabulary import HookType
+from hookline.contract.vocabulary import OWN_DIALECT, HookType
 from hookline.engine.callables import run_callables
+from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked
 from hookline.shell.quoting import quote_project_variables
 
@@ -24,6 +25,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     http_allow: tuple[str, ...] = ()
     """Other machines that may be asked."""
+    stays: Stays
+    """What outlives an event."""
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -39,6 +42,11 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
     )
     (outcome,) = await run_children([job], limits=means.limits)
     return outcome
+
+
+async def _ask_worker(asked: Asked, means: Means) -> ChildOutcome:
+    outcome = await means.stays.workers.ask(asked, means.cwd, means.limits)
+    return await _run_command(asked, means) if outcome is None else outcome
 
 
 async def _call_function(asked: Asked, _means: Means) -> ChildOutcome:
@@ -89,4 +97,6 @@ WAYS: Mapping[HookType, Way] = {
 
 def way_of(hook: HookEntry) -> Way | None:
     """How a hook is run; None for one that can't be, such as a plugin that does not name its entry point."""
+    if hook.worker is not None and hook.dialect == OWN_DIALECT:
+        return _ask_worker
     return None if hook.type is HookType.PLUGIN and hook.plugin is None else WAYS.get(hook.type)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.llm import LLMRequest
 from hookline.contract.mcp import mcp_tool_name
 from hookline.gateway import tasks
+from hookline.gateway.asking import Asker
 from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.gateway.results import read_error, read_result, refuse, wants_input, with_hooks, with_text
 from hookline.hooks import Hooks, Selection, Session, ToolCall
@@ -21,7 +22,6 @@ GUARDED = frozenset({"tools/call", "tools/list", *tasks.METHODS})
 
 # There is no model request: hooks that choose tools by the conversation see none.
 _NO_REQUEST: LLMRequest = {"model": "", "messages": []}
-_UNANSWERED_ASK = "a hook wants a person to be asked about this call, and nobody can be asked here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,9 @@ class Question:
 class Guard:
     """The hooks of one connection. What they decide holds for the calls that follow, too."""
 
-    def __init__(self, hooks: Hooks, session: Session, facts: Mapping[str, Any]) -> None:
-        """`facts` are what hooks are told about the server."""
+    def __init__(self, hooks: Hooks, session: Session, facts: Mapping[str, Any], asker: Asker) -> None:
+        """`facts` are what hooks are told about the server; the asker asks the client's person."""
+        self._asker = asker
         self._hooks = hooks
         self._session = session
         self._facts = facts
@@ -88,11 +89,15 @@ class Guard:
         if self._stop_reason is not None:
             return self._answer(message, refuse(f"{self._stop_text} {name} was not run."))
         call = self._tool_call(message, tool, name, {} if (given := params.get("arguments")) is None else given)
-        call = await self._session.before_tool(tool, call.arguments, call_id=call.call_id, mcp_context=call.mcp_context)
+        call = await self._session.fire_before_tool(tool, call.arguments, call.call_id, call.mcp_context)
         if call.stop:
             self._stop(call.stop_reason)
+        why = await self._asker.why_refused(call, name) if call.ask else None
+        if call.ask:
+            call = replace(call, ask=False, blocked=why is not None)
         if call.blocked:
-            return self._answer(message, refuse(_refusal(call)))
+            text = str(call.refusal.llm_content)
+            return self._answer(message, refuse(text if why is None else f"{text} ({why})"))
         return self._call(message, params, call)
 
     def passes_answer(self, question: Question) -> bool:
@@ -200,11 +205,6 @@ def _read_call(message: Message) -> tuple[dict[str, Any], str]:
     if len({key.casefold() for key in params}) < len(params):
         raise InvalidCallError("two members of its params differ in case only")
     return params, name
-
-
-def _refusal(call: ToolCall) -> str:
-    text = str(call.refusal.llm_content)
-    return f"{text} ({_UNANSWERED_ASK})" if call.verdict is not None and call.verdict.ask else text
 
 
 def _with_result(message: Message, result: Mapping[str, Any]) -> Message:

@@ -1,8 +1,10 @@
 """The server as an address: streamable HTTP, by the official client's transport."""
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from msgspec import UNSET
@@ -31,7 +33,9 @@ def require_mcp() -> None:
 class HttpServer:
     """A server that runs already."""
 
-    def __init__(self, name: str, url: str) -> None:
+    def __init__(self, name: str, url: str, headers: Mapping[str, str] | None = None) -> None:
+        """`headers` go with each request; they may be secret, so nothing shows them."""
+        self._own_headers = dict(headers or {})
         self.name = name
         self.facts = mcp_server_facts(name, url=url)
         self.writer = None
@@ -74,9 +78,10 @@ class HttpServer:
         timeout = httpx2.Timeout(_CONNECT_S, read=None)
         try:
             async with (
-                create_mcp_http_client(timeout=timeout) as http,
-                streamable_http_client(self._url, http_client=http, max_sse_event_size=LIMIT) as (incoming, outgoing),
+                create_mcp_http_client(headers=self._own_headers, timeout=timeout) as http,
+                streamable_http_client(self._url, http_client=http, **_limit(streamable_http_client)) as streams,
             ):
+                incoming, outgoing = streams
                 tasks = [
                     asyncio.create_task(work) for work in (self._read(incoming, reader), self._write(outgoing, reader))
                 ]
@@ -121,6 +126,14 @@ class HttpServer:
             reader.data_received(encode_message(answer) + b"\n")
         else:
             tell("the client sent a message that can't be sent by HTTP; it is dropped")
+
+
+def _limit(connect: Callable[..., Any]) -> dict[str, Any]:
+    """The limit of one message, where the installed package can keep it; older ones read messages of any size."""
+    if "max_sse_event_size" in inspect.signature(connect).parameters:
+        return {"max_sse_event_size": LIMIT}
+    tell(f"mcp {version('mcp')} reads messages of any size from the server's address; mcp 2.3 and later limit them")
+    return {}
 
 
 class _Headers:

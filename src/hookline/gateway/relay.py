@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from hookline.contract.text import tell
+from hookline.gateway.asking import Asker
 from hookline.gateway.guard import GUARDED, Guard, Question
 from hookline.gateway.messages import (
     INTERNAL_ERROR,
@@ -54,8 +55,9 @@ class _Request:
 class Relay:
     """One connection."""
 
-    def __init__(self, guard: Guard, to_client: Send, to_server: Send) -> None:
+    def __init__(self, guard: Guard, asker: Asker, to_client: Send, to_server: Send) -> None:
         self._guard = guard
+        self._asker = asker
         self._to_client = to_client
         self._to_server = to_server
         self._requests: dict[Id, _Request] = {}
@@ -75,7 +77,8 @@ class Relay:
             return
         for message in messages:
             if message.method is UNSET:
-                self._send(message)
+                if not self._asker.takes(message):
+                    self._send(message)
             elif message.id is UNSET:
                 self._notify(message)
             else:
@@ -138,6 +141,8 @@ class Relay:
             if message.method in GUARDED:
                 self._judge(request, message)
             else:
+                if message.method == "initialize":
+                    self._asker.learn(message)
                 self._ask(request, message)
 
     def _judge(self, request: _Request, message: Message) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.gateway.asking import Asker
 from hookline.gateway.guard import Guard
 from hookline.gateway.lines import LIMIT, LineReader, LineWriter
 from hookline.gateway.relay import Relay
@@ -52,6 +53,7 @@ class Server(Protocol):
 
 async def serve(config: Config, server: Server, *, limit: int = LIMIT) -> int:
     """Serves the client on our stdin and stdout, and returns the exit code."""
+    # The guard asks by itself; with `on_ask` the log does not say that nobody did.
     with Hooks.from_config(config, on_ask=lambda _reason, _arguments: False) as hooks, _own_stdio() as (stdin, stdout):
         return await _Gateway(hooks, server, limit).run(stdin, stdout)
 
@@ -72,9 +74,10 @@ class _Gateway:
     def __init__(self, hooks: Hooks, server: Server, limit: int) -> None:
         self._server = server
         self._session: Session = hooks.session(agent=f"mcp:{server.name}")
-        self._guard = Guard(hooks, self._session, server.facts)
         self._client_out = LineWriter()
-        self._relay = relay = Relay(self._guard, self._client_out.write, server.send)
+        asker = Asker(self._client_out.write)
+        self._guard = Guard(hooks, self._session, server.facts, asker)
+        self._relay = relay = Relay(self._guard, asker, self._client_out.write, server.send)
         self._client_in = LineReader(relay.from_client, relay.long_line_from_client, limit)
         self._server_out = LineReader(relay.from_server, relay.long_line_from_server, limit)
         self._signal: int | None = None

@@ -19,6 +19,7 @@ from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of
 from hookline.settings._faults import hook_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
+from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 from hookline.settings.schema import HookGroupSettings, HookSettings
@@ -32,7 +33,7 @@ _MISPLACED_OPTIONS = {
 }
 _MOST_GUEST_HOOKS = 1000
 # With a wrong value in these a hook fails, and goes on with no default.
-_READ_APART = ("limits", "dialect")
+_READ_APART = ("limits", "dialect", "worker")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 
 _PLUGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
@@ -257,7 +258,9 @@ class HookReader:
         location = show_path(path)
         limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         env = {**self._layer.env, **(hook.env or {})}
-        is_strict = hook.on_failure == "block" or (limits is not None and limits.fault is not None)
+        worker = read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems)
+        is_faulty = "refusal" in worker or (limits is not None and limits.fault is not None)
+        is_strict = hook.on_failure == "block" or is_faulty
         table = table_of(context.dialect)
         return HookEntry(
             event=event,
@@ -276,7 +279,7 @@ class HookReader:
             or self._disabled.get(label)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
-            # A typo in a limit must not let through what the guard would have judged.
+            # A typo in such an option must not let through what the guard would have judged.
             on_error=OnError.BLOCK if is_strict else OnError(hook.on_error),
             budget_ms=hook.budget,
             rank=authority(self._layer),
@@ -288,7 +291,7 @@ class HookReader:
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             at_approval=table is not None and context.event in table.at_approval,
-            **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems),
+            **{**worker, **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems)},
         )
 
     def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:

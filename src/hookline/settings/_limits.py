@@ -34,7 +34,7 @@ def read_limits(raw: Any, hook: HookSettings, path: Path, problems: LayerProblem
         return ResourceLimits(network=hook.network, fault=f"{'.'.join(('limits', *key))} {fault}")
     given = msgspec.convert(raw, LimitSettings)
     limits = ResourceLimits(
-        memory_bytes=_bytes(given.memory) if isinstance(given.memory, str) else given.memory,
+        memory_bytes=bytes_of(given.memory) if isinstance(given.memory, str) else given.memory,
         cpu_s=given.cpu,
         processes=given.processes,
         files=given.files,
@@ -64,7 +64,7 @@ def _is_usable(value: Any, field: msgspec.structs.FieldInfo) -> bool:
     return not isinstance(number, int) or number <= _LARGEST
 
 
-def _bytes(text: str) -> int:
+def bytes_of(text: str) -> int:
     """The number of bytes in a text such as 256MB, which the schema has checked."""
     amount = text.rstrip("iB")
     return int(amount[:-1]) * _UNITS[amount[-1]]

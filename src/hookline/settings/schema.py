@@ -43,6 +43,23 @@ class LimitSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     files: Annotated[Count | None, about("How many files each process may have open.")] = None
 
 
+class WorkerSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How a worker is run. With an option that can't be understood the hook fails."""
+
+    fallback: Annotated[
+        Literal["fail", "cold"],
+        about(
+            "What happens to events when it failed three times within a minute: fail (the default), or cold, which "
+            "starts its program for each of them."
+        ),
+    ] = "fail"
+    restart_after: Annotated[Count | None, about("How many events one process gets before it is replaced.")] = None
+    memory: Annotated[
+        Count | Annotated[str, Meta(pattern=MEMORY_PATTERN)] | None,
+        about("How much memory its process may use before it is replaced between two events; 512MB when not given."),
+    ] = None
+
+
 DialectName = Annotated[
     str | None,
     Meta(examples=list(DIALECTS), description="Whose words hooks read and answer in; the nearest one counts."),
@@ -79,6 +96,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
         bool, about("BeforeTool: true runs it after all others, with the arguments as they will be used.")
     ] = False
     limits: Annotated[LimitSettings | None, about("What its processes may use of the machine.")] = None
+    worker: Annotated[
+        bool | WorkerSettings | None,
+        about("type command: true starts the program once; it then gets one line of JSON for each event."),
+    ] = None
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
     ] = True

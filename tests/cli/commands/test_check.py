@@ -262,6 +262,28 @@ def test_a_dry_run_is_asked_for(project: Path, tmp_path: Path, capsys: pytest.Ca
     assert "exited with code 1, which blocks nothing; to block, exit with 2" in capsys.readouterr().out
 
 
+def test_a_dry_run_shows_evidence_and_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which samples, and what the hook did with each; no run is in the log, so none is in the statistics."""
+    file = tmp_path / "hooks.json"
+    hook = {"type": "command", "name": "guard", "command": "grep -q '[.]env' && exit 2; exit 0"}
+    hooks = {"BeforeTool": [{"matcher": "^read_file$", "hooks": [hook]}]}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+    main(["check", "--settings", str(file), "--run"])
+    assert capsys.readouterr().out.splitlines() == [
+        "BeforeTool guard, tried on 2 samples:",
+        "    blocks read_file .env; lets pass 1 other",
+        "",
+        "Nothing wrong with 1 hook in 1 file.",
+    ]
+    main(["check", "--settings", str(file), "--run", "--json"])
+    (evidence,) = json.loads(capsys.readouterr().out)["evidence"]
+    assert (evidence["hook"], evidence["samples"]) == (
+        "guard",
+        [{"sample": "read_file notes.txt", "did": "lets pass"}, {"sample": "read_file .env", "did": "blocks"}],
+    )
+    assert not (tmp_path / "state").exists()
+
+
 def test_a_dry_run_of_disabled_hooks_is_said_to_be_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Somebody who asked for a run and gets none is told why."""
     write(project, {**GOOD, "enableHooks": False})

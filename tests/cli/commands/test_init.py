@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from hookline.cli.main import main
 from hookline.config import Config
+from hookline.hooks import Hooks
 
 BIN = Path(sys.executable).parent
 
@@ -161,3 +163,32 @@ def test_what_is_written_applies_lifecycle_hooks(
     guard = '"hooks": { "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],'
     file.write_text(file.read_text().replace('"hooks": {', guard, 1))
     assert [hook.is_applied for hook in Config(project).get_settings().hooks] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        "sh",
+        "python",
+        pytest.param("node", marks=pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")),
+    ],
+)
+def test_a_worker_is_written_that_guards(language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Started once, it refuses one call and lets another pass; docs/workers.md has the same program."""
+    report = init(capsys, "--user", "--worker", "--language", language)
+    config = Config(".")
+    with Hooks.from_config(config) as hooks:
+        session = hooks.session().sync
+        results = [session.before_tool("read_file", {"file_path": path}) for path in (".env", "notes.txt", "a.pem")]
+    assert [result.blocked for result in results] == [True, False, True]
+    assert str(results[0].reason).startswith("Files with secrets are off limits")
+    page = (Path(__file__).parents[3] / "docs" / "workers.md").read_text()
+    assert Path(report["written"][1]).read_text() in page
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_a_hook_in_node(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plain one."""
+    init(capsys, "--user", "--language", "node")
+    denied = ["fire", "BeforeTool", "--input", '{"tool_name": "read_file", "tool_input": {"file_path": ".env"}}']
+    assert main(denied) == 2

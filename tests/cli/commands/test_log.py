@@ -102,7 +102,7 @@ def test_one_run_is_shown_with_everything(logged: "Workbench") -> None:
         "  stderr:\n    note",
     ):
         assert f"\n{line}\n" in f"{shown}\n"
-    assert re.search(r"\n  took      [\d.]+ ms\n", shown)
+    assert re.search(r"\n  took      [\d.]+ ms \(cold\)\n", shown)
     whole = json.loads(logged.run("log", "show", run["id"][:6], "--json").splitlines()[1])
     assert (whole["stdout"], json.loads(whole["stdin"])["tool_name"]) == ("seen\n", "write_file")
 

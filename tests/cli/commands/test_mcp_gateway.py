@@ -68,3 +68,30 @@ def test_without_stdin_or_stdout(closed: str) -> None:
         1,
         "hookline: the client speaks on stdin and stdout, and they are not open\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        pytest.param("Authorization: Bearer s3cret", "the value must be in an environment variable", id="in-clear"),
+        pytest.param("Authorization", "the value must be in an environment variable", id="no-value"),
+        pytest.param("X Y: env:A", "the value must be in an environment variable", id="no-name"),
+        pytest.param("X: env:NO_SUCH_THING", "the environment variable NO_SUCH_THING is not set, or empty", id="unset"),
+        pytest.param("X: env:TWO_LINES", "TWO_LINES has characters that a header can't have", id="line-feed"),
+    ],
+)
+def test_headers_come_from_the_environment(
+    header: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value in clear would be in the list of processes; it is refused, and not repeated."""
+    monkeypatch.setenv("TWO_LINES", "a\r\nX-Other: b")
+    assert main(["mcp-gateway", "--name", "x", "--url", "http://127.0.0.1:9/", "--header", header]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert "s3cret" not in said
+
+
+def test_headers_are_for_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    """A server with a command has no use for them."""
+    assert main(["mcp-gateway", "--name", "x", "--header", "X: env:HOME", "--", "true"]) == 1
+    assert "--header is for a server with --url" in capsys.readouterr().err

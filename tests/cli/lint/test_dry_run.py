@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hookline.cli.lint.dry_run import dry_run
+from hookline.cli.lint.evidence import by_hook, summary_of
 from hookline.cli.lint.setup import read_setup
 from hookline.config import Config
 
@@ -14,7 +15,7 @@ def findings(config: Config) -> list[tuple[str, str, str]]:
     """What a dry run says: rule, path and message."""
     system = config.get_hook_system()
     assert system is not None
-    found = asyncio.run(dry_run(system, read_setup(config)))
+    found = asyncio.run(dry_run(system, read_setup(config))).findings
     return [(finding.rule, finding.problem.path, finding.problem.message) for finding in found]
 
 
@@ -88,6 +89,37 @@ DENY = """echo '{"decision": "deny"}'"""
             "was killed by SIGKILL; such a hook has no effect (tried on ToolPermission)",
             id="killed",
         ),
+        pytest.param(
+            "BeforeModel",
+            "cat >/dev/null; python3 -c 'import json; json.loads(1)'",
+            "run-failed",
+            "crashed: exited with code 1 (TypeError: the JSON object must be str, bytes or bytearray, not int);"
+            ' such a hook has no effect; with "onError": "block" a crash would block (tried on BeforeModel)',
+            id="crashes",
+        ),
+        pytest.param(
+            "BeforeModel",
+            "cat >/dev/null; sh -c 'if then'",
+            "run-crash",
+            "exited with code 2, which blocks, but it seems to be a mistake in it"
+            ' (sh: 1: Syntax error: "then" unexpected) (tried on BeforeModel)',
+            id="blocks-by-mistake",
+        ),
+        pytest.param(
+            "BeforeModel",
+            "cat >/dev/null; echo 'guard: Blocked: passwords' >&2",
+            "run-exit-code",
+            "wrote to stderr (guard: Blocked: passwords) and exited with code 0, which blocks nothing; exit with 2"
+            " (tried on BeforeModel)",
+            id="says-no-and-exits-with-0",
+        ),
+        pytest.param(
+            "BeforeModel",
+            "echo '{}' | grep -q rm && exit 2; exit 0 # a comment",
+            "run-input",
+            "never reads its input, so it can't tell one call from another; read the event from stdin",
+            id="never-reads",
+        ),
     ],
 )
 def test_what_a_hook_does_wrong_is_told_once(event: str, command: str, rule: str, said: str, project: Path) -> None:
@@ -100,6 +132,9 @@ def test_what_a_hook_does_wrong_is_told_once(event: str, command: str, rule: str
     [
         pytest.param("BeforeTool", "grep -q '[.]env' && exit 2; exit 0", id="guard"),
         pytest.param("BeforeTool", DENY, id="json"),
+        pytest.param("BeforeModel", "head -c 1 >/dev/null", id="reads-a-little"),
+        pytest.param("BeforeModel", "cat >/dev/null; echo 'nothing blocked' >&2", id="says-yes"),
+        pytest.param("BeforeModel", "echo 'no model today' >&2; exit 2", id="denies-everything"),
         pytest.param("SessionEnd", "cat >/dev/null", id="silent"),
         pytest.param("BeforeAgent", "echo some text", id="text"),
     ],
@@ -133,6 +168,19 @@ def test_untrusted_hooks_are_not_run(project: Path) -> None:
     assert (rule, path) == ("run-skipped", "hooks.BeforeTool[0].hooks[0]")
     assert said.startswith("was not tried (untrusted: ")
     assert not (project / "ran").exists()
+
+
+def test_what_every_hook_did_is_evidence(project: Path) -> None:
+    """Each hook with its samples, and which of them it was against."""
+    command = "grep -qE '[.]env|rm -rf' && exit 2; exit 0"
+    system = Config(project, settings=settings("BeforeTool", command)).get_hook_system()
+    assert system is not None
+    tried = asyncio.run(dry_run(system, read_setup(Config(project, settings=settings("BeforeTool", command)))))
+    ((hook, trials),) = by_hook(tried.trials)
+    assert (hook.command, tried.findings) == (command, [])
+    assert summary_of(trials) == (
+        "blocks read_file .env, write_file .env, `rm -rf / --no-preserve-root`; lets pass 8 others"
+    )
 
 
 def test_a_failing_guard_that_blocks_is_told_as_such(project: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
+from hookline.cli.lint.evidence import Trial, by_hook, evidence_report, summary_of
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
@@ -27,7 +28,8 @@ from hookline.cli.report.foreign import unread_lines, unread_report
 from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import plural, show_place, trust_advice, wrap
+from hookline.cli.report.text import one_line, plural, show_place, trust_advice, wrap
+from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
 
 
@@ -50,12 +52,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when there are errors."""
-    config = read_config(given, session_id="hookline-check")
+    # Samples are no real events: nothing of them is logged, so they do not count in stats.
+    config = read_config(given, session_id="hookline-check", log_file=False)
     setup = read_setup(config, given.tool)
     findings = list(run_checks(setup))
     system = config.get_hook_system() if given.run else None
+    trials: list[Trial] = []
     if system is not None:
-        findings += run_loop(dry_run(system, setup))
+        tried = run_loop(dry_run(system, setup))
+        findings += tried.findings
+        trials = tried.trials
     elif given.run:
         tell("nothing was run, because hooks are not enabled")
     findings.sort(key=lambda finding: (not finding.problem.is_error, _place(finding)))
@@ -64,8 +70,13 @@ def run(given: argparse.Namespace) -> int:
         report = sarif(findings, rules, project_dir=setup.project_dir, version=version("hookline"))
         print_json(report)
     else:
-        summary = {**_report(findings, setup), "unread": unread_report(config)}
-        print_report(given, summary, _lines(findings, summary, setup))
+        evidence = by_hook(trials)
+        summary = {
+            **_report(findings, setup),
+            **({"evidence": [evidence_report(*entry) for entry in evidence]} if given.run else {}),
+            "unread": unread_report(config),
+        }
+        print_report(given, summary, _lines(findings, summary, setup, evidence))
     return 1 if any(given.strict or finding.problem.is_error for finding in findings) else 0
 
 
@@ -85,12 +96,22 @@ def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
     }
 
 
-def _lines(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> Iterator[str]:
+def _lines(
+    findings: Sequence[Finding],
+    report: Mapping[str, Any],
+    setup: Setup,
+    evidence: Sequence[tuple[HookEntry, Sequence[Trial]]],
+) -> Iterator[str]:
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
         yield f"{style.bold(_shown(finding))}: {paint(finding.level)} {style.dim(f'[{finding.rule}]')}"
         yield from wrap(finding.text, "    ")
     if findings:
+        yield ""
+    for hook, trials in evidence:
+        yield style.dim(f"{hook.event} {one_line(hook.label)}, tried on {plural(len(trials), 'sample')}:")
+        yield from wrap(summary_of(trials), "    ")
+    if evidence:
         yield ""
     yield _summary(findings, report, setup)
     if report["untrusted"]:

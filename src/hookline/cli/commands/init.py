@@ -3,6 +3,7 @@
 Examples:
   hookline init                             for this project, with a hook in sh
   hookline init --user --language python    for all your projects, with a hook in Python
+  hookline init --worker --language node    with a hook in Node that is started once
 
 Exit codes:
   0  the files are written    1  one of them exists, or cannot be written; then nothing is changed
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.commands._starter import ALLOWED_FILE, DENIED_FILE, HOOKS, sample_input, settings_text
+from hookline.cli.commands._starter import ALLOWED_FILE, DENIED_FILE, HOOKS, WORKERS, sample_input, settings_text
 from hookline.cli.options import add_common_options, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
@@ -30,6 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language", choices=tuple(HOOKS), default="sh", help="what the hook is written in (default: sh)"
     )
+    parser.add_argument(
+        "--worker", action="store_true", help="a hook whose program is started once, and gets one line for each event"
+    )
     add_common_options(parser, settings=False, dialect=False)
 
 
@@ -41,7 +45,10 @@ def run(given: argparse.Namespace) -> int:
     settings = paths.user if given.user else paths.project
     file_name, text = HOOKS[given.language]
     hook = settings.parent / "hooks" / file_name
-    _write({settings: settings_text(_command(hook, project, for_user=given.user)), hook: text}, hook)
+    command = _command(hook, project, for_user=given.user)
+    if given.worker:
+        text = WORKERS[given.language]
+    _write({settings: settings_text(command, is_worker=given.worker), hook: text}, hook)
     report = {
         "written": [str(settings), str(hook)],
         "enabled": Config(project).get_enable_hooks(),

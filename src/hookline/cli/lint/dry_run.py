@@ -1,52 +1,83 @@
 """Fires sample inputs exactly as an agent would, and reports what the hooks' authors should know."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 
+from hookline.cli.lint.evidence import Trial, by_hook
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.reactions import reactions
-from hookline.cli.lint.samples import samples
+from hookline.cli.lint.samples import samples, show_sample
 from hookline.cli.lint.setup import Setup
+from hookline.cli.lint.unread import unread_inputs
 from hookline.contract.answers import read_stdout
-from hookline.contract.endings import show_ending
+from hookline.contract.endings import has_traceback, show_ending, telling_line
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, SkipKind, Verdict
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, EventRow, can_block
 from hookline.system import HookSystem
 
 _COULD_NOT_RUN = (126, 127)
+_DENY = 2
+
+# What programs print when they end with 2 because of a mistake in the hook: shells, grep, python3, argparse.
+_MISTAKE = re.compile(
+    r"syntax error|no such file or directory|command not found|permission denied|can't open file"
+    r"|(?:invalid|unrecognized|illegal) option|^usage:",
+    re.IGNORECASE,
+)
+_SAYS_NO = re.compile(
+    r"(?<!not )(?<!nothing )\b(?:block(?:ed|ing)?|den(?:y|ied|ying)|reject(?:ed|ing)|refus(?:ed|ing)|forbidden)\b",
+    re.IGNORECASE,
+)
 
 RULES = {
     "run-failed": "a hook that fails when it is run",
+    "run-crash": "a hook that blocks by a mistake in it, such as a syntax error",
     "run-exit-code": "a hook that exits with a code that blocks nothing",
     "run-answer": "an answer that has another effect than intended",
     "run-overridden": "a hook that overrode the block of an earlier hook",
+    "run-input": "a guard that never reads its input",
     "run-dialect": "a hook that waits for another agent's words, tried in both",
     "run-skipped": "a hook that was not run",
 }
 
 
-async def dry_run(system: HookSystem, setup: Setup) -> list[Finding]:
-    """The findings from running every hook on samples, each once."""
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What came of a dry run."""
+
+    findings: list[Finding]
+    trials: list[Trial]
+    """The evidence, in the order of the samples."""
+
+
+async def dry_run(system: HookSystem, setup: Setup) -> DryRun:
+    """The findings from running every hook on samples, each once, and what every hook did with every sample."""
     await system.initialize()
     found: dict[tuple[str, str, str], Finding] = {}
+    trials: list[Trial] = []
     try:
-        async for subject, verdict in _fire_samples(system, setup):
+        async for subject, sample, verdict in _fire_samples(system, setup):
+            trials += (Trial(sample, run) for run in verdict.runs)
             for rule, run, text in _readings(verdict):
                 key = (run.hook.origin, run.hook.location, text)
                 problem = setup.at(run.hook, f"{text} (tried on {subject})", "command")
                 found.setdefault(key, Finding(rule=rule, problem=problem))
     finally:
         system.dispose()
-    found_inside = [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup)]
-    return [*_untried(system, setup), *found.values(), *found_inside]
+    silent = [hook for hook, own in by_hook(trials) if all(trial.is_silent for trial in own)]
+    more = [Finding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
+    more += [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup)]
+    return DryRun([*_untried(system, setup), *found.values(), *more], trials)
 
 
-async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple[str, Verdict]]:
+async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple[str, str, Verdict]]:
     handler = system.get_event_handler()
     for event in HookEventName:
         if setup.active(event):
             for subject, fields in samples(event, setup):
-                yield subject, await handler.fire(event, fields)
+                yield subject, show_sample(subject, fields), await handler.fire(event, fields)
 
 
 def _untried(system: HookSystem, setup: Setup) -> Iterator[Finding]:
@@ -66,18 +97,29 @@ def _readings(verdict: Verdict) -> Iterator[tuple[str, HookExecutionResult, str]
 
 def _findings(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
     row = EVENT_TABLE[run.event]
-    if run.error is not None or run.signal is not None or run.exit_code in _COULD_NOT_RUN:
-        meaning = "its onError is block, so it blocks every time" if run.blocks else "such a hook has no effect"
-        yield "run-failed", f"{show_ending(run)}{_first_line(run.stderr)}; {meaning}"
-    elif not run.failed:
-        yield from (("run-answer", f"answered, but {text}") for text in run.advice)
-    elif (answer := read_stdout(run.stdout, row.reads)) is not None and answer.blocks:
-        yield "run-exit-code", f"printed a block but {show_ending(run)}, so it was not read; exit with 0 or 2"
-    else:
-        advice = "to block, exit with 2" if row.can_block else "exit with 0 when all is well"
-        yield "run-exit-code", f"{show_ending(run)}{_first_line(run.stderr)}, which blocks nothing; {advice}"
+    if run.failed:
+        yield _failure(run, row)
+        return
+    line = telling_line(run.stderr)
+    if run.exit_code == _DENY and (has_traceback(run.stderr) or _MISTAKE.search(line)):
+        yield "run-crash", f"{show_ending(run)}, which blocks, but it seems to be a mistake in it ({line})"
+    if run.success and not run.blocks and can_block(run.hook) and _SAYS_NO.search(line):
+        yield "run-exit-code", f"wrote to stderr ({line}) and exited with code 0, which blocks nothing; exit with 2"
+    yield from (("run-answer", f"answered, but {text}") for text in run.advice)
 
 
-def _first_line(stderr: str) -> str:
-    lines = stderr.strip().splitlines()
-    return f" ({lines[0][:120]})" if lines else ""
+def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
+    line = telling_line(run.stderr)
+    how = f"{show_ending(run)}{f' ({line})' if line else ''}"
+    could_not_run = run.error is not None or run.signal is not None or run.exit_code in _COULD_NOT_RUN
+    if run.blocks:
+        return "run-failed", f"{how}; its onError is block, so it blocks every time"
+    if could_not_run:
+        return "run-failed", f"{how}; such a hook has no effect"
+    if has_traceback(run.stderr):
+        remedy = '; with "onError": "block" a crash would block' if can_block(run.hook) else ""
+        return "run-failed", f"crashed: {how}; such a hook has no effect{remedy}"
+    if (answer := read_stdout(run.stdout, row.reads)) is not None and answer.blocks:
+        return "run-exit-code", f"printed a block but {show_ending(run)}, so it was not read; exit with 0 or 2"
+    advice = "to block, exit with 2" if row.can_block else "exit with 0 when all is well"
+    return "run-exit-code", f"{how}, which blocks nothing; {advice}"

@@ -9,19 +9,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.child.batch import ChildLimits
 from hookline.cli.lint.inside import Suspicion, suspicions
-from hookline.cli.lint.samples import samples
+from hookline.cli.lint.samples import samples, show_sample
 from hookline.cli.lint.setup import Setup
+from hookline.cli.lint.trial import make_runner, told_to
 from hookline.cli.lint.words import Words
 from hookline.cli.report.overview import trusted_only
 from hookline.contract.answers import Answer, said
 from hookline.contract.hooks import HookEntry
-from hookline.contract.wire import utc_timestamp
 from hookline.engine.matcher import Match, match
 from hookline.engine.run import HookRunner
 from hookline.settings.read import Problem
-from hookline.system import passes_of
 
 _MOST_SHOWN = 3
 
@@ -34,12 +32,7 @@ class _Effect:
 
 async def reactions(setup: Setup) -> AsyncIterator[Problem]:
     """What each hook that seems to wait for another agent's words does in both."""
-    options = setup.options
-    runner = HookRunner(
-        limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
-        environ=setup.environ,
-        passes=passes_of(options.environment),
-    )
+    runner = make_runner(setup)
     for suspicion in suspicions(trusted_only(setup)):
         now = await _effects(suspicion, suspicion.told, setup, runner)
         then = await _effects(suspicion, suspicion.meant, setup, runner)
@@ -75,21 +68,13 @@ async def _effects(suspicion: Suspicion, words: Words, setup: Setup, runner: Hoo
         if match(hook, subject, may_wait=True) is not Match.NO:
             verb = await _verb(hook, fields, setup, runner)
             if verb is not None:
-                effects.append(_Effect(verb, _label(subject, fields)))
+                effects.append(_Effect(verb, show_sample(subject, fields)))
     return effects
 
 
 async def _verb(hook: HookEntry, fields: Mapping[str, Any], setup: Setup, runner: HookRunner) -> str | None:
     """What a hook does about a sample, in a word; None for nothing."""
-    told = {
-        "session_id": "hookline-check",
-        "cwd": setup.project_dir,
-        "timestamp": utc_timestamp(),
-        "hook_event_name": hook.event.value,
-        "transcript_path": "",
-        **fields,
-    }
-    for run in await runner.execute_hooks_parallel((hook,), told):
+    for run in await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup)):
         if run.failed:
             return "fails on"
         if (answer := run.answer) is not None:
@@ -104,12 +89,3 @@ _VERBS: tuple[tuple[str, Callable[[Answer], bool]], ...] = (
     ("rewrites", lambda answer: bool(said(answer.tool_input))),
     ("answers", lambda answer: answer.is_specific or bool(said(answer.note))),
 )
-
-
-def _label(subject: str, fields: Mapping[str, Any]) -> str:
-    """A sample as people would name it."""
-    arguments = fields.get("tool_input")
-    first = next(iter(arguments.values()), "") if isinstance(arguments, Mapping) else ""
-    if subject == "run_shell_command":
-        return f"`{first}`"
-    return f"{subject} {first}".strip()

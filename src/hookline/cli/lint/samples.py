@@ -59,3 +59,12 @@ def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
         for tool in map(str, subjects_of(event, setup)):
             for arguments in _CALLS.get(tool, ({},)):
                 yield tool, {"tool_name": tool, "tool_input": arguments, **told}
+
+
+def show_sample(subject: str, fields: Mapping[str, Any]) -> str:
+    """A sample as people would name it."""
+    arguments = fields.get("tool_input")
+    first = next(iter(arguments.values()), "") if isinstance(arguments, Mapping) else ""
+    if subject == "run_shell_command":
+        return f"`{first}`"
+    return f"{subject} {first}".strip()

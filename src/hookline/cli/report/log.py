@@ -78,7 +78,8 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if record.get("origin"):
         yield "from", f"{show_place(str(record['origin']))}: {record.get('location')}"
     if isinstance(record.get("duration"), int | float):
-        yield "took", f"{record['duration']} ms"
+        way = record.get("way")
+        yield "took", f"{record['duration']} ms{f' ({way})' if isinstance(way, str) else ''}"
     if record.get("kind") == "hook":
         yield "exit code", record.get("exitCode")
         yield "signal", show_signal(record["signal"]) if isinstance(record.get("signal"), int) else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.endings import show_ending
+from hookline.contract.endings import show_ending, telling_line
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.testing.cases.case import Expectation, outcomes_of
 from hookline.testing.cases.patterns import is_found
@@ -35,14 +35,6 @@ def why_failed(run: HookExecutionResult) -> str:
     """How a hook failed, with the line of its stderr that says most."""
     line = telling_line(run.stderr)
     return f"{show_ending(run)}{f' ({line})' if line else ''}"
-
-
-def telling_line(stderr: str) -> str:
-    """The last line of a traceback, which names the error; of any other text the first line."""
-    lines = [line.strip() for line in stderr.strip().splitlines() if line.strip()]
-    if not lines:
-        return ""
-    return lines[-1 if any(line.startswith("Traceback (most recent call last)") for line in lines) else 0][:200]
 
 
 def deciders_of(verdict: Verdict) -> tuple[str, ...]:

@@ -1,0 +1,304 @@
+"""A hook that stays: its program is started once, and gets one line for each event.
+
+Everything here happens on the one event loop that the worker belongs to (own_loop.py), so that programs with several
+loops and threads share it. An event is sent at most once: one that was sent and not answered has failed.
+"""
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from hookline.child.job import ChildJob, ChildOutcome
+from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
+from hookline.child.worker_process import WorkerProcess
+from hookline.contract.hooks import WorkerOptions
+
+MOST_WAITING = 1000
+MOST_CRASHES = 3
+CRASHES_WITHIN_S = 60.0
+# Before the next start, after the first crash and after the second.
+_PAUSES_S = (0.1, 1.0)
+_LONGEST_TIMER_S = 86400.0
+_MEMORY_LOOKED_AT_EVERY = 32
+_REMEMBERED = 256
+
+
+class WorkerEvent(msgspec.Struct, eq=False):
+    """One event, from the moment it is asked about until there is an outcome."""
+
+    event: str
+    stdin: bytes
+    timeout_ms: float
+    reply: Callable[[ChildOutcome | None], None]
+    """Called once, with None if the worker is given up for now, so that it can be run in another way."""
+    began: float = msgspec.field(default_factory=time.monotonic)
+    timer: asyncio.TimerHandle | None = None
+    is_over: bool = False
+
+    def end(self, outcome: ChildOutcome | None) -> None:
+        """Gives the outcome; a second call does nothing."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self.timer is not None:
+            self.timer.cancel()
+        if outcome is not None:
+            outcome = msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - self.began) * 1000)
+        self.reply(outcome)
+
+
+class Worker:
+    """The queue of one worker, and its process, which is started again when it crashed."""
+
+    def __init__(
+        self,
+        job: ChildJob,
+        options: WorkerOptions,
+        *,
+        most_bytes: int,
+        note: Callable[[str, bytes], None],
+        why_outdated: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """Takes its options, and starts nothing yet.
+
+        Args:
+            job: the command, and where and with what it runs.
+            options: when its process is replaced.
+            most_bytes: of one line, and of stderr for one event.
+            note: called with what a person should know (nothing, for stderr alone), and what it wrote to stderr.
+            why_outdated: asked when a process is ready: whether its program has changed while it was started.
+        """
+        self._job = job
+        self._options = options
+        self._most_bytes = most_bytes
+        self._note = note
+        self._why_outdated = why_outdated
+        self._process: WorkerProcess | None = None
+        self._retired: list[WorkerProcess] = []
+        self._is_ready = False
+        self._at_once = 1
+        self._waiting: deque[WorkerEvent] = deque()
+        self._sent: dict[str, WorkerEvent] = {}
+        self._answered: deque[str] = deque(maxlen=_REMEMBERED)
+        self._count = 0
+        self._ids = map((os.urandom(4).hex() + "-%d").__mod__, count(1))
+        self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
+        self._last_crash = ""
+        self._restart: asyncio.TimerHandle | None = None
+        self._is_draining = False
+        self._is_closed = False
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it has no process, not even one that is ending by itself."""
+        return self._process is None and all(process.is_over for process in self._retired)
+
+    def submit(self, event: WorkerEvent) -> None:
+        """Sends an event as soon as it is its turn."""
+        if self._is_closed:
+            event.end(ChildOutcome(error="was not asked: its worker has been ended"))
+        elif self.why_given_up() is not None:
+            event.end(None)
+        elif len(self._waiting) >= MOST_WAITING:
+            event.end(ChildOutcome(error=f"was not asked: {MOST_WAITING} events wait for its worker already"))
+        else:
+            delay = min(event.timeout_ms / 1000, _LONGEST_TIMER_S)
+            event.timer = asyncio.get_running_loop().call_later(delay, self._expire, event)
+            self._waiting.append(event)
+            self._go_on()
+
+    def cancel(self, event: WorkerEvent) -> None:
+        """Nobody waits for an event any more. One that was sent keeps its place, and its deadline."""
+        if event in self._waiting:
+            self._waiting.remove(event)
+            event.end(ChildOutcome())
+
+    def why_given_up(self) -> str | None:
+        """Why no process is started at the moment, or None."""
+        if len(self._crashes) < MOST_CRASHES:
+            return None
+        left_s = self._crashes[0] + CRASHES_WITHIN_S - time.monotonic()
+        if left_s <= 0:
+            return None
+        often = f"its worker failed {MOST_CRASHES} times within a minute, the last time because it {self._last_crash}"
+        return f"{often}; it is started again in {left_s:.0f} s"
+
+    def drain(self) -> None:
+        """Ends the process when everything that was sent is answered; later events get a new one."""
+        self._is_draining = self._process is not None
+        self._go_on()
+
+    def close(self, why: str, *, at_once: bool = False) -> list[WorkerProcess]:
+        """Fails all events, and returns the processes that are left to end by themselves."""
+        self._is_closed = True
+        if self._restart is not None:
+            self._restart.cancel()
+        events = (*self._sent.values(), *self._waiting)
+        process, self._process = self._process, None
+        if process is not None:
+            if self._sent or at_once:
+                process.end()
+            else:
+                self._retire(process)
+        self._sent = {}
+        self._waiting.clear()
+        for event in events:
+            event.end(ChildOutcome(error=f"has no answer: {why}"))
+        return [process for process in self._retired if not process.is_over]
+
+    def forget(self) -> None:
+        """Closes what a forked program has inherited."""
+        for process in (*self._retired, *([self._process] if self._process else [])):
+            process.forget()
+
+    def on_line(self, process: WorkerProcess, line: bytes) -> None:
+        """Takes a line of the process."""
+        if process is not self._process:
+            return
+        try:
+            if self._is_ready:
+                self._take_answer(line)
+            else:
+                self._at_once = read_ready(line)
+                self._begin()
+        except WrongLineError as error:
+            self._fail(str(error))
+
+    def on_end(self, process: WorkerProcess, why: str, *, is_clean: bool) -> None:
+        """Takes note that the process is gone."""
+        if process is not self._process:
+            return
+        if is_clean and self._count and not self._sent:
+            self._process = None  # it may end between two events
+            self._go_on()
+        else:
+            self._fail(why)
+
+    def _begin(self) -> None:
+        if why := self._why_outdated():
+            self._fail(why)
+            return
+        self._is_ready = True
+        self._go_on()
+
+    def _take_answer(self, line: bytes) -> None:
+        event_id, outcome = read_answer(line)
+        event = self._sent.pop(event_id, None)
+        if event is None:
+            what = "answered twice" if event_id in self._answered else "answered an event that it was not asked about"
+            raise WrongLineError(f"{what}: {event_id!r}")
+        self._answered.append(event_id)
+        self._count += 1
+        self._note_stderr()
+        event.end(outcome)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Takes the next step: starts a process, sends events, or replaces the process."""
+        if self._is_worn_out():
+            self._is_draining = True
+        if self._is_draining and not self._sent:
+            self._replace()
+        if self._process is None:
+            if self._waiting and not self._is_closed and self._restart is None:
+                self._start_soon()
+            return
+        while self._is_ready and self._waiting and len(self._sent) < self._at_once and not self._is_draining:
+            event = self._waiting.popleft()
+            event_id = next(self._ids)
+            self._sent[event_id] = event
+            self._process.write(request_line(event_id, event.event, event.stdin))
+            self._is_draining = self._has_had_enough()
+
+    def _has_had_enough(self) -> bool:
+        most = self._options.restart_after
+        return most is not None and self._count + len(self._sent) >= most
+
+    def _is_worn_out(self) -> bool:
+        if self._process is None or self._count == 0 or self._count % _MEMORY_LOOKED_AT_EVERY:
+            return False
+        size = self._process.resident_bytes()
+        if self._is_draining or size <= self._options.memory_bytes:
+            return False
+        self._note(f"its worker uses {size >> 20} MB of memory and is replaced", b"")
+        return True
+
+    def _replace(self) -> None:
+        self._is_draining = False
+        if self._process is not None:
+            self._note_stderr()
+            process, self._process = self._process, None
+            self._retire(process)
+
+    def _retire(self, process: WorkerProcess) -> None:
+        process.retire()
+        self._retired = [each for each in (*self._retired, process) if not each.is_over]
+
+    def _start_soon(self) -> None:
+        pause_s = 0.0
+        recent = [at for at in self._crashes if at > time.monotonic() - CRASHES_WITHIN_S]
+        if recent:
+            pause_s = recent[-1] + _PAUSES_S[min(len(recent), len(_PAUSES_S)) - 1] - time.monotonic()
+        if pause_s <= 0:
+            self._start()
+        else:
+            self._restart = asyncio.get_running_loop().call_later(pause_s, self._start)
+
+    def _start(self) -> None:
+        self._restart = None
+        if self._is_closed or not self._waiting:
+            return
+        self._is_ready, self._is_draining, self._count = False, False, 0
+        try:
+            self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes)
+        except (OSError, ValueError) as error:
+            self._fail(f"could not be started: {getattr(error, 'strerror', None) or error}")
+
+    def _expire(self, event: WorkerEvent) -> None:
+        if event in self._waiting:
+            # The first of them is the one that the process was started for.
+            is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
+            self._waiting.remove(event)
+            event.end(ChildOutcome(timed_out=True, error=None if is_starting else _waited_too_long(event)))
+            if is_starting:
+                self._fail("did not say that it is ready in time", is_counted_event=False)
+            return
+        event.end(ChildOutcome(timed_out=True))
+        self._sent = {event_id: other for event_id, other in self._sent.items() if other is not event}
+        self._fail("did not answer in time")
+
+    def _fail(self, why: str, *, is_counted_event: bool = True) -> None:
+        """Ends the process, and fails what it was asked; an event that was not sent yet gets the next process."""
+        stderr = b""
+        if self._process is not None:
+            process, self._process = self._process, None
+            process.end()
+            stderr = process.take_stderr()
+        self._crashes.append(time.monotonic())
+        self._last_crash = why
+        failed = list(self._sent.values())
+        self._sent = {}
+        if not self._is_ready and self._waiting and is_counted_event:
+            failed.append(self._waiting.popleft())
+        self._is_ready = False
+        self._note(f"its worker {why}, so it was ended with everything that it started", stderr)
+        for event in failed:
+            event.end(ChildOutcome(error=f"has no answer: its worker {why}", stderr=stderr))
+        if self.why_given_up() is not None:
+            for event in self._waiting:
+                event.end(None)
+            self._waiting.clear()
+        self._go_on()
+
+    def _note_stderr(self) -> None:
+        if self._process is not None and (stderr := self._process.take_stderr()):
+            self._note("", stderr)
+
+
+def _waited_too_long(event: WorkerEvent) -> str:
+    return f"was not asked: its worker was busy with other events for {event.timeout_ms:g} ms"

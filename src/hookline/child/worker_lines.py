@@ -1,0 +1,98 @@
+"""The lines between us and a worker: one of JSON for each event, and one for each answer."""
+
+from typing import Any
+
+import msgspec
+
+from hookline.child.job import ChildOutcome
+from hookline.contract.wire import parse_json, stringify_json
+
+MOST_AT_ONCE = 64
+_LARGEST_EXIT_CODE = 255
+_SHOWN = 120
+
+
+class WrongLineError(Exception):
+    """A line that is no answer; the text says what is wrong with it."""
+
+
+class _Line(msgspec.Struct):
+    id: str
+    output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    exit: int | msgspec.UnsetType = msgspec.UNSET
+    stderr: str = ""
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+def request_line(event_id: str, event: str, given: bytes) -> bytes:
+    """The line that asks a worker about an event; `given` is the JSON that a command would read from stdin."""
+    return b'{"id":"%b","event":"%b","input":%b}\n' % (event_id.encode(), event.encode(), given.strip())
+
+
+def read_ready(line: bytes) -> int:
+    """How many events a new worker takes at the same time, from its first line; raise a WrongLineError for another."""
+    said = _parsed(line)
+    at_once = said.get("concurrency", 1)
+    if said.get("ready") is not True:
+        raise WrongLineError(f'its first line is not {{"ready": true}} but {shown(line)}')
+    if type(at_once) is not int or at_once < 1:
+        raise WrongLineError(f"its concurrency is not a whole number of at least 1: {shown(line)}")
+    return min(at_once, MOST_AT_ONCE)
+
+
+def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
+    """Which event a line answers, and the answer as a process's outcome; raise a WrongLineError for any other line."""
+    try:
+        said = _decode(line)
+    except (msgspec.MsgspecError, UnicodeError):
+        # A lone surrogate or a wrong byte in a text is no reason to lose a deny.
+        said = _lenient(line)
+    if said.output is msgspec.UNSET and said.exit is msgspec.UNSET:
+        raise WrongLineError(f"it answered with neither output nor exit: {shown(line)}")
+    code = 0 if said.exit is msgspec.UNSET else said.exit
+    if not 0 <= code <= _LARGEST_EXIT_CODE:
+        raise WrongLineError(f"its exit is no exit code: {shown(line)}")
+    stdout = b"" if said.output is msgspec.UNSET else _stdout(bytes(said.output), line)
+    return said.id, ChildOutcome(exit_code=code, stdout=stdout, stderr=said.stderr.encode("utf-8", "replace"))
+
+
+def shown(line: bytes) -> str:
+    """The beginning of a line, for a message."""
+    return repr(line[:_SHOWN].decode("utf-8", "replace")) + ("…" if len(line) > _SHOWN else "")
+
+
+def _stdout(output: bytes, line: bytes) -> bytes:
+    """What a command would have printed: an object as it is, or the text itself."""
+    match output[:1]:
+        case b"{":
+            return output
+        case b'"':
+            text = parse_json(output.decode("utf-8", "replace"))
+            return str(text).encode("utf-8", "replace")
+        case b"n":
+            return b""
+    raise WrongLineError(f"its output is neither an object nor a text: {shown(line)}")
+
+
+def _lenient(line: bytes) -> _Line:
+    said = _parsed(line)
+    code = said.get("exit", msgspec.UNSET)
+    texts = said.get("id"), said.get("stderr", "")
+    is_code = code is msgspec.UNSET or type(code) is int
+    if not all(isinstance(text, str) for text in texts) or not is_code:
+        raise WrongLineError(f"it wrote a line that is no answer: {shown(line)}")
+    output = msgspec.Raw(stringify_json(said["output"])) if "output" in said else msgspec.UNSET
+    return _Line(id=said["id"], output=output, exit=code, stderr=said.get("stderr", ""))
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        said = parse_json(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        advice = "whatever is no answer belongs on stderr"
+        raise WrongLineError(f"it wrote a line that is no object of JSON: {shown(line)}; {advice}")
+    return said

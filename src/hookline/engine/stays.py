@@ -1,0 +1,44 @@
+"""What outlives an event: the processes of workers. Most programs have none, and load nothing for them."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hookline.contract.hooks import HookEntry
+
+if TYPE_CHECKING:
+    from hookline.engine.workers import Workers
+
+
+class Stays:
+    """Made for each engine."""
+
+    def __init__(self, on_worker: Callable[[HookEntry, str, bytes], None] | None = None) -> None:
+        self._on_worker = on_worker
+        self._is_closed = False
+
+    @cached_property
+    def workers(self) -> "Workers":
+        """The workers of this engine; none runs before an event needs it."""
+        from hookline.engine.workers import Workers  # noqa: PLC0415 - few hooks are workers
+
+        workers = Workers(self._on_worker)
+        if self._is_closed:
+            workers.close()
+        return workers
+
+    def distrust(self, hook: HookEntry) -> None:
+        """Ends the worker of a hook that may not run any more."""
+        if hook.worker is not None and "workers" in vars(self):
+            self.workers.distrust(hook)
+
+    def drain(self) -> None:
+        """Ends everything as soon as what was asked is answered: settings have changed."""
+        if "workers" in vars(self):
+            self.workers.drain()
+
+    def close(self) -> None:
+        """Ends everything within bounded time, and starts nothing any more."""
+        self._is_closed = True
+        if "workers" in vars(self):
+            self.workers.close()

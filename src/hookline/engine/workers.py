@@ -1,0 +1,216 @@
+"""The workers of one engine: which hooks share one, and when it has to be a new one."""
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import Any
+
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.own_loop import OwnLoop
+from hookline.child.worker import Worker, WorkerEvent
+from hookline.contract.hooks import HookEntry
+from hookline.contract.vocabulary import WORKER_VARIABLE
+from hookline.engine.telling import Asked
+from hookline.settings.fingerprint import Fingerprinter
+
+# How much longer than the deadline of an event we wait for the thread of the workers, which keeps it.
+_LOST_S = 10.0
+_LONGEST_TIMER_S = 86400.0
+# How long workers have to end by themselves when the engine is closed.
+_CLOSING_S = 0.7
+_POLL_S = 0.005
+
+_Key = tuple[Any, ...]
+# Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
+OnWorker = Callable[[HookEntry, str, bytes], None]
+
+
+class _Running:
+    """A worker and what it was started from."""
+
+    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str]) -> None:
+        self.worker = worker
+        self.env = env
+        self.files = files
+
+
+class Workers:
+    """Gives each event to the worker of its hook. Can be used by several loops and threads."""
+
+    def __init__(self, on_worker: OnWorker | None = None) -> None:
+        self._note = _weakly(on_worker)
+        self._lock = threading.Lock()
+        self._loop = OwnLoop()
+        self._running: dict[_Key, _Running] = {}
+        self._leaving: list[Worker] = []
+        self._fingerprinter = Fingerprinter()
+        self._is_closed = False
+        # None of these leads to this object: an engine that nobody uses any more ends with its workers.
+        self._finalizer = weakref.finalize(self, _end_all, self._loop, self._running, self._leaving)
+        _KNOWN.add(self)
+
+    async def ask(self, asked: Asked, cwd: str, limits: ChildLimits) -> ChildOutcome | None:
+        """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead."""
+        if self._is_closed:
+            return ChildOutcome(error="was not asked: the engine and its workers are closed")
+        hook = asked.hook
+        worker = self._worker_for(asked, cwd, limits)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
+        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, partial(_reply, loop, answer))
+        guard = loop.call_later(min(hook.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S, _give_up, answer)
+        try:
+            self._loop.call(worker.submit, event)
+            outcome = await answer
+        except RuntimeError as error:
+            return ChildOutcome(error=f"could not be started: {error}", is_shortage=True)
+        except asyncio.CancelledError:
+            with suppress(RuntimeError):  # it was closed meanwhile
+                self._loop.call(worker.cancel, event)
+            raise
+        finally:
+            guard.cancel()
+        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
+            return ChildOutcome(error=f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
+        return outcome
+
+    def distrust(self, hook: HookEntry) -> None:
+        """Ends the workers of a hook at once: its program is not the one that was trusted."""
+        with self._lock:
+            for key in [key for key in self._running if key[0] == _own_key(hook)]:
+                ended = self._running.pop(key)
+                why = "its worker was ended, because its program is not trusted any more"
+                self._loop.call(partial(ended.worker.close, why, at_once=True))
+
+    def drain(self) -> None:
+        """Ends all workers as soon as they have answered what they were sent."""
+        with self._lock:
+            while self._running:
+                self._let_go(self._running.popitem()[1].worker)
+
+    def close(self) -> None:
+        """Ends all workers within bounded time."""
+        self._is_closed = True
+        if self._finalizer.detach() is not None:
+            _end_all(self._loop, self._running, self._leaving, wait=True)
+
+    def forget(self) -> None:
+        """Forgets everything after a fork: it belongs to the parent."""
+        for worker in (*(each.worker for each in self._running.values()), *self._leaving):
+            worker.forget()
+        self._running.clear()
+        self._leaving.clear()
+        self._lock = threading.Lock()
+        self._loop.forget()
+
+    def _worker_for(self, asked: Asked, cwd: str, limits: ChildLimits) -> Worker:
+        """The worker of a hook: another one if its program or its environment has changed."""
+        hook = asked.hook
+        key = (_own_key(hook), cwd, limits.output_bytes)
+        files = self._fingerprinter.fingerprint(hook, _resolved(cwd)).hashes
+        with self._lock:
+            known = self._running.get(key)
+            if known is not None and known.files == files and known.env == asked.env:
+                return known.worker
+            if known is not None:
+                self._let_go(known.worker)
+            started = self._make(asked, cwd, limits, files)
+            self._running[key] = _Running(started, asked.env, files)
+            return started
+
+    def _let_go(self, worker: Worker) -> None:
+        """Lets a worker answer what it was sent, and end."""
+        self._loop.call(worker.drain)
+        self._leaving[:] = [worker, *(other for other in self._leaving if not other.is_at_rest)]
+
+    def _make(self, asked: Asked, cwd: str, limits: ChildLimits, files: Mapping[str, str]) -> Worker:
+        hook = asked.hook
+        assert hook.worker is not None  # noqa: S101 - only such hooks come here
+        job = ChildJob(
+            command=hook.command or "",
+            stdin=b"",
+            cwd=cwd,
+            env={**asked.env, WORKER_VARIABLE: "1"},
+            timeout_ms=hook.timeout_ms,
+            limits=hook.limits,
+            ends_with_us=True,
+        )
+        fingerprinter = self._fingerprinter
+
+        def why_outdated() -> str | None:
+            now = fingerprinter.fingerprint(hook, _resolved(cwd)).hashes
+            return None if now == files else "was started while its program changed"
+
+        note = partial(self._note, hook)
+        return Worker(job, hook.worker, most_bytes=limits.output_bytes, note=note, why_outdated=why_outdated)
+
+
+def _own_key(hook: HookEntry) -> _Key:
+    """What makes two hooks use the same worker: an event or a matcher does not."""
+    return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust
+
+
+@lru_cache(maxsize=8)
+def _resolved(directory: str) -> str:
+    return os.path.realpath(directory)
+
+
+def _reply(
+    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome | None
+) -> None:
+    with suppress(RuntimeError):  # its loop is closed, and nobody waits
+        loop.call_soon_threadsafe(_settle, answer, outcome)
+
+
+def _settle(answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome | None) -> None:
+    if not answer.done():
+        answer.set_result(outcome)
+
+
+def _give_up(answer: "asyncio.Future[ChildOutcome | None]") -> None:
+    _settle(answer, ChildOutcome(error="has no answer: the thread of its worker does not respond", is_shortage=True))
+
+
+def _weakly(on_worker: OnWorker | None) -> OnWorker:
+    """Calls a method without keeping its object: a worker that lives must not keep the engine alive."""
+    method = None if on_worker is None else weakref.WeakMethod(on_worker)
+
+    def note(hook: HookEntry, text: str, stderr: bytes) -> None:
+        call: Callable[[HookEntry, str, bytes], None] | None = None if method is None else method()
+        if call is not None:
+            with suppress(Exception):  # the log must not keep a worker from its work
+                call(hook, text, stderr)
+
+    return note
+
+
+def _end_all(loop: OwnLoop, running: dict[_Key, _Running], leaving: list[Worker], *, wait: bool = False) -> None:
+    workers = [*(each.worker for each in running.values()), *leaving]
+    running.clear()
+    leaving.clear()
+
+    async def end() -> None:
+        left = [process for worker in workers for process in worker.close("the engine was closed")]
+        deadline = time.monotonic() + _CLOSING_S
+        while any(not process.is_over for process in left) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        for process in left:
+            process.end()
+
+    loop.close(end, wait=wait)
+
+
+_KNOWN: "weakref.WeakSet[Workers]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for known in list(_KNOWN):
+        known.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

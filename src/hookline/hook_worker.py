@@ -1,0 +1,103 @@
+"""A script of `hookline.hook` as a worker: one event after another, each answered as a process of its own would."""
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+EXIT_FAILED = 1
+_LARGEST_EXIT_CODE = 255
+
+
+def work(call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[Exception], int | None]") -> "NoReturn":
+    """Answers one line of stdin after another until there are no more, because the engine has ended.
+
+    `call` gets the input of an event and returns its answer; `exit_code` says which of its exceptions are meant for
+    people, without a traceback.
+    """
+    events, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    # Neither a debugging print nor a child process must write an answer or take an event.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    _send(answers, {"ready": True})
+    for line in events:
+        request = json.loads(line)
+        _send(answers, {"id": request["id"], **_answer(call, exit_code, request["input"])})
+    sys.exit(0)
+
+
+def _answer(
+    call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[Exception], int | None]", given: object
+) -> "dict[str, Any]":
+    usual, heard = sys.stderr, _Stderr()
+    sys.stderr = heard  # as much of a text file as scripts use
+    output, code = None, 0
+    try:
+        output = call(given)
+    except SystemExit as ended:
+        code = _code_of(ended.code, heard)
+    except Exception as error:  # noqa: BLE001 - whatever it is, Python would end a script with it
+        code = _failed(error, exit_code(error), heard)
+    finally:
+        sys.stderr = usual
+    return {"output": output, "exit": code, "stderr": "".join(heard.texts)}
+
+
+def _code_of(given: object, heard: "_Stderr") -> int:
+    """The exit code of `sys.exit(given)`, as Python has it."""
+    if given is None or isinstance(given, int):
+        return (given or 0) & _LARGEST_EXIT_CODE
+    heard.write(f"{given}\n")
+    return EXIT_FAILED
+
+
+def _failed(error: Exception, code: int | None, heard: "_Stderr") -> int:
+    if code is not None:
+        heard.write(f"{error}\n")
+        return code
+    import traceback  # noqa: PLC0415 - only where something is wrong
+
+    heard.write("".join(traceback.format_exception(error)))
+    return EXIT_FAILED
+
+
+def _send(to: int, answer: "dict[str, Any]") -> None:
+    left = json.dumps(answer, default=str).encode() + b"\n"
+    while left:
+        left = left[os.write(to, left) :]
+
+
+class _Stderr:
+    """Keeps what a hook writes to stderr: with exit code 2 it is the reason of a deny."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Keeps the text."""
+        self.texts.append(text)
+        return len(text)
+
+    def writelines(self, lines: "list[str]") -> None:
+        """Keeps the lines."""
+        self.texts += lines
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def isatty(self) -> bool:
+        """Never a terminal."""
+        return False
+
+    def fileno(self) -> int:
+        """For child processes; what they write goes to the log."""
+        return 2

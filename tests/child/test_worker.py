@@ -1,0 +1,517 @@
+"""Workers: a process that stays, asked line by line. Each test runs real processes on a loop of its own."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+from hookline.child.job import ChildOutcome
+from hookline.child.worker import MOST_WAITING, Worker, WorkerEvent
+from hookline.contract.hooks import ResourceLimits, WorkerOptions
+
+if TYPE_CHECKING:
+    from tests.child.conftest import MakeJob
+
+BEGIN = """echo '{"ready": true}'"""
+
+
+def loop(body: str) -> str:
+    """A worker in sh, after its first line: what it does for each event."""
+    read_id = "id=${line#*'\"id\":\"'}; id=${id%%'\"'*}"
+    return f"while read -r line; do {read_id}; echo $id >> asked; {body}; done"
+
+
+def answer(fields: str, *words: str) -> str:
+    """The command that answers with these fields of JSON; %s in them stands for a word."""
+    more = "".join(f' "{word}"' for word in words)
+    return f"""printf '{{"id":"%s",{fields}}}\\n' "$id\"{more}"""
+
+
+ANSWER = answer('"output":{"decision":"allow"}')
+GOOD = f"{BEGIN}; {loop(ANSWER)}"
+ALLOWED = b'{"decision":"allow"}'
+
+
+class Shop:
+    """A worker, and what was noted about it."""
+
+    def __init__(self, worker: Worker, notes: list[tuple[str, bytes]]) -> None:
+        self.worker = worker
+        self.notes = notes
+
+    def begin(self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}") -> "asyncio.Future[ChildOutcome | None]":
+        """Asks about an event."""
+        answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
+        event = WorkerEvent("BeforeTool", stdin, timeout_ms, answer.set_result)
+        self.worker.submit(event)
+        return answer
+
+    async def ask(self, **options: Any) -> ChildOutcome:
+        """Asks about an event and waits for the outcome, which there must be."""
+        outcome = await self.begin(**options)
+        assert outcome is not None
+        return outcome
+
+    @property
+    def texts(self) -> str:
+        """All notes together."""
+        return "\n".join(text for text, _ in self.notes)
+
+
+Use = Callable[[Shop], Awaitable[None]]
+RunWorker = Callable[..., None]
+
+
+@pytest.fixture
+def run_worker(job: "MakeJob") -> RunWorker:
+    """Runs a test with a worker of this command, which is closed afterwards."""
+
+    def run(command: str, use: Use, options: WorkerOptions | None = None, **more: Any) -> None:
+        async def main() -> None:
+            notes: list[tuple[str, bytes]] = []
+            most_bytes = more.pop("most_bytes", 100_000)
+            outdated = more.pop("why_outdated", lambda: None)
+            worker = Worker(
+                replace(job(command, **more), ends_with_us=True),
+                options or WorkerOptions(),
+                most_bytes=most_bytes,
+                note=lambda text, stderr: notes.append((text, stderr)),
+                why_outdated=outdated,
+            )
+            try:
+                await use(Shop(worker, notes))
+            finally:
+                for process in worker.close("the test is over"):
+                    await until(lambda process=process: process.is_over)  # type: ignore[misc]
+
+        asyncio.run(main())
+
+    return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_path: Path) -> None:
+    """It is started once, and each event has an answer of its own."""
+
+    async def use(shop: Shop) -> None:
+        outcomes = [await shop.ask() for _ in range(5)]
+        assert [(each.exit_code, each.stdout, each.error) for each in outcomes] == [(0, ALLOWED, None)] * 5
+
+    run_worker(f"echo $$ >> started; {GOOD}", use)
+    assert len((tmp_path / "started").read_text().split()) == 1
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(set(asked)) == 5
+
+
+def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_path: Path) -> None:
+    """As the documentation of the protocol says, and in one line whatever the input is."""
+
+    async def use(shop: Shop) -> None:
+        await shop.ask(stdin=b'{"a":"\\n\xe2\x80\xa8"}\n')
+
+    body = f'printf "%s\\n" "$line" >> lines; {ANSWER}'
+    run_worker(f"{BEGIN}; {loop(body)}", use)
+    line = (tmp_path / "lines").read_bytes()
+    asked = (tmp_path / "asked").read_text().strip().encode()
+    assert line == b'{"id":"%b","event":"BeforeTool","input":{"a":"\\n\xe2\x80\xa8"}}\n' % asked
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        ('"output":"plain text"', (0, b"plain text", b"")),
+        ('"output":null', (0, b"", b"")),
+        ('"output":{ "a" : 1 }', (0, b'{ "a" : 1 }', b"")),
+        ('"output":{"reason":"\\\\ud800"}', (0, b'{"reason":"\\ud800"}', b"")),
+        ('"exit":2,"stderr":"not this"', (2, b"", b"not this")),
+        ('"exit":3', (3, b"", b"")),
+        ('"exit":0,"output":"x","stderr":"y","more":[]', (0, b"x", b"y")),
+    ],
+)
+def test_answers(run_worker: RunWorker, fields: str, outcome: tuple[int, bytes, bytes]) -> None:
+    """What a command would print and how it would exit, in one line."""
+
+    async def use(shop: Shop) -> None:
+        got = await shop.ask()
+        assert (got.exit_code, got.stdout, got.stderr, got.error) == (*outcome, None)
+
+    run_worker(f"{BEGIN}; {loop(answer(fields))}", use)
+
+
+WRONG = {
+    "not JSON": ("echo hello", "no object of JSON"),
+    "no object": ("echo [1]", "no object of JSON"),
+    "unknown id": ('echo \'{"id":"1","output":{}}\'', "that it was not asked about"),
+    "no id": ("echo '{\"output\":{}}'", "no answer"),
+    "nothing in it": (answer('"other":1'), "neither output nor exit"),
+    "a list": (answer('"output":[]'), "neither an object nor a text"),
+    "no exit code": (answer('"exit":256'), "no exit code"),
+    "true is no code": (answer('"exit":true'), "no answer"),
+    "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
+    "too much on stderr": ("head -c 200000 /dev/zero >&2; sleep 60", "more than 100000 bytes to its stderr"),
+    "exits": ("exit 3", "exited with code 3"),
+    "killed": ("kill -9 $$", "was ended by signal 9"),
+    "closes stdout": ("exec >&-; sleep 60", "closed its stdout"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
+    run_worker: RunWorker, tmp_path: Path, fault: str
+) -> None:
+    """Nothing of it is left, the next event gets a new process, and no event is sent twice."""
+    body, why = WRONG[fault]
+
+    async def use(shop: Shop) -> None:
+        outcome = await shop.ask()
+        assert outcome.exit_code is None
+        assert why in str(outcome.error)
+        assert why in shop.texts
+        assert (await shop.ask()).stdout == ALLOWED
+        first, second = map(int, (tmp_path / "started").read_text().split())
+        await until(lambda: not is_alive(first) and not is_alive(int((tmp_path / "beside").read_text())))
+        assert is_alive(second)
+
+    command = (
+        f"echo $$ >> started; {BEGIN}; "
+        f"if [ -e second ]; then {loop(ANSWER)}; fi; "
+        f"touch second; sleep 60 > /dev/null & echo $! > beside; {loop(body)}"
+    )
+    run_worker(command, use)
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 2
+
+
+def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) -> None:
+    """The second is said; what was asked meanwhile has failed."""
+
+    async def use(shop: Shop) -> None:
+        first, second = shop.begin(), shop.begin()
+        outcome = await first
+        assert outcome is not None
+        assert outcome.stdout == ALLOWED
+        other = await second
+        assert other is not None
+        assert "answered twice" in str(other.error)
+        assert "answered twice" in shop.texts
+
+    run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {ANSWER}')}", use)
+
+
+def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
+    """And it is no part of the answer, where it could be taken for a reason."""
+
+    async def use(shop: Shop) -> None:
+        outcome = await shop.ask()
+        assert outcome.stderr == b""
+        assert ("", b"careful\n") in shop.notes
+
+    run_worker(f"{BEGIN}; {loop(f'echo careful >&2; {ANSWER}')}", use)
+
+
+def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
+    """The last words are what one needs to mend it."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stderr == b"Traceback\n"
+
+    run_worker(f"{BEGIN}; {loop('echo Traceback >&2; exit 1')}", use)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ("echo ready", "no object of JSON"),
+        ("echo '{\"ready\": 1}'", 'its first line is not {"ready": true}'),
+        ("no-such-program", "exited with code 127"),
+    ],
+)
+def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: str) -> None:
+    """Each start fails one event; after three in a minute nothing is started, and the reason is known."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(3):
+            assert why in str((await shop.ask()).error)
+        assert await shop.begin() is None
+        given_up = shop.worker.why_given_up()
+        assert given_up is not None
+        assert why in given_up
+        assert "3 times within a minute" in given_up
+
+    run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
+
+
+def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker) -> None:
+    """So that it can be run cold: it was never sent."""
+
+    async def use(shop: Shop) -> None:
+        waiting = [shop.begin() for _ in range(5)]
+        outcomes = [await each for each in waiting]
+        assert [each is None for each in outcomes] == [False] * 3 + [True] * 2
+
+    run_worker("exit 1", use)
+
+
+def test_events_wait_for_their_turn_in_order(run_worker: RunWorker, tmp_path: Path) -> None:
+    """With one at a time, which is usual."""
+
+    async def use(shop: Shop) -> None:
+        ended: list[int] = []
+        waiting = [shop.begin() for _ in range(10)]
+        for index, each in enumerate(waiting):
+            each.add_done_callback(lambda _, index=index: ended.append(index))  # type: ignore[misc]
+        await asyncio.gather(*waiting)
+        assert ended == list(range(10))
+
+    run_worker(GOOD, use)
+    numbers = [int(line.partition("-")[2]) for line in (tmp_path / "asked").read_text().split()]
+    assert numbers == sorted(numbers)
+
+
+def test_concurrency_lets_several_be_answered_in_any_order(run_worker: RunWorker, tmp_path: Path) -> None:
+    """Two are sent before one is answered; the answers belong to their events by their ids."""
+
+    async def use(shop: Shop) -> None:
+        first, second = await asyncio.gather(shop.ask(stdin=b'"one"'), shop.ask(stdin=b'"two"'))
+        assert (first.stdout, second.stdout) == (b"one", b"two")
+
+    worker = tmp_path / "worker.py"
+    worker.write_text(
+        "import json, sys\n"
+        'print(json.dumps({"ready": True, "concurrency": 2}), flush=True)\n'
+        "both = [json.loads(sys.stdin.readline()) for _ in range(2)]\n"
+        'for each in reversed(both): print(json.dumps({"id": each["id"], "output": each["input"]}), flush=True)\n'
+        "sys.stdin.read()\n"
+    )
+    run_worker(f"{sys.executable} {worker}", use)
+
+
+def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorker, tmp_path: Path) -> None:
+    """The event has timed out; whatever waited unsent gets the next process."""
+
+    async def use(shop: Shop) -> None:
+        stuck = shop.begin(timeout_ms=600)
+        waiting = shop.begin()
+        outcome = await stuck
+        assert outcome is not None
+        assert outcome.timed_out
+        assert outcome.error is None
+        other = await waiting
+        assert other is not None
+        assert other.stdout == ALLOWED
+        await until(lambda: not is_alive(int((tmp_path / "started").read_text().split()[0])))
+
+    hang = "if [ -e second ]; then :; else touch second; trap '' TERM; kill -STOP $$; sleep 60; fi"
+    run_worker(f"echo $$ >> started; {BEGIN}; {loop(f'{hang}; {ANSWER}')}", use)
+
+
+def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: RunWorker, tmp_path: Path) -> None:
+    """It waited for others, and that is said."""
+
+    async def use(shop: Shop) -> None:
+        await shop.ask()
+        first, second = shop.begin(), shop.begin(timeout_ms=50)
+        late = await second
+        assert late is not None
+        assert late.timed_out
+        assert "busy with other events" in str(late.error)
+        (tmp_path / "go").touch()
+        outcome = await first
+        assert outcome is not None
+        assert outcome.stdout == ALLOWED
+
+    wait = "if [ -e first ]; then while ! [ -e go ]; do sleep 0.02; done; fi; touch first"
+    run_worker(f"{BEGIN}; {loop(f'{wait}; {ANSWER}')}", use)
+    assert len((tmp_path / "asked").read_text().split()) == 2
+
+
+def test_the_queue_is_bounded(run_worker: RunWorker) -> None:
+    """An agent that fires faster than the worker answers does not fill the memory."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(MOST_WAITING):
+            shop.begin()
+        refused = await shop.begin()
+        assert refused is not None
+        assert "wait for its worker already" in str(refused.error)
+
+    run_worker(f"sleep 60; {GOOD}", use)
+
+
+def test_a_long_input_does_not_wait_for_the_pipe(run_worker: RunWorker) -> None:
+    """The rest is written when there is room; the loop goes on meanwhile."""
+
+    async def use(shop: Shop) -> None:
+        outcome = await shop.ask(stdin=b'"' + b"x" * 3_000_000 + b'"')
+        assert outcome.stdout == b"3000002"
+
+    code = (
+        "import json, sys, time\n"
+        'print(json.dumps({"ready": True}), flush=True)\n'
+        "time.sleep(0.1)\n"
+        "for line in sys.stdin:\n"
+        " asked = json.loads(line)\n"
+        ' print(json.dumps({"id": asked["id"], "output": str(len(asked["input"]) + 2)}), flush=True)\n'
+    )
+    run_worker(f"{sys.executable} -c '{code}'", use)
+
+
+@pytest.mark.parametrize(
+    ("options", "processes"),
+    [(WorkerOptions(restart_after=2), 3), (WorkerOptions(), 1)],
+)
+def test_it_is_replaced_after_a_number_of_events(
+    run_worker: RunWorker, tmp_path: Path, options: WorkerOptions, processes: int
+) -> None:
+    """Without a failed event, and the old one ends by itself."""
+
+    async def use(shop: Shop) -> None:
+        assert [(await shop.ask()).stdout for _ in range(5)] == [ALLOWED] * 5
+        assert "failed" not in shop.texts
+
+    run_worker(f"echo $$ >> started; {GOOD}", use, options)
+    assert len((tmp_path / "started").read_text().split()) == processes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_is_replaced_when_it_uses_too_much_memory(run_worker: RunWorker, tmp_path: Path) -> None:
+    """Looked at between events, now and then."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(40):
+            assert (await shop.ask()).stdout == ALLOWED
+        assert "of memory and is replaced" in shop.texts
+
+    run_worker(f"echo $$ >> started; {GOOD}", use, WorkerOptions(memory_bytes=4096))
+    assert len((tmp_path / "started").read_text().split()) == 2
+
+
+def test_a_clean_end_between_events_is_no_crash(run_worker: RunWorker, tmp_path: Path) -> None:
+    """A worker may end by itself when nobody waits."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(5):
+            assert (await shop.ask()).stdout == ALLOWED
+            await until(lambda: shop.worker.is_at_rest)
+        assert shop.notes == []
+
+    run_worker(f"echo $$ >> started; {BEGIN}; {loop(f'{ANSWER}; exit 0')}", use)
+    assert len((tmp_path / "started").read_text().split()) == 5
+
+
+def test_a_program_that_changed_while_it_started_is_not_used(run_worker: RunWorker, tmp_path: Path) -> None:
+    """It may be another one than the one that was looked at."""
+
+    async def use(shop: Shop) -> None:
+        assert "while its program changed" in str((await shop.ask()).error)
+
+    run_worker(GOOD, use, why_outdated=lambda: "was started while its program changed")
+    assert not (tmp_path / "asked").exists()
+
+
+def test_limits_hold_for_workers(run_worker: RunWorker) -> None:
+    """They are set before the program starts."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == b"17"
+
+    body = answer('"output":"%s"', "$(ulimit -n)")
+    run_worker(f"{BEGIN}; {loop(body)}", use, limits=ResourceLimits(files=17))
+
+
+def test_a_cancelled_event_keeps_its_place_and_its_answer_is_dropped(run_worker: RunWorker, tmp_path: Path) -> None:
+    """One that was not sent is never sent."""
+
+    async def use(shop: Shop) -> None:
+        await shop.ask()
+        events = []
+        for _ in range(2):
+            answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
+            events.append(WorkerEvent("BeforeTool", b"{}", 15_000, answer.set_result))
+            shop.worker.submit(events[-1])
+        for event in events:
+            shop.worker.cancel(event)
+        assert (await shop.ask()).stdout == ALLOWED
+
+    run_worker(GOOD, use)
+    assert len((tmp_path / "asked").read_text().split()) == 3
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        "setsid sh -c 'echo $$ > stray; exec sleep 60' &",
+        "(sleep 60 & echo $! > stray) &",
+        "sh -c 'echo $$ > stray; trap \"\" TERM; while :; do sleep 0.1; done' &",
+    ],
+    ids=["setsid", "double fork", "ignores TERM"],
+)
+def test_nothing_that_it_started_is_left_when_it_is_closed(run_worker: RunWorker, tmp_path: Path, stray: str) -> None:
+    """Neither in its group nor outside of it."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+
+    run_worker(f"{stray} while ! [ -s stray ]; do sleep 0.01; done; {GOOD}", use)
+    pid = int((tmp_path / "stray").read_text())
+    asyncio.run(until(lambda: not is_alive(pid)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")
+def test_the_death_of_the_program_ends_a_worker_that_does_not_read(tmp_path: Path) -> None:
+    """Even if it ignores the end of its stdin and hangs."""
+    code = f"""
+import asyncio, os
+from hookline.child.job import ChildJob
+from hookline.child.worker import *
+from hookline.contract.hooks import WorkerOptions
+async def main():
+    job = ChildJob(command="echo $$ > started; trap '' TERM PIPE HUP; while :; do sleep 0.1; done", stdin=b"",
+                   cwd={str(tmp_path)!r}, env=dict(os.environ), timeout_ms=60000, ends_with_us=True)
+    worker = Worker(job, WorkerOptions(), most_bytes=1000, note=print)
+    worker.submit(WorkerEvent("BeforeTool", b"{{}}", 60000, print))
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+    program = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        started = tmp_path / "started"
+        asyncio.run(until(lambda: started.exists() and started.read_text().strip() != ""))
+    finally:
+        program.send_signal(signal.SIGKILL)
+        program.wait()
+    pid = int(started.read_text())
+    asyncio.run(until(lambda: not is_alive(pid)))
+
+
+def test_an_environment_says_that_it_is_a_worker_only_where_it_is_set(run_worker: RunWorker) -> None:
+    """The engine sets it; see tests/engine/test_workers.py."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == b"unset"
+
+    body = answer('"output":"%s"', "${HOOKLINE_WORKER-unset}")
+    assert "HOOKLINE_WORKER" not in os.environ
+    run_worker(f"{BEGIN}; {loop(body)}", use)

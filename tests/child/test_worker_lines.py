@@ -1,0 +1,44 @@
+"""The lines between us and a worker."""
+
+import pytest
+
+from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
+
+
+@pytest.mark.parametrize(
+    ("line", "at_once"),
+    [(b'{"ready":true}', 1), (b'{"ready":true,"concurrency":8}', 8), (b'{"concurrency":1000,"ready":true,"x":1}', 64)],
+)
+def test_the_first_line_says_how_many_events_it_takes(line: bytes, at_once: int) -> None:
+    """One if it says nothing of it, and never more than we send."""
+    assert read_ready(line) == at_once
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"ready",
+        b"[]",
+        b'{"ready":"true"}',
+        b'{"ready":true,"concurrency":0}',
+        b'{"ready":true,"concurrency":true}',
+    ],
+)
+def test_any_other_first_line_is_wrong(line: bytes) -> None:
+    """Also one that only looks like it."""
+    with pytest.raises(WrongLineError):
+        read_ready(line)
+
+
+def test_texts_that_are_no_unicode_lose_no_deny() -> None:
+    """A lone surrogate or a wrong byte is replaced, as in what a command prints."""
+    event_id, outcome = read_answer(b'{"id":"a","exit":2,"stderr":"no\xff \\ud800"}')
+    assert (event_id, outcome.exit_code) == ("a", 2)
+    assert outcome.stderr.decode().startswith("no")
+    assert b"deny" in read_answer(b'{"id":"a","output":{"decision":"deny","reason":"\xff"}}')[1].stdout
+
+
+def test_a_request_is_one_line() -> None:
+    """Whatever is around the JSON that a command would get."""
+    assert request_line("a-1", "BeforeTool", b' {"x":1}\n') == b'{"id":"a-1","event":"BeforeTool","input":{"x":1}}\n'

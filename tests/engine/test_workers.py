@@ -1,0 +1,285 @@
+"""Workers in an engine: shared, replaced, distrusted, closed. Real processes; the scripts use `hookline.hook`."""
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline import Hooks
+from hookline.log.logger import MemorySink
+from hookline.settings.trust import TrustStore
+
+SCRIPT = """
+import os, sys
+from hookline.hook import Deny, main
+open("started", "a").write(f"{os.getpid()}\\n")
+def guard(event):
+    if event.fields.get("tool_name") == "crash": os._exit(7)
+    return Deny(f"VERSION {event.hook_event_name} {os.environ.get('COLOR')} {os.environ.get('HOOKLINE_WORKER')}")
+main(guard)
+"""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Workshop:
+    """An engine with one worker, on two events."""
+
+    def __init__(self, project: Path, version: str = "one", **options: Any) -> None:
+        self.project = project
+        self.write(version)
+        hook = {
+            "type": "command",
+            "command": f"{sys.executable} guard.py",
+            "worker": True,
+            "onError": "block",
+            **options,
+        }
+        groups = [{"hooks": [hook]}]
+        self.settings = {"enableHooks": True, "hooks": {"BeforeTool": groups, "AfterTool": groups}}
+        self.sink = MemorySink()
+        self.hooks: Hooks | None = None
+
+    def write(self, version: str) -> None:
+        """Another version of the script."""
+        (self.project / "guard.py").write_text(SCRIPT.replace("VERSION", version))
+
+    @contextmanager
+    def open(self, **options: Any) -> Iterator[Hooks]:
+        """The engine."""
+        given = {"settings": self.settings, "environ": dict(os.environ), "log_sinks": [self.sink], **options}
+        with Hooks(self.project, **given) as hooks:
+            self.hooks = hooks
+            yield hooks
+
+    @property
+    def started(self) -> list[int]:
+        """The processes that were started."""
+        file = self.project / "started"
+        return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+@pytest.fixture
+def project_dir(tmp_path: Path) -> Path:
+    """Where hooks run."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def test_one_process_serves_events_loops_and_threads(project_dir: Path) -> None:
+    """Two loops in a row, the loop of `sync`, and another event: it is started once, and is gone at the end."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session()
+        reasons = [asyncio.run(session.before_tool("x", {})).reason for _ in range(2)]
+        reasons.append(session.sync.before_tool("x", {}).reason)
+        system = hooks.config.get_hook_system()
+        assert system is not None
+        after = asyncio.run(system.get_event_handler().fire_after_tool_event("x", {}, {}))
+        assert reasons == ["one BeforeTool None None"] * 3
+        assert after.final_output is not None
+        assert after.final_output.get_effective_reason() == "one AfterTool None None"
+        assert len(shop.started) == 1
+        assert is_alive(shop.started[0])
+    until(lambda: not is_alive(shop.started[0]))
+
+
+def test_a_crash_is_a_failed_hook_and_the_next_event_gets_a_new_process(project_dir: Path) -> None:
+    """Its `onError` decides, and the log has the reason."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        crashed = session.before_tool("crash", {})
+        assert crashed.blocked
+        assert "exited with code 7" in str(crashed.reason)
+        assert str(session.before_tool("x", {}).reason).startswith("one")
+        assert len(shop.started) == 2
+    records = [record.to_dict() for record in shop.sink.records]
+    assert any(each["kind"] == "worker" and "exited with code 7" in each["message"] for each in records)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "expected"),
+    [("cold", "one BeforeTool None None"), ("fail", "failed 3 times within a minute")],
+)
+def test_three_crashes_in_a_minute(project_dir: Path, fallback: str, expected: str) -> None:
+    """Then it is run cold, or fails, as configured."""
+    shop = Workshop(project_dir, worker={"fallback": fallback})
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        for _ in range(3):
+            session.before_tool("crash", {})
+        result = session.before_tool("x", {})
+        assert result.blocked
+        assert expected in str(result.reason)
+
+
+def test_a_changed_script_is_started_anew(project_dir: Path) -> None:
+    """As a command would run the new one at the next event."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        session.before_tool("x", {})
+        shop.write("two")
+        assert str(session.before_tool("x", {}).reason).startswith("two")
+        first, second = shop.started
+        until(lambda: not is_alive(first))
+        assert is_alive(second)
+
+
+def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
+    """As a command would see the new one at the next event."""
+    shop = Workshop(project_dir)
+    environ = dict(os.environ)
+    with shop.open(environ=environ) as hooks:
+        session = hooks.session().sync
+        session.before_tool("x", {})
+        environ["COLOR"] = "green"
+        assert "green" in str(session.before_tool("x", {}).reason)
+        assert len(shop.started) == 2
+
+
+def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) -> None:
+    """The hash is asked before each event: a change ends the process, and nothing of it runs again."""
+    shop = Workshop(project_dir)
+    folder = project_dir / ".llxprt"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(shop.settings))
+    store = tmp_path / "trust.json"
+    with shop.open(settings=None, trust_path=store) as hooks:
+        session = hooks.session().sync
+        assert not session.before_tool("x", {}).blocked
+        system = hooks.config.get_hook_system()
+        assert system is not None
+        TrustStore(store).trust(system.get_all_hooks(), str(project_dir))
+        assert session.before_tool("x", {}).blocked
+        shop.write("evil")
+        assert not session.before_tool("x", {}).blocked
+        (pid,) = shop.started
+        until(lambda: not is_alive(pid))
+
+
+def test_an_engine_that_nobody_closes_ends_its_worker(project_dir: Path) -> None:
+    """When nobody uses it any more."""
+    shop = Workshop(project_dir)
+    hooks = Hooks(project_dir, settings=shop.settings)
+    asyncio.run(hooks.session().before_tool("x", {}))
+    (pid,) = shop.started
+    del hooks
+    gc.collect()
+    until(lambda: not is_alive(pid))
+
+
+def test_a_closed_engine_starts_none(project_dir: Path) -> None:
+    """An event that comes too late fails."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session()
+        asyncio.run(session.before_tool("x", {}))
+        system = hooks.config.get_hook_system()
+        assert system is not None
+        system.dispose()
+        late = asyncio.run(session.before_tool("x", {}))
+        assert late.blocked
+        assert len(shop.started) == 1
+
+
+def test_a_forked_program_leaves_the_worker_to_its_parent(project_dir: Path) -> None:
+    """It holds no pipe of it open, and starts its own."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        asyncio.run(hooks.session().before_tool("x", {}))
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                reason = asyncio.run(hooks.session().before_tool("x", {})).reason
+                code = 0 if str(reason).startswith("one") else 2
+                hooks.close()
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert str(asyncio.run(hooks.session().before_tool("x", {})).reason).startswith("one")
+        assert len(shop.started) == 2
+        assert is_alive(shop.started[0])
+
+
+def test_a_cancelled_event_does_not_disturb_the_next(project_dir: Path) -> None:
+    """Its answer is dropped."""
+    shop = Workshop(project_dir)
+
+    async def main(hooks: Hooks) -> str:
+        session = hooks.session()
+        await session.before_tool("x", {})
+        task = asyncio.create_task(session.before_tool("x", {}))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return str((await session.before_tool("x", {})).reason)
+
+    with shop.open() as hooks:
+        assert asyncio.run(main(hooks)).startswith("one")
+        assert len(shop.started) == 1
+
+
+def test_memory_descriptors_and_processes_are_flat(project_dir: Path) -> None:
+    """Over some hundred events; `make faults` has ten thousand of them."""
+    look(project_dir, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_ten_thousand_events_in_a_row(project_dir: Path) -> None:
+    """Neither this program nor the worker grows."""
+    look(project_dir, 10_000)
+
+
+def look(project_dir: Path, count: int) -> None:
+    """Fires events, and compares before and after."""
+    shop = Workshop(project_dir)
+    with shop.open(log_sinks=()) as hooks:
+
+        async def fire(times: int) -> None:
+            session = hooks.session()
+            for _ in range(times):
+                await session.before_tool("x", {})
+
+        asyncio.run(fire(200))
+        (pid,) = shop.started
+        before = usage(pid)
+        asyncio.run(fire(count))
+        after = usage(pid)
+        assert len(shop.started) == 1
+        assert after[0] == before[0]
+        # Pages of 4 KiB: 2 MiB for the allocators.
+        assert [now - then < 512 for now, then in zip(after[1:], before[1:], strict=True)] == [True, True]
+
+
+def usage(pid: int) -> tuple[int, int, int]:
+    """Descriptors of this program, and the pages of it and of the worker."""
+    gc.collect()
+    pages = [int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in (os.getpid(), pid)]
+    return len(list(Path("/proc/self/fd").iterdir())), pages[0], pages[1]

@@ -1,0 +1,86 @@
+from typing import Any
+
+import pytest
+
+from hookline.contract.hooks import HookEntry, WorkerOptions
+from hookline.contract.vocabulary import ConfigSource, OnError
+from hookline.settings.decode import decode_settings
+from hookline.settings.fingerprint import fingerprint
+from hookline.settings.read import Layer
+
+FAILS = "; the hook fails, and blocks where it can, until you fix or remove it"
+
+
+def decode(**options: Any) -> tuple[HookEntry, list[str]]:
+    """A hook with these options, and the problems below its place."""
+    hook = {"type": "command", "command": "x", **options}
+    values = {"hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    settings = decode_settings([Layer(source=ConfigSource.USER, origin="user.json", values=values)])
+    (entry,) = settings.hooks
+    return entry, [str(problem).rpartition("hooks[0].")[2] for problem in settings.problems]
+
+
+@pytest.mark.parametrize(
+    ("worker", "options"),
+    [
+        (True, WorkerOptions()),
+        ({}, WorkerOptions()),
+        (False, None),
+        (None, None),
+        ({"fallback": "cold"}, WorkerOptions(runs_cold=True)),
+        (
+            {"fallback": "fail", "restartAfter": 7, "memory": "64MB"},
+            WorkerOptions(restart_after=7, memory_bytes=1 << 26),
+        ),
+        ({"memory": 5}, WorkerOptions(memory_bytes=5)),
+    ],
+)
+def test_workers_are_read(worker: Any, options: WorkerOptions | None) -> None:
+    """True, or an object with options."""
+    entry, problems = decode(worker=worker)
+    assert (entry.worker, entry.refusal, problems) == (options, None, [])
+
+
+@pytest.mark.parametrize(
+    ("worker", "problem"),
+    [
+        ("yes", 'worker is a string, expected true or an object such as {"restartAfter": 1000}'),
+        (
+            {"restart": 1},
+            "worker has the option restart, which does not exist; the options are fallback, restartAfter,",
+        ),
+        ({"restartAfter": 0}, "worker can't be used: restartAfter is not a whole number of at least 1"),
+        ({"fallback": "warm"}, 'worker can\'t be used: fallback is not "fail" or "cold"'),
+        ({"memory": "lots"}, "worker can't be used: memory is not a whole number of bytes, or a string such as"),
+    ],
+)
+def test_a_worker_that_is_not_understood_fails_and_blocks(worker: Any, problem: str) -> None:
+    """Its program may be written to stay: started for one event it would let everything through."""
+    entry, (found,) = decode(worker=worker)
+    assert found.startswith(problem)
+    assert found.endswith(FAILS)
+    assert (entry.worker, entry.on_error) == (None, OnError.BLOCK)
+    assert entry.refusal is not None
+
+
+def test_a_worker_speaks_no_other_dialect() -> None:
+    """The lines are ours, and the answers in them are read by our rules."""
+    entry, (found,) = decode(worker=True, dialect="claude")
+    assert (
+        found
+        == f"worker is understood by hooks in hookline's own words only, and this one is in those of claude{FAILS}"
+    )
+    assert entry.refusal is not None
+
+
+def test_other_types_are_no_workers() -> None:
+    """A server stays in any case."""
+    entry, (found,) = decode(type="http", url="http://localhost/", worker=True)
+    assert (entry.worker, entry.refusal) == (None, None)
+    assert found == 'worker has no effect on a hook of type "http"; remove it'
+
+
+def test_trust_covers_how_it_is_run() -> None:
+    """A command that was accepted to run once is another thing than one that stays."""
+    prints = {fingerprint(decode(worker=worker)[0], "/").digest for worker in (None, True, {"restartAfter": 2})}
+    assert len(prints) == 3
