@@ -128,7 +128,13 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield against_node("one hook", one, NODE_GOALS[0])
     yield against_node("32 hooks", times[MANY[32].name], NODE_GOALS[1])
     yield Figure("whole event above the bare runner, one hook", engine["event_us"], 150, "µs")
-    yield Figure("whole event with one function as a hook, log on", engine["function_us"], 30, "µs")
+    yield Figure("whole event with one async function as a hook, log on", engine["function_us"], 30, "µs")
+    inline = "the same with a plain function on the loop (`thread=False`)"
+    yield Figure(inline, engine["function_inline_us"], 30, "µs")
+    above = engine["function_thread_us"] - engine["executor_us"]
+    yield Figure("the same with a plain function in a thread, above `run_in_executor`", above, 30, "µs")
+    yield Figure("1,000 events a second, async function, log on: p99", engine["steady_p99_ms"], 1, "ms")
+    yield Figure("records of them that the log lacks", engine["steady_lost"], 0, "records")
     yield Figure("event with hooks configured but none matching", engine["without_match_us"], 5, "µs")
     yield Figure("a session's method above `fire_event`, the worst of its events", engine["neutral_us"], 20, "µs")
     yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")

@@ -81,10 +81,32 @@ def _outlook() -> Iterator[str]:
     yield ""
     yield (
         "The rows are tests: `hookline.testing.effects` runs each of them with real hooks and the framework's own fake"
-        " model, and `make adapters` does so for every adapter in an environment of its own. For an adapter of your"
-        " own, write a `Host` as `tests/adapters/` has them, and run `effects.check` with every row of `EFFECTS`. Its"
-        " `cannot` has what your host can't do; a declaration that is not true fails, and so does one that the adapter"
-        " does not report."
+        " model, and `make adapters` does so for every adapter in an environment of its own. Whatever an adapter"
+        " declares as impossible is tried as well: an effect that holds after all fails the test, and so does one that"
+        " the adapter does not report."
+    )
+    yield ""
+    yield "## An adapter of your own"
+    yield ""
+    yield (
+        "Write it on `Hooks` ([embedding.md](embedding.md)), and run the same table in its tests. A `Host` has one"
+        " method, which runs a conversation in your framework with a model that follows the script:"
+    )
+    yield ""
+    yield "```python"
+    yield 'CANNOT = {"response redaction": "the framework shows tokens as they come"}  # empty if it can do everything'
+    yield ""
+    yield '@pytest.mark.parametrize("effect", effects.ROWS, ids=str)'
+    yield "def test_effect(effect):"
+    yield "    asyncio.run(effects.check(MyHost(), effect, cannot=CANNOT))"
+    yield "```"
+    yield ""
+    yield (
+        'The adapter calls `report_inabilities(hooks, "My framework", CANNOT)`, so that people are told. If your'
+        ' framework knows tools by other names, `check(..., tool_name="mcp__files__{}".format)` uses them. Check'
+        " `effects.NO_LEAK`"
+        " with each way to stream. [examples/own_adapter.py](../examples/own_adapter.py) is a whole adapter with its"
+        " host; a test runs it."
     )
     yield ""
     yield (

@@ -5,9 +5,9 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,24 @@ import pytest
 
 pytest.importorskip("claude_agent_sdk", reason="the SDK is not installed here: `make adapters` runs these tests")
 
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, ResultMessage, create_sdk_mcp_server, query, tool
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    HookMatcher,
+    TextBlock,
+    UserMessage,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
 from claude_agent_sdk.types import PostToolUseFailureHookInput, PostToolUseHookInput, PreToolUseHookInput
 from tests.live.models import Anthropic, Call, Model
 
 from hookline import Hooks
 from hookline.adapters.claude_agent import hookline_hooks
 from hookline.adapters.table import adapter, events_of
+from hookline.testing import effects
+from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
 ROOT = Path(__file__).parents[2]
 NO = "echo no >&2; exit 2"
@@ -114,7 +125,6 @@ OUTPUT = {"stdout": "a.txt", "stderr": "", "interrupted": False}
     [
         pytest.param("true", {}, id="nothing"),
         pytest.param(CONTEXT, specific(after=True, additionalContext="Use tabs.\n\n[System] Be brief."), id="context"),
-        pytest.param(STOP, {"continue_": False, "stopReason": "The budget is spent."}, id="stop"),
     ],
 )
 @pytest.mark.parametrize(
@@ -123,6 +133,31 @@ OUTPUT = {"stdout": "a.txt", "stderr": "", "interrupted": False}
 def test_after_tool(tmp_path: Path, command: str, answer: dict[str, Any], response: Any) -> None:
     """What AfterTool hooks decide, in the words of the SDK."""
     assert ask(hooks_of(tmp_path, AfterTool=command), after(tmp_path, response)) == answer
+
+
+BUDGET = {"type": "text", "text": "The budget is spent."}
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [
+        pytest.param(OUTPUT, {**OUTPUT, "stdout": "a.txt\n\nThe budget is spent."}, id="bash"),
+        pytest.param("a.txt", "a.txt\n\nThe budget is spent.", id="text"),
+        pytest.param([{"type": "text", "text": "a.txt"}], [{"type": "text", "text": "a.txt"}, BUDGET], id="mcp"),
+    ],
+)
+def test_after_tool_stop(tmp_path: Path, response: Any, shown: Any) -> None:
+    """The agent stops, and its last tool result says why."""
+    stop = {"continue_": False, "stopReason": "The budget is spent."}
+    answer = ask(hooks_of(tmp_path, AfterTool=STOP), after(tmp_path, response))
+    assert answer == {**stop, **specific(after=True, updatedToolOutput=shown)}
+
+
+def test_after_tool_stop_without_a_place_for_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An output of a shape of its own stays, and the reason is said on stderr."""
+    answer = ask(hooks_of(tmp_path, AfterTool=STOP), after(tmp_path, {"filePath": "a.txt"}))
+    assert answer == {"continue_": False, "stopReason": "The budget is spent."}
+    assert "does not show why: The budget is spent." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -183,102 +218,109 @@ def test_declared_inabilities_are_reported(tmp_path: Path, capsys: pytest.Captur
 # --- the real Claude Code
 
 
-@dataclass
-class Seen:
-    """What a run of Claude Code came to."""
-
-    ran: list[dict[str, Any]] = field(default_factory=list)
-    requests: list[Any] = field(default_factory=list)
-    result: Any = None
-
-    @property
-    def results(self) -> str:
-        """What the model was told after its call."""
-        return json.dumps(self.requests[1:])
-
-
-def run(tmp_path: Path, **commands: str) -> Seen:
-    """Claude Code, with a tool of this program and a model that calls it once."""
-    seen = Seen()
-    home, project = tmp_path / "claude-home", tmp_path / "claude-project"
-    home.mkdir()
-    project.mkdir()
-
-    @tool("write_file", "Writes a file.", {"path": str})
-    async def write_file(arguments: dict[str, Any]) -> dict[str, Any]:
-        seen.ran.append(arguments)
-        return {"content": [{"type": "text", "text": f"Wrote {arguments['path']}."}]}
-
-    async def converse(url: str) -> None:
-        options = ClaudeAgentOptions(
-            hooks=hookline_hooks(hooks),
-            mcp_servers={"files": create_sdk_mcp_server("files", tools=[write_file])},
-            allowed_tools=["mcp__files__write_file"],
-            setting_sources=[],
-            cwd=project,
-            env={
-                "HOME": str(home),
-                "ANTHROPIC_BASE_URL": url,
-                "ANTHROPIC_API_KEY": "x",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                "DISABLE_TELEMETRY": "1",
-                "DISABLE_AUTOUPDATER": "1",
-            },
-        )
-        async for message in query(prompt="Please work.", options=options):
-            if isinstance(message, ResultMessage):
-                seen.result = message
-
-    turns: list[list[Call | str]] = [[Call("mcp__files__write_file", {"path": "a.txt"})], ["All done."]]
-    with closing(Model(Anthropic(), turns)) as model, hooks_of(project, **commands) as hooks:
-        asyncio.run(converse(model.url))
-        seen.requests = list(model.requests)
-    return seen
+def variables(home: Path, url: str) -> dict[str, str]:
+    """The environment of a Claude Code that knows nothing but a stand-in for its model."""
+    return {
+        "HOME": str(home),
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "x",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "ENABLE_TOOL_SEARCH": "false",  # it would offer the tools only when the model asks for them
+    }
 
 
-def test_real_claude_code_without_effect(tmp_path: Path) -> None:
-    """The tool runs, and the model reads its result."""
-    seen = run(tmp_path, BeforeTool="true", AfterTool="true")
-    assert (seen.ran, seen.result.result) == ([{"path": "a.txt"}], "All done.")
-    assert "Wrote a.txt." in seen.results
+def known_as(name: str) -> str:
+    """The name of a tool in Claude Code: it is one of an MCP server."""
+    return f"mcp__files__{name}"
 
 
-def test_real_claude_code_deny(tmp_path: Path) -> None:
-    """The tool does not run, and the model reads the reason."""
-    seen = run(tmp_path, BeforeTool="echo 'Nothing is written here.' >&2; exit 2")
-    assert (seen.ran, seen.result.result) == ([], "All done.")
-    assert "Nothing is written here." in seen.results
+def in_sdk(function: Callable[..., str]) -> Any:
+    """A tool of the table as one of the SDK."""
+    fields = {name: str for name in function.__annotations__ if name != "return"}
+
+    @tool(function.__name__, str(function.__doc__), fields)
+    async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": function(**arguments)}]}
+
+    return call
 
 
-def test_real_claude_code_rewrite(tmp_path: Path) -> None:
-    """The tool runs with the hook's argument."""
-    seen = run(tmp_path, BeforeTool=says({"hookSpecificOutput": {"tool_input": {"path": "b.txt"}}}))
-    assert seen.ran == [{"path": "b.txt"}]
+def answered(turn: Turn) -> list[Call | str]:
+    """A turn of the script, as the stand-in says it."""
+    return [*([turn.text] if turn.text else []), *([Call(turn.call[0], dict(turn.call[1]))] if turn.call else [])]
 
 
-@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
-def test_real_claude_code_context(tmp_path: Path, event: str) -> None:
-    """The model reads the context."""
-    seen = run(tmp_path, **{event: CONTEXT})
-    assert len(seen.ran) == 1
-    assert "Use tabs." in seen.results
+def request_of(body: Any) -> Request:
+    """What the model was sent."""
+    contents = [body.get("system", ""), *(one["content"] for one in body["messages"])]
+    blocks = [block for content in contents for block in ([content] if isinstance(content, str) else content)]
+    results = [block for block in blocks if not isinstance(block, str) and block["type"] == "tool_result"]
+    return Request(
+        texts=tuple(block if isinstance(block, str) else block.get("text", "") for block in blocks),
+        # Claude Code sends a hook's context beside the result, in a block of its own.
+        results=tuple(json.dumps(one["content"]) for one in results)
+        if not results
+        else (json.dumps(body["messages"]),),
+        tools=tuple(one["name"] for one in body["tools"] if one["name"].startswith("mcp__files__")),
+    )
 
 
-@pytest.mark.parametrize(("event", "ran"), [("BeforeTool", 0), ("AfterTool", 1)])
-def test_real_claude_code_stop(tmp_path: Path, event: str, ran: int) -> None:
-    """The model is not asked again."""
-    seen = run(tmp_path, **{event: STOP})
-    assert (len(seen.ran), len(seen.requests)) == (ran, 1)
+def _shown(block: Any) -> str:
+    return block.text if isinstance(block, TextBlock) else str(getattr(block, "content", ""))
 
 
-def test_real_claude_code_takes_broken_hooks_for_a_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class ClaudeHost:
+    """Claude Code, as the SDK brings it, with the tools of this program."""
+
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+        """The conversation in a new process."""
+        shown: list[str] = []
+        with (
+            tempfile.TemporaryDirectory() as home,
+            closing(Model(Anthropic(), [answered(turn) for turn in conversation.turns])) as model,
+        ):
+            options = ClaudeAgentOptions(
+                system_prompt=conversation.system,
+                hooks=hookline_hooks(hooks),
+                mcp_servers={"files": create_sdk_mcp_server("files", tools=[in_sdk(one) for one in tools])},
+                allowed_tools=[known_as(one.__name__) for one in tools],
+                setting_sources=[],
+                cwd=home,
+                env=variables(Path(home), model.url),
+            )
+            async for message in query(prompt=conversation.prompt, options=options):
+                if isinstance(message, AssistantMessage | UserMessage):
+                    shown += [_shown(block) for block in message.content]
+            return Outcome(shown=tuple(shown), requests=tuple(map(request_of, model.requests)))
+
+
+@pytest.mark.timeout(150)  # a row starts up to five processes of Claude Code
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
+def test_every_effect_holds_or_is_declared(effect: effects.Effect) -> None:
+    """The effects of tool hooks hold, and those of hooks around model calls are declared as impossible, and are."""
+    cannot = adapter("claude_agent").cannot
+    asyncio.run(effects.check(ClaudeHost(), effect, cannot=cannot, tool_name=known_as))
+
+
+def test_real_claude_code_takes_broken_hooks_for_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in the callback: the tool does not run."""
+    ran: list[str] = []
+
+    def write_file(path: str) -> str:
+        """Writes a file."""
+        ran.append(path)
+        return path
 
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("broken")
 
     monkeypatch.setattr(Hooks, "session", broken)
-    assert run(tmp_path, BeforeTool="true").ran == []
+    said = Conversation((Turn(call=(known_as("write_file"), {"path": "a.txt"})), Turn("All done.")))
+    with Hooks(".", settings={}) as hooks:
+        asyncio.run(ClaudeHost().run(hooks, said, [write_file]))
+    assert ran == []
 
 
 def test_the_example_prints_what_is_shown() -> None:

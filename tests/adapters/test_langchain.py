@@ -38,6 +38,7 @@ class FakeModel(GenericFakeChatModel):
 
     requests: list[Request] = []  # noqa: RUF012 - a field of a pydantic model
     streaming: bool = False
+    piece: int = 8
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         """The tools are seen again in `_generate`."""
@@ -61,7 +62,8 @@ class FakeModel(GenericFakeChatModel):
             {"name": call["name"], "args": json.dumps(call["args"]), "id": call["id"], "index": number}
             for number, call in enumerate(message.tool_calls)
         ]
-        pieces = [AIMessageChunk(content=message.content[at : at + 8]) for at in range(0, len(message.content), 8)]
+        starts = range(0, len(message.content), self.piece)
+        pieces = [AIMessageChunk(content=message.content[at : at + self.piece]) for at in starts]
         for piece in [*pieces, AIMessageChunk(content="", tool_call_chunks=calls, chunk_position="last")]:
             chunk = ChatGenerationChunk(message=piece)
             if run_manager:
@@ -123,6 +125,30 @@ async def astream_events(agent: Any, conversation: Conversation) -> list[str]:
     return [str(event["data"]) async for event in agent.astream_events(ask(conversation), version="v2")]
 
 
+async def stream_events_v3(agent: Any, conversation: Conversation) -> list[str]:
+    """The newer protocol, blocking."""
+    return [str(event) for event in agent.stream_events(ask(conversation), version="v3")]
+
+
+async def astream_log(agent: Any, conversation: Conversation) -> list[str]:
+    """Everything that LangChain logs of a run."""
+    return [str(patch) async for patch in agent.astream_log(ask(conversation))]
+
+
+STREAM_MODES = ["values", "updates", "checkpoints", "tasks", "debug", "messages", "custom"]
+
+
+async def stream_all(agent: Any, conversation: Conversation) -> list[str]:
+    """Everything that LangGraph streams, blocking."""
+    return [str(event) for event in agent.stream(ask(conversation), stream_mode=STREAM_MODES, subgraphs=True)]
+
+
+async def astream_all(agent: Any, conversation: Conversation) -> list[str]:
+    """The same without blocking."""
+    given = ask(conversation)
+    return [str(event) async for event in agent.astream(given, stream_mode=STREAM_MODES, subgraphs=True)]
+
+
 class Tokens(BaseCallbackHandler):
     """Remembers tokens."""
 
@@ -169,21 +195,22 @@ def check(host: LangChainHost, effect: effects.Effect) -> None:
     asyncio.run(effects.check(host, effect, cannot=adapter("langchain").cannot))
 
 
-ROWS = [effects.NO_HOOKS, *effects.EFFECTS]
-
-
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 @pytest.mark.parametrize("mode", [invoke, ainvoke, stream, astream, astream_updates], ids=lambda mode: mode.__name__)
 def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     """Each way to run an agent has all the effects."""
     check(LangChainHost(mode), effect)
 
 
-@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
-@pytest.mark.parametrize("mode", [stream, astream, astream_events, astream_events_v3], ids=lambda mode: mode.__name__)
-def test_streams_do_not_leak(mode: Mode) -> None:
+STREAMS = [stream, astream, astream_events, astream_events_v3, stream_events_v3, astream_log, stream_all, astream_all]
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol", "ignore:astream_log")
+@pytest.mark.parametrize("piece", [8, 100])
+@pytest.mark.parametrize("mode", STREAMS, ids=lambda mode: mode.__name__)
+def test_streams_do_not_leak(mode: Mode, piece: int) -> None:
     """No stream and no event shows the text that an AfterModel hook redacts."""
-    check(LangChainHost(mode), effects.NO_LEAK)
+    check(LangChainHost(mode, {"piece": piece}), effects.NO_LEAK)
 
 
 @pytest.mark.parametrize("where", ["run", "model"])

@@ -124,7 +124,7 @@ def named(loop: Loop) -> str:
     return loop.program
 
 
-ROWS = [effects.NO_HOOKS, *effects.EFFECTS, effects.NO_LEAK]
+ROWS = [*effects.ROWS, effects.NO_LEAK]
 
 
 @pytest.mark.parametrize("effect", ROWS, ids=str)

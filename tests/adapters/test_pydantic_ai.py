@@ -43,8 +43,9 @@ from hookline.testing.effects import Conversation, Outcome, Request, Turn
 class Script:
     """Answers in turn, and remembers the requests."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Sequence[Turn], piece: int = 8) -> None:
         self.turns = iter(turns)
+        self.piece = piece
         self.requests: list[Request] = []
 
     def _next(self, messages: list[Any], info: AgentInfo) -> Turn:
@@ -71,8 +72,8 @@ class Script:
     async def stream(self, messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
         """The response in pieces."""
         turn = self._next(messages, info)
-        for at in range(0, len(turn.text), 8):
-            yield turn.text[at : at + 8]
+        for at in range(0, len(turn.text), self.piece):
+            yield turn.text[at : at + self.piece]
         if turn.call is not None:
             yield {1: DeltaToolCall(name=turn.call[0], json_args=json.dumps(turn.call[1]))}
 
@@ -128,6 +129,31 @@ async def event_stream_handler(agent: Any, prompt: str) -> list[str]:
     return [*seen, *said(result.all_messages())]
 
 
+async def iterate(agent: Any, prompt: str) -> list[str]:
+    """Node by node, each with its own stream."""
+    seen: list[str] = []
+    async with agent.iter(prompt) as run:
+        async for node in run:
+            if hasattr(node, "stream"):
+                async with node.stream(run.ctx) as events:
+                    seen.extend([str(event) async for event in events])
+            seen.append(str(node))
+    return [*seen, str(run.result)]
+
+
+async def stream_output(agent: Any, prompt: str) -> list[str]:
+    """The output as far as it is known, and every message at the end."""
+    async with agent.run_stream(prompt) as result:
+        seen = [str(output) async for output in result.stream_output(debounce_by=None)]
+        return [*seen, str(result.all_messages()), str(result.response)]
+
+
+async def stream_response(agent: Any, prompt: str) -> list[str]:
+    """The response as far as it is known."""
+    async with agent.run_stream(prompt) as result:
+        return [str(response) async for response in result.stream_response(debounce_by=None)]
+
+
 Mode = Callable[[Any, str], Any]
 
 
@@ -137,10 +163,11 @@ class PydanticHost:
 
     mode: Mode
     is_instructed: bool = False
+    piece: int = 8
 
     async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
         """The conversation in a new agent."""
-        script = Script(conversation.turns)
+        script = Script(conversation.turns, self.piece)
         how = {"instructions" if self.is_instructed else "system_prompt": conversation.system}
         model = FunctionModel(script.answer, stream_function=script.stream)
         agent: Any = Agent(model, tools=tools, capabilities=[HooklineCapability(hooks)], **how)
@@ -152,10 +179,7 @@ def check(host: PydanticHost, effect: effects.Effect) -> None:
     asyncio.run(effects.check(host, effect, cannot=adapter("pydantic_ai").cannot))
 
 
-ROWS = [effects.NO_HOOKS, *effects.EFFECTS]
-
-
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 @pytest.mark.parametrize(
     "mode", [run, run_sync, run_stream_events, event_stream_handler], ids=lambda mode: mode.__name__
 )
@@ -164,16 +188,20 @@ def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     check(PydanticHost(mode), effect)
 
 
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 def test_every_effect_holds_with_instructions(effect: effects.Effect) -> None:
     """Instructions are a system message for hooks, as a system prompt is."""
     check(PydanticHost(run, is_instructed=True), effect)
 
 
-@pytest.mark.parametrize("mode", [run_stream, run_stream_events, event_stream_handler], ids=lambda mode: mode.__name__)
-def test_streams_do_not_leak(mode: Mode) -> None:
+STREAMS = [run_stream, run_stream_events, event_stream_handler, iterate, stream_output, stream_response]
+
+
+@pytest.mark.parametrize("piece", [8, 100])
+@pytest.mark.parametrize("mode", STREAMS, ids=lambda mode: mode.__name__)
+def test_streams_do_not_leak(mode: Mode, piece: int) -> None:
     """No stream and no event shows the text that an AfterModel hook redacts."""
-    check(PydanticHost(mode), effects.NO_LEAK)
+    check(PydanticHost(mode, piece=piece), effects.NO_LEAK)
 
 
 def test_the_example_prints_what_is_shown() -> None:

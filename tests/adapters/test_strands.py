@@ -150,10 +150,7 @@ def check(host: StrandsHost, effect: effects.Effect) -> None:
     asyncio.run(effects.check(host, effect, cannot=adapter("strands").cannot))
 
 
-ROWS = [effects.NO_HOOKS, *effects.EFFECTS]
-
-
-@pytest.mark.parametrize("effect", ROWS, ids=str)
+@pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 @pytest.mark.parametrize("mode", [call, invoke, stream, callback], ids=lambda mode: mode.__name__)
 def test_every_effect_holds(mode: Mode, effect: effects.Effect) -> None:
     """Each way to run an agent has all the effects."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hookline import Hooks
-from hookline.adapters.table import ADAPTERS, Adapter, events_of, report_inabilities
-from hookline.errors import MissingExtraError
+from hookline.adapters.table import ADAPTERS, Adapter, events_of, loaded, report_inabilities
+from hookline.errors import HooklineError, MissingExtraError
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -29,7 +29,7 @@ def test_every_adapter_is_complete(adapter: Adapter) -> None:
     assert (ROOT / "examples" / "adapters" / f"{adapter.name}_agent.py").exists()
     ranges = [one for one in EXTRAS[adapter.extra] if re.match(rf"{adapter.package}\b", one)]
     assert ranges
-    assert all(">=" in one and "<" in one for one in ranges)
+    assert all(f">={adapter.since}," in one and "<" in one for one in ranges)
     assert adapter.front in adapter.use
     for key in adapter.cannot:
         assert events_of(key)
@@ -48,6 +48,27 @@ def test_a_missing_framework_is_named_with_its_extra(adapter: Adapter) -> None:
         importlib.import_module(f"hookline.adapters.{adapter.name}")
     needed = f"this needs the package {adapter.package}, which is not installed"
     assert str(error.value) == f"{needed}; try: pip install 'hookline[{adapter.extra}]'"
+
+
+@pytest.mark.parametrize(
+    ("installed", "is_old"),
+    [("2.61.9", True), ("1.107.10", True), ("2.62", False), ("2.62.0rc1", False), ("2.100.0", False), ("3.0", False)],
+)
+def test_a_framework_that_would_leave_hooks_out_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str, is_old: bool
+) -> None:
+    """Before 2.62 Pydantic AI asks no capability for a model, so hooks around model calls would silently not run."""
+    folder = tmp_path / "pydantic_ai_slim-0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: pydantic-ai-slim\nVersion: {installed}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    if not is_old:
+        assert loaded("pydantic_ai").name == "pydantic_ai"
+        return
+    with pytest.raises(HooklineError) as error:
+        loaded("pydantic_ai")
+    needed = "hookline.adapters.pydantic_ai needs 2.62 or newer: pip install 'hookline[pydantic-ai]'"
+    assert str(error.value) == f"pydantic-ai-slim {installed} is installed; {needed}"
 
 
 def test_hooks_without_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

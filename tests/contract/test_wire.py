@@ -19,7 +19,16 @@ import pydantic
 import pytest
 from google.genai import types as genai
 
-from hookline.contract.wire import MAX_DEPTH, cut_depth, parse_json, stringify_json, to_plain, trim, utc_timestamp
+from hookline.contract.wire import (
+    MAX_DEPTH,
+    cut_depth,
+    parse_json,
+    parse_own_json,
+    stringify_json,
+    to_plain,
+    trim,
+    utc_timestamp,
+)
 
 
 @dataclass
@@ -354,10 +363,33 @@ def test_to_plain_leaves_only_json_types() -> None:
     assert [type(value) for value in plain.values()] == [str, int, bool, str]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param({"a": [1, 2.5, None, "ä😀"]}, id="plain"),
+        pytest.param({"a": "\ud800"}, id="lone-surrogate"),
+        pytest.param({"a": 10**400, "b": 10**30}, id="long-numbers"),
+        pytest.param([{}] * 200, id="many-brackets"),
+    ],
+)
+def test_our_own_json_is_read_like_any_other(value: Any) -> None:
+    """The short way to read what we wrote ourselves gives what every reader of it gets."""
+    data = stringify_json(value)
+    assert parse_own_json(data) == parse_json(data.decode())
+
+
+def test_our_own_json_is_cut_where_it_is_too_deep() -> None:
+    """A value that is nested too deep becomes null here, too."""
+    data = b"[" * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
+    assert stringify_json(parse_own_json(data)) == b"[" * MAX_DEPTH + b"null" + b"]" * MAX_DEPTH
+
+
 def test_timestamps_are_javascripts() -> None:
     """A moment is written as `Date.toISOString()` does it: UTC, three digits and a Z."""
     assert utc_timestamp(1739896200) == "2025-02-18T16:30:00.000Z"
     assert utc_timestamp(1739896200.9996) == "2025-02-18T16:30:00.999Z"
+    assert utc_timestamp(1739896200.123) == "2025-02-18T16:30:00.123Z"
+    assert utc_timestamp(1739896201.007) == "2025-02-18T16:30:01.007Z"
     now = utc_timestamp()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", now)
     told = dt.datetime.fromisoformat(now)

@@ -458,6 +458,15 @@ def test_functions_run_at_the_same_time(program: Program) -> None:
     assert program.fired().note == "async\nthread"
 
 
+def test_a_chain_of_functions(program: Program) -> None:
+    """Functions that are sequential run one after another, and the second gets what the first made of the arguments."""
+    seen: list[dict[str, Any]] = []
+    program.on("BeforeTool", as_async(lambda _: Rewrite(tool_input={"a": 2})), sequential=True)
+    program.on("BeforeTool", as_async(lambda event: seen.append(event.tool_input)))
+    assert program.fired().arguments == {"a": 2, "deep": {"list": [1]}}
+    assert seen == [{"a": 2, "deep": {"list": [1]}}]
+
+
 def test_a_chain_of_scripts_and_functions(project: Path) -> None:
     """Functions come after the scripts, in the order of their registration, and each sees the changes before it."""
     seen: list[Any] = []
@@ -673,6 +682,50 @@ def test_a_plain_function_on_the_loop(program: Program) -> None:
     program.fired("AfterTool")
     assert threads[0] is threading.current_thread()
     assert threads[1].name == "hookline callable"
+
+
+def test_no_record_of_ten_thousand_events_is_lost(project: Path, tmp_path: Path) -> None:
+    """As fast as they can be fired, and so faster than they can be written: each leaves its three records."""
+    log = {"path": str(tmp_path / "hooks.jsonl"), "maxBytes": 100_000_000}
+    config = Config(project, session_id="s", settings={"hooksConfig": {"log": log}})
+    config.add_hook("BeforeTool", as_async(lambda _: None))
+    system = config.get_hook_system()
+    assert system is not None
+
+    async def fire() -> None:
+        await system.initialize()
+        handler = system.get_event_handler()
+        for _ in range(10_000):
+            await handler.fire(E.BEFORE_TOOL, FIELDS["BeforeTool"])
+
+    asyncio.run(fire())
+    system.dispose()
+    fires: dict[str, set[str]] = {"start": set(), "hook": set(), "event": set()}
+    lines = (tmp_path / "hooks.jsonl").read_bytes().splitlines()
+    for record in map(json.loads, lines):
+        fires[record["kind"]].add(record["fire"])
+    assert len(lines) == 30_000
+    assert len(fires["start"]) == 10_000
+    assert fires["start"] == fires["hook"] == fires["event"]
+
+
+def test_secrets_of_the_environment_do_not_reach_the_log(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function gets no environment, and can read this program's all the same."""
+    log = project / "hooks.jsonl"
+    config = Config(project, session_id="s", settings={"hooksConfig": {"log": {"path": str(log)}}})
+    config.add_hook("BeforeTool", as_async(lambda _: Note("it is Tr0ub4dor&3")))
+    system = config.get_hook_system()
+    assert system is not None
+
+    async def fire() -> None:
+        await system.initialize()
+        monkeypatch.setenv("LATE_PASSWORD", "Tr0ub4dor&3")
+        await system.get_event_handler().fire(E.BEFORE_TOOL, FIELDS["BeforeTool"])
+
+    asyncio.run(fire())
+    system.dispose()
+    assert "it is [redacted]" in log.read_text()
+    assert "Tr0ub4dor&3" not in log.read_text()
 
 
 word: contextvars.ContextVar[str] = contextvars.ContextVar("word")

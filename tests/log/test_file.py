@@ -328,7 +328,7 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
 
 
 def test_too_many_records_are_counted(path: Path) -> None:
-    """When the file cannot keep up, the caller never waits, and the log says how many records are missing."""
+    """When the file cannot keep up, the caller waits for a second at most, and the log says what is missing."""
     sink, slow = FileSink(path), Slow()
     sink.write(slow)
     started = time.monotonic()
@@ -343,6 +343,15 @@ def test_too_many_records_are_counted(path: Path) -> None:
     assert note["message"] == "log records were lost: they came faster than they could be written"
     assert (len(lines) + note["lost"], [line["count"] for line in lines]) == (12_000, list(range(len(lines))))
     assert len(lines) >= 10_000
+
+
+def test_nothing_is_lost_while_the_file_can_be_written(path: Path) -> None:
+    """Records that come faster than they can be written are waited for, before there is no room for more."""
+    sink = FileSink(path, max_bytes=100_000_000)
+    for number in range(30_000):
+        sink.write(record(count=number))
+    sink.close()
+    assert [line.get("count") for line in lines_in(path)] == list(range(30_000))
 
 
 def test_closing_takes_bounded_time(path: Path) -> None:

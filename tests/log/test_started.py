@@ -15,7 +15,7 @@ import pytest
 
 from hookline.contract.records import LogRecord, Start
 from hookline.log.file import FileSink
-from hookline.log.started import MOST_SLOTS, StartFile, recover
+from hookline.log.started import MOST_SLOTS, SLOT_BYTES, StartFile, recover
 from hookline.log.verify import verify_log
 
 _WHY = "the program ended before this event did"
@@ -243,7 +243,7 @@ def plant(log: Path, kind: str) -> Path:
             os.chown(place, 12345, 12345)
         case "too large":
             elsewhere.rename(place)
-            os.truncate(place, MOST_SLOTS * 4096 + 1)
+            os.truncate(place, MOST_SLOTS * SLOT_BYTES + 1)
     return place
 
 
@@ -274,8 +274,8 @@ def test_garbage_is_told_once_and_hides_nothing(log: Path, content: bytes) -> No
     leave_behind(log, 2)
     (file,) = kept(log)
     with file.open("r+b") as slots:
-        slots.seek(file.read_bytes().index(b'"guard 1"') // 4096 * 4096)
-        slots.write(content.ljust(4096, b"\0"))
+        slots.seek(file.read_bytes().index(b'"guard 1"') // SLOT_BYTES * SLOT_BYTES)
+        slots.write(content.ljust(SLOT_BYTES, b"\0"))
     found = Recovered()
     recover(log, found)
     good, fault = found.records

@@ -1,8 +1,10 @@
 """The table of effects, run with a loop of our own, and with loops that each do one thing wrong."""
 
 import asyncio
+import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +24,12 @@ class LoopHost:
     faults: frozenset[str] = frozenset()
     cannot: Mapping[str, str] = field(default_factory=dict)
     streams: bool = False
+    tool_name: Callable[[str], str] = str
 
     async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
         """The conversation in this loop."""
         report_inabilities(hooks, "the loop", self.cannot)
-        loop = _Loop(hooks.session(), conversation, {tool.__name__: tool for tool in tools}, self)
+        loop = _Loop(hooks.session(), conversation, {self.tool_name(tool.__name__): tool for tool in tools}, self)
         while await loop.turn():
             pass
         return Outcome(shown=tuple(loop.shown), requests=tuple(loop.requests))
@@ -101,6 +104,26 @@ def check(effect: effects.Effect, host: effects.Host, cannot: Mapping[str, str] 
 def test_a_loop_on_the_neutral_api_has_every_effect(effect: effects.Effect) -> None:
     """The table holds for a loop that does everything right."""
     check(effect, LoopHost())
+
+
+@pytest.mark.parametrize("name", ["no hooks", "deny", "input rewrite", "tool restriction"])
+def test_a_host_may_know_its_tools_by_other_names(name: str) -> None:
+    """Matchers, calls and offers have the host's names."""
+    named = "mcp__files__{}".format
+    (row,) = (row for row in effects.ROWS if row.name == name)
+    asyncio.run(effects.check(LoopHost(tool_name=named), row, tool_name=named))
+
+
+def test_the_example_of_an_adapter_passes_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """An adapter of one's own is proven by the same rows, those that it declares as impossible included."""
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_adapter.py"))
+    asyncio.run(example["main"]())
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:4] == ["no hooks: holds", "deny: holds", "input rewrite: holds", "context: holds"]
+    assert printed[4:] == [
+        *(f"{name}: impossible, and reported" for name in list(EffectName)[3:7]),
+        "stop: holds",
+    ]
 
 
 def test_the_table_has_a_row_for_every_effect() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookline.adapters._run import AgentRun, Said, Stop
-from hookline.adapters.table import MODEL_EVENTS, adapter, missing, report_once
+from hookline.adapters.table import MODEL_EVENTS, loaded, missing, report_once
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import HooklineError
 from hookline.formats import genai
@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["HooklinePlugin"]
 
-_SELF = adapter("adk")
+_SELF = loaded("adk")
 # What ADK keeps of a response beside its content; all of it quotes the text.
 _QUOTES = ("grounding_metadata", "citation_metadata", "logprobs_result", "avg_logprobs", "output_transcription")
 

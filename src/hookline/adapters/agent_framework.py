@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from hookline.adapters._run import AgentRun, Said
-from hookline.adapters.table import adapter, missing, report_once
+from hookline.adapters.table import loaded, missing, report_once
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks, ToolCall
 from hookline.triggers.results import ToolResult
@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["hookline_middleware"]
 
-_SELF = adapter("agent_framework")
+_SELF = loaded("agent_framework")
 _KEY = "hookline_run"
 Next = Callable[[], Awaitable[None]]
 

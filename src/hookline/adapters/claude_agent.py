@@ -6,13 +6,15 @@
 - A hook's `ask` is put to Claude's own permission prompt, `can_use_tool` of your program for one, unless `Hooks` has
   an `on_ask`.
 - If the hooks can't be asked, the tool does not run.
+- The reason of a stop is in the last tool result, because the SDK's messages show it nowhere else; where a tool's
+  output has no place for it, it is on stderr.
 - To have other hooks as well, add them to the lists of the dictionary that `hookline_hooks` returns.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.adapters.table import adapter, missing, report_inabilities, report_once
+from hookline.adapters.table import loaded, missing, report_once
 from hookline.dialects.claude import CLAUDE
 from hookline.dialects.table import Tool
 from hookline.hooks import Hooks, Session, ToolCall
@@ -25,19 +27,19 @@ except ModuleNotFoundError as error:
 
 __all__ = ["hookline_hooks"]
 
-_SELF = adapter("claude_agent")
+_SELF = loaded("claude_agent")
 # Each hook has its own limit. After this one Claude Code would go on without an answer.
 _TIMEOUT_S = 3600.0
 
 
 def hookline_hooks(hooks: Hooks) -> dict[Any, list[Any]]:
     """The callbacks for `ClaudeAgentOptions.hooks`; one agent's sessions are sessions with the ids of Claude Code."""
-    report_inabilities(hooks, _SELF.framework, _SELF.cannot)
+    _SELF.report(hooks)
     events = {"PreToolUse": _before_tool, "PostToolUse": _after_tool, "PostToolUseFailure": _after_tool}
 
     def matcher(event: str) -> Any:
         async def callback(told: Any, tool_use_id: str | None, _context: Any) -> Any:
-            report_inabilities(hooks, _SELF.framework, _SELF.cannot)
+            _SELF.report(hooks)
             return await events[event](_session(hooks, told), told, tool_use_id)
 
         return HookMatcher(hooks=[callback], timeout=_TIMEOUT_S, on_failure="block")
@@ -81,7 +83,21 @@ async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: st
         specific["updatedToolOutput"] = _replaced(response, content)
     else:
         report_once("Claude Code does not let a hook replace the error of a tool that failed")
+    if result.should_stop:
+        specific |= _last_word(specific.get("updatedToolOutput", told.get("tool_response")), result.stop_reason or "")
     return _answer(told, specific, added, stop=result.should_stop, reason=result.stop_reason)
+
+
+def _last_word(response: Any, reason: str) -> dict[str, Any]:
+    """The tool's output with the reason of a stop: Claude Code shows a `stopReason` nowhere in the SDK's messages."""
+    if isinstance(response, str):
+        return {"updatedToolOutput": f"{response}\n\n{reason}"}
+    if isinstance(response, list):
+        return {"updatedToolOutput": [*response, {"type": "text", "text": reason}]}
+    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
+        return {"updatedToolOutput": {**response, "stdout": f"{response['stdout']}\n\n{reason}"}}
+    report_once(f"an AfterTool hook has stopped Claude Code, which does not show why: {reason}")
+    return {}
 
 
 def _answer(

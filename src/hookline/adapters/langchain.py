@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
 from hookline.adapters._run import AgentRun, Said
-from hookline.adapters.table import adapter, missing
+from hookline.adapters.table import loaded, missing
 from hookline.config import new_session_id
 from hookline.hooks import Hooks, Selection, ToolCall
 from hookline.triggers.results import ToolResult
@@ -34,7 +34,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["HooklineMiddleware"]
 
-_SELF = adapter("langchain")
+_SELF = loaded("langchain")
 
 
 def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hookline.adapters._run import Stop
-from hookline.adapters.table import MODEL_EVENTS, adapter, missing, report_once
+from hookline.adapters.table import MODEL_EVENTS, loaded, missing, report_once
 from hookline.errors import HooklineError
 from hookline.formats import openai
 from hookline.hooks import Hooks, ToolCall
@@ -43,7 +43,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["with_hooks"]
 
-_SELF = adapter("openai_agents")
+_SELF = loaded("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
 _OTHER_CALLBACKS = ("on_start", "on_end", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hookline.adapters._run import AgentRun, Said
-from hookline.adapters.table import adapter, missing, report_once
+from hookline.adapters.table import loaded, missing, report_once
 from hookline.errors import AgentStoppedError
 from hookline.hooks import Hooks
 from hookline.triggers.results import ToolResult
@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["HooklineCapability"]
 
-_SELF = adapter("pydantic_ai")
+_SELF = loaded("pydantic_ai")
 _NOT_RUN: Any = object()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from hookline.adapters._run import AgentRun, Said, Stop
-from hookline.adapters.table import MODEL_EVENTS, adapter, missing
+from hookline.adapters.table import MODEL_EVENTS, loaded, missing
 from hookline.errors import HooklineError
 from hookline.formats import strands as messages
 from hookline.hooks import Hooks
@@ -38,7 +38,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["HooklineHooks"]
 
-_SELF = adapter("strands")
+_SELF = loaded("strands")
 Next = Callable[[Any], AsyncIterator[Any]]
 
 

@@ -1,14 +1,16 @@
 """Which adapters there are, and what their hosts can't do; read by `doctor`, docs/adapters.md and `make adapters`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
-from hookline.errors import MissingExtraError
+from hookline.errors import HooklineError, MissingExtraError
 
 if TYPE_CHECKING:
     from hookline.hooks import Hooks
@@ -52,6 +54,8 @@ class Adapter:
     extra: str
     package: str
     """The distribution that is installed if the framework is."""
+    since: str
+    """Its oldest version that asks all the hooks; pyproject.toml has the same."""
     front: str
     """The name to import from its module."""
     use: str
@@ -62,6 +66,14 @@ class Adapter:
     """Whether a hook's choice of a model has an effect."""
     suppression: str = ""
     """What `suppressOutput` does to the model's answer; it hides nothing where this is empty."""
+
+    def too_old(self) -> str | None:
+        """What is wrong if the framework is too old, which would leave hooks out without a word; else None."""
+        installed = version(self.package)
+        if _numbers(installed) >= _numbers(self.since):
+            return None
+        need = f"hookline.adapters.{self.name} needs {self.since} or newer"
+        return f"{self.package} {installed} is installed; {need}: pip install 'hookline[{self.extra}]'"
 
     def report(self, hooks: "Hooks") -> None:
         """Says on stderr which configured hooks the host can't apply."""
@@ -76,6 +88,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="LangChain",
         extra="langchain",
         package="langchain",
+        since="1.4",
         front="HooklineMiddleware",
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
     ),
@@ -84,6 +97,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Pydantic AI",
         extra="pydantic-ai",
         package="pydantic-ai-slim",
+        since="2.62",
         front="HooklineCapability",
         use="Agent(..., capabilities=[HooklineCapability(hooks)])",
     ),
@@ -92,6 +106,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Google ADK",
         extra="adk",
         package="google-adk",
+        since="2.13",
         front="HooklinePlugin",
         use="Runner(..., plugins=[HooklinePlugin(hooks)])",
         can_choose_model=True,
@@ -101,6 +116,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="OpenAI Agents SDK",
         extra="openai-agents",
         package="openai-agents",
+        since="0.24",
         front="with_hooks",
         use="with_hooks(agent, hooks)",
     ),
@@ -109,6 +125,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Claude Agent SDK",
         extra="claude-agent",
         package="claude-agent-sdk",
+        since="0.2.182",
         front="hookline_hooks",
         use="ClaudeAgentOptions(hooks=hookline_hooks(hooks))",
         cannot={
@@ -126,6 +143,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Strands",
         extra="strands",
         package="strands-agents",
+        since="1.62",
         front="HooklineHooks",
         use="Agent(..., hooks=[HooklineHooks(hooks)])",
         suppression="keeps the answer from Strands' callback handler, but not from its messages",
@@ -135,6 +153,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         framework="Agent Framework",
         extra="agent-framework",
         package="agent-framework-core",
+        since="1.23",
         front="hookline_middleware",
         use="Agent(..., middleware=hookline_middleware(hooks))",
         can_choose_model=True,
@@ -149,6 +168,18 @@ _said: "WeakKeyDictionary[Hooks, set[str]]" = WeakKeyDictionary()
 def adapter(name: str) -> Adapter:
     """The adapter of this name."""
     return next(one for one in ADAPTERS if one.name == name)
+
+
+def loaded(name: str) -> Adapter:
+    """The adapter of this name, whose framework is installed; HooklineError if that is too old."""
+    one = adapter(name)
+    if problem := one.too_old():
+        raise HooklineError(problem)
+    return one
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.match(r"\d+(?:\.\d+)*", text)[0].split(".")))  # type: ignore[index] # versions begin so
 
 
 def missing(name: str) -> MissingExtraError:

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "explain": "show what would run for an event, and why other hooks would not",
     "fire": "fire one event by hand and show what the hooks answer",
     "test": "run case files: events, and what your hooks must decide about them",
+    "packs": "list the guards that come with hookline, with every rule",
     "trust": "review a project's hooks and let them run",
     "untrust": "take trust back",
     "log": "show what happened, newest last, or all about one run",

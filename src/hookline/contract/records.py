@@ -98,7 +98,7 @@ class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only
     hooks: Sequence[str]
 
 
-class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The facts of a start; its record is made when the log asks for it."""
 
     time: str

@@ -64,6 +64,12 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What people call the hooks; made once, because a plan is used for many events."""
         return tuple(hook.label for hook in self.hooks)
 
+    @cached_property
+    def is_of_functions(self) -> bool:
+        """True when its hooks are functions that are called at the same time; decided once for many events."""
+        has_steps = self.sequential or self.hooks[0].rank != self.hooks[-1].rank or self.hooks[-1].final
+        return not has_steps and all(hook.call is not None for hook in self.hooks)
+
     @property
     def skipped(self) -> tuple[Skip, ...]:
         """Every hook that does not run, and why."""

@@ -39,6 +39,8 @@ class HookType(StrEnum):
     MCP_TOOL = "mcp_tool"
     CALLABLE = "callable"
     """A function that the program registered: in no settings file."""
+    PACK = "pack"
+    """Guards that come with hookline: settings name them under `use`."""
 
 
 class RunWay(StrEnum):
@@ -55,7 +57,7 @@ class RunWay(StrEnum):
 
 
 # What a settings file may name.
-CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
+CONFIGURED_TYPES = tuple(kind for kind in HookType if kind not in (HookType.CALLABLE, HookType.PACK))
 
 
 class ConfigSource(StrEnum):

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Integral, Real
+from time import time_ns
 from types import NoneType, SimpleNamespace
 from typing import Any, NoReturn
 
@@ -39,6 +40,8 @@ _find_whole_float = re.compile(rb'\.0(?:[,\]}]|":|\Z)').search
 _find_nan = re.compile(rb"NaN").search
 _find_infinity = re.compile(rb"Infinity").search
 _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+# The last second that was written as text.
+_second = (-1, "")
 _FLOATLESS = frozenset({str, int, bool, NoneType, bytes})
 
 
@@ -55,6 +58,16 @@ def parse_json(text: str) -> Any:
     except ValueError:
         # JavaScript accepts a lone surrogate, 1e999 and any number of digits; of the two decoders only the slower does.
         return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
+
+
+def parse_own_json(data: bytes) -> Any:
+    """The same for a text that `stringify_json` wrote, in less time."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        try:
+            return _decode(data)
+        except ValueError:  # such as a lone surrogate
+            pass
+    return parse_json(data.decode())
 
 
 def cut_depth(text: str) -> str:
@@ -105,15 +118,26 @@ def to_plain(value: Any, above: frozenset[int] = frozenset()) -> Any:
 
 def utc_timestamp(seconds: float | None = None) -> str:
     """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
-    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    global _second  # noqa: PLW0603 - replaced as a whole, for threads
+    whole, ms = divmod((time_ns() if seconds is None else round(seconds * 1e6) * 1000) // 1_000_000, 1000)
+    known, text = _second
+    if whole != known:
+        # Made once a second: this is asked for in every event.
+        text = datetime.fromtimestamp(whole, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+        _second = whole, text
+    return f"{text}.{ms:03}Z"
 
 
 def _needs_respelling(value: Any, encoded: bytes) -> bool:
     """Whether msgspec may have spelled a number otherwise than JavaScript: 1.0, or a decimal that is not finite."""
     if len(encoded) > _SHORT_TEXT and (found := _may_have_whole_float(value)) is not None:
         return found
-    return bool(_find_whole_float(encoded) or _find_nan(encoded) or _find_infinity(encoded))
+    # Searching for one byte first takes a tenth of the time.
+    return bool(
+        _find_whole_float(encoded)
+        or (b"N" in encoded and _find_nan(encoded))
+        or (b"I" in encoded and _find_infinity(encoded))
+    )
 
 
 def _may_have_whole_float(value: Any) -> bool | None:

@@ -24,34 +24,32 @@ def _begin(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop)
     # It exists before the first step, because what is called there may ask for the current task, and cancel it later.
     task = asyncio.Task(rest, loop=loop, context=context)
     outer = asyncio.current_task(loop)
-    _swap(loop, outer, task)
+    if outer is not None:
+        asyncio._leave_task(loop, outer)  # noqa: SLF001 - documented for this
+    asyncio._enter_task(loop, task)  # noqa: SLF001
     try:
         rest.waits_for = context.run(coroutine.send, None)
-    except BaseException as raised:
-        if isinstance(raised, KeyboardInterrupt | SystemExit):
-            raise
+    except StopIteration as returned:
         rest.has_ended = True
-        return _ended(raised, loop)
+        future = loop.create_future()
+        future.set_result(returned.value)
+        return future
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - the future has it
+        rest.has_ended = True
+        return _failed(raised, loop)
     else:
         return task
     finally:
-        _swap(loop, task, outer)
+        asyncio._leave_task(loop, task)  # noqa: SLF001
+        if outer is not None:
+            asyncio._enter_task(loop, outer)  # noqa: SLF001
 
 
-def _swap(
-    loop: asyncio.AbstractEventLoop, before: "asyncio.Task[Any] | None", after: "asyncio.Task[Any] | None"
-) -> None:
-    if before is not None:
-        asyncio._leave_task(loop, before)  # noqa: SLF001 - documented for this
-    if after is not None:
-        asyncio._enter_task(loop, after)  # noqa: SLF001
-
-
-def _ended(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+def _failed(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
     future: asyncio.Future[Any] = loop.create_future()
-    if isinstance(raised, StopIteration):
-        future.set_result(raised.value)
-    elif isinstance(raised, asyncio.CancelledError):
+    if isinstance(raised, asyncio.CancelledError):
         future.cancel()
     else:
         future.set_exception(raised)

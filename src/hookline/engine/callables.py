@@ -3,25 +3,39 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from hookline.child.job import ChildOutcome
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import HookEntry
+from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.vocabulary import RunWay
-from hookline.contract.wire import parse_json, stringify_json
+from hookline.contract.wire import parse_own_json, stringify_json
 from hookline.engine._eager import begin
 from hookline.engine._threads import THREADS, describe
 from hookline.engine.functions import load_plugin
+from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.errors import HooklineError
 from hookline.hook import Answer, answer_in, read_answer, read_event
 
 _LONGEST_TIMER_S = 86400.0
 _WAY = RunWay.FUNCTION
+_RUNNING = ChildOutcome(way=_WAY)
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
 _left: set["asyncio.Future[Any]"] = set()
+
+
+async def call_hooks(
+    hooks: Sequence[HookEntry], told: Mapping[str, Any], on_end: Callable[[HookEntry], None] | None = None
+) -> list[HookExecutionResult]:
+    """Calls hooks that are functions of this program at the same time, and returns their results in order."""
+    stdin = stringify_json(told)
+    outcomes = await run_callables(
+        hooks, stdin, None if on_end is None else partial(notify, in_this_context(on_end), hooks)
+    )
+    return [read_run(hook, outcome, stdin, told) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
 
 async def run_callables(
@@ -32,55 +46,70 @@ async def run_callables(
     Each gets an event of its own, read from the JSON that a script would get, and its answer becomes the JSON that a
     script would print: so a function changes nothing by changing what it was given, or later what it returned.
     """
-    batch = _Batch(hooks, stdin, on_end)
-    try:
-        if batch.running:
-            await batch.wait()
-    finally:
-        batch.close()
-    return batch.outcomes
+    began = time.perf_counter()
+    loop = asyncio.get_running_loop()
+    outcomes = [_RUNNING] * len(hooks)
+    batch: _Batch | None = None
+    for index, hook in enumerate(hooks):
+        task = begin(_ask(hook, stdin), loop)
+        if task.done():
+            outcomes[index] = _outcome(task, (time.perf_counter() - began) * 1000)
+            if on_end is not None:
+                on_end(index)
+        else:
+            batch = batch or _Batch(hooks, outcomes, on_end, began)
+            batch.add(index, task, loop)
+    if batch is not None:
+        await batch.wait(loop)
+    return outcomes
 
 
 class _Batch:
-    """The calls of one event; those that wait have a task and a timer each."""
+    """The calls of one event that wait for something, with a task and a timer each."""
 
     _ended: "asyncio.Future[None] | None" = None
 
-    def __init__(self, hooks: Sequence[HookEntry], stdin: bytes, on_end: Callable[[int], None] | None) -> None:
-        self.outcomes = [ChildOutcome(way=_WAY)] * len(hooks)
-        self.running: dict[int, tuple[asyncio.Future[Any], asyncio.TimerHandle]] = {}
+    def __init__(
+        self,
+        hooks: Sequence[HookEntry],
+        outcomes: list[ChildOutcome],
+        on_end: Callable[[int], None] | None,
+        began: float,
+    ) -> None:
+        self._running: dict[int, tuple[asyncio.Future[Any], asyncio.TimerHandle]] = {}
         self._hooks = hooks
+        self._outcomes = outcomes
         self._on_end = on_end
-        self._began = time.perf_counter()
-        loop = asyncio.get_running_loop()
-        for index, hook in enumerate(hooks):
-            task = begin(_ask(hook, stdin), loop)
-            if task.done():
-                self._keep(index, _outcome(task, self._took_ms()))
-            else:
-                delay = min(hook.timeout_ms / 1000, _LONGEST_TIMER_S)
-                self.running[index] = task, loop.call_later(delay, self._expire, index)
-                task.add_done_callback(partial(self._finish, index))
+        self._began = began
 
-    async def wait(self) -> None:
+    def add(self, index: int, task: "asyncio.Future[Any]", loop: asyncio.AbstractEventLoop) -> None:
+        """Watches a call."""
+        delay = min(self._hooks[index].timeout_ms / 1000, _LONGEST_TIMER_S)
+        self._running[index] = task, loop.call_later(delay, self._expire, index)
+        task.add_done_callback(partial(self._finish, index))
+
+    async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Waits until each call has ended, or its time is over."""
-        self._ended = asyncio.get_running_loop().create_future()
-        await self._ended
+        self._ended = loop.create_future()
+        try:
+            await self._ended
+        finally:
+            self._close()
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Ends the calls that still run, because the caller does not wait any longer."""
-        for task, timer in self.running.values():
+        for task, timer in self._running.values():
             timer.cancel()
             _cancel(task)
-        self.running.clear()
+        self._running.clear()
 
     def _finish(self, index: int, task: "asyncio.Future[Any]") -> None:
-        if index in self.running:
-            self.running.pop(index)[1].cancel()
+        if index in self._running:
+            self._running.pop(index)[1].cancel()
             self._keep(index, _outcome(task, self._took_ms()))
 
     def _expire(self, index: int) -> None:
-        task, _ = self.running.pop(index)
+        task, _ = self._running.pop(index)
         _cancel(task)
         error = f"timed out after {show_ms(self._hooks[index].timeout_ms)}"
         callback = self._hooks[index].call
@@ -92,8 +121,8 @@ class _Batch:
         return (time.perf_counter() - self._began) * 1000
 
     def _keep(self, index: int, outcome: ChildOutcome) -> None:
-        self.outcomes[index] = outcome
-        if not self.running and self._ended is not None and not self._ended.done():
+        self._outcomes[index] = outcome
+        if not self._running and self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         if self._on_end is not None:
             self._on_end(index)
@@ -108,7 +137,7 @@ async def _ask(hook: HookEntry, stdin: bytes) -> dict[str, Any] | None:
             returned = _call(callback.function, stdin)
         if hasattr(returned, "__await__"):
             returned = await returned
-        return read_answer(returned)
+        return None if returned is None else read_answer(returned)
     except Answer as raised:
         return raised.fields
     except BaseExceptionGroup as group:
@@ -120,7 +149,7 @@ async def _ask(hook: HookEntry, stdin: bytes) -> dict[str, Any] | None:
 
 
 def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:
-    return function(read_event(parse_json(stdin.decode())))
+    return function(read_event(parse_own_json(stdin)))
 
 
 def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:

@@ -204,7 +204,7 @@ class EventLog:
         return None
 
 
-class _Fired(msgspec.Struct, frozen=True):
+class _Fired(msgspec.Struct, frozen=True, gc=False):
     """An event that is over. Its records are made when the log asks for them, in the log's own thread."""
 
     verdict: Verdict

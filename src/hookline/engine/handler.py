@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -326,8 +325,10 @@ os.register_at_fork(after_in_child=_fresh_ids.clear)
 
 def _new_id() -> str:
     while True:
-        with suppress(IndexError):
+        try:
             return _fresh_ids.pop()
+        except IndexError:
+            pass
         made = os.urandom(5 * 64).hex()
         _fresh_ids.extend(made[start : start + 10] for start in range(0, len(made), 10))
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,8 +11,8 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.wire import stringify_json
 from hookline.engine.beside import BESIDE
-from hookline.engine.callables import run_callables
-from hookline.engine.reading import in_this_context, left_running, not_runnable, notify, read_run
+from hookline.engine.callables import call_hooks
+from hookline.engine.reading import left_running, not_runnable, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked, ask_each
 from hookline.engine.ways import Means, Way, way_of
@@ -32,22 +31,14 @@ class Mixed(msgspec.Struct, frozen=True):
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
     ) -> list[HookExecutionResult]:
         """Starts all hooks at once, each in its own way, and returns their results in the given order."""
-        stdin = stringify_json(told)
         if all(hook.call is not None for hook in hooks):
-            return await self._call(hooks, told, stdin)
+            return await call_hooks(hooks, told, self.on_end)
+        stdin = stringify_json(told)
         means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays)
         asked = ask_each(hooks, told, stdin, inherited)
         if len(asked) == 1:  # without a task
             return [await self._run_one(asked[0], means)]
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
-
-    async def _call(
-        self, hooks: Sequence[HookEntry], told: Mapping[str, Any], stdin: bytes
-    ) -> list[HookExecutionResult]:
-        """The same for functions alone: no process has to be prepared, and no task to wait for several kinds."""
-        on_end = None if self.on_end is None else partial(notify, in_this_context(self.on_end), hooks)
-        outcomes = await run_callables(hooks, stdin, on_end)
-        return [read_run(hook, outcome, stdin, told) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
     async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
         way = way_of(asked.hook)

@@ -1,7 +1,7 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -25,6 +25,8 @@ _LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
+OnEnd = Callable[[HookEntry], None]
+CallHooks = Callable[[_Hooks, Mapping[str, Any], OnEnd | None], Awaitable[list[HookExecutionResult]]]
 
 
 class HookRunner:
@@ -37,7 +39,7 @@ class HookRunner:
         environ: Mapping[str, str] | None = None,
         passes: Passes | None = None,
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
-        on_end: Callable[[HookEntry], None] | None = None,
+        on_end: OnEnd | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
         on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         http_allow: tuple[str, ...] = (),
@@ -63,6 +65,7 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
+        self._call_hooks: CallHooks | None = None
         self.stays = Stays(on_worker)
         """What outlives an event: the processes of workers, and connections."""
 
@@ -72,6 +75,10 @@ class HookRunner:
         Where hooks of several layers can block, each layer's hooks start when those of less trusted layers have ended,
         and their input has the changes of those. Final guards come last.
         """
+        if plan.is_of_functions:
+            # The log has to know the secrets of the environment even if no process gets it.
+            self._inherited.in_directory(str(event_input["cwd"]) if self._directory is None else self._directory)
+            return await (self._call_hooks or self._load_call())(plan.hooks, event_input, self._on_end)
         first, last = plan.hooks[0], plan.hooks[-1]
         if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
@@ -81,6 +88,13 @@ class HookRunner:
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
             runs += await execute(hooks, _told_next(event_input, runs, hooks))
         return runs
+
+    def _load_call(self) -> CallHooks:
+        # Loaded on use, because most hooks are commands of ours; and once, because importing takes time in every event.
+        from hookline.engine.callables import call_hooks  # noqa: PLC0415
+
+        self._call_hooks = call_hooks
+        return call_hooks
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""

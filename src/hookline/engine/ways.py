@@ -92,6 +92,7 @@ WAYS: Mapping[HookType, Way] = {
     HookType.HTTP: _ask_server,
     HookType.CALLABLE: _call_function,
     HookType.PLUGIN: _call_function,
+    HookType.PACK: _call_function,
 }
 
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str, ...]) -> Selection:
     """Which tools may be offered; the request's own configuration counts where hooks left it alone."""
     own = request.get("toolConfig") or {}
-    if verdict is None or verdict.tools is None:
-        shared = {} if verdict is None else _shared(verdict)
-        return Selection(allowed=tools, mode=own.get("mode"), **shared)
+    if verdict is None or verdict.answer is None:
+        return Selection(allowed=tools, mode=own.get("mode"), verdict=verdict)
+    if verdict.tools is None:
+        return Selection(allowed=tools, mode=own.get("mode"), **_shared(verdict))
     from hookline.formats.hook_format import overlay_hook_tool_config
 
     chosen = verdict.tools.to_dict()
@@ -37,6 +38,8 @@ def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str
 
 def model_gate(verdict: "Verdict", request: "LLMRequest", chosen: Selection | None = None) -> ModelGate:
     """Whether the call is made, with which request, or what is used in its place."""
+    if verdict.answer is None:
+        return ModelGate(request=request, verdict=verdict)
     shared = _shared(verdict)
     if verdict.blocked:
         return ModelGate(request=request, blocked=True, reason=verdict.reason, response=_response(verdict), **shared)
@@ -67,6 +70,8 @@ def _restriction(
 
 def model_answer(verdict: "Verdict") -> ModelAnswer:
     """The text to go on with: a hook's in place of the model's, or the reason of a stop."""
+    if verdict.answer is None:
+        return ModelAnswer(verdict=verdict)
     response = _response(verdict)
     text = None if response is None else response.get("text", "")
     if response is None and verdict.stop:

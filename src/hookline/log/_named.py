@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hookline.contract.patterns import lazy_pattern
 from hookline.contract.secrets import SECRET_NAMES
-from hookline.log._shapes import places
+from hookline.contract.shapes import places
 
 REDACTED = "[redacted]"
 

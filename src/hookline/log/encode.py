@@ -38,10 +38,20 @@ class Encoder:
             yield fault_line("an entry of the log could not be made", error=type(error).__name__)
             return
         try:
-            yield from self._encode(records, kept)
+            yield from self._short_lines(records) or self._encode(records, kept)
         except Exception as error:  # noqa: BLE001 - records that can't be cleaned must not be shown
             for record in records:
                 yield fault_line("a record could not be written", time=record.time, error=type(error).__name__)
+
+    def _short_lines(self, records: Sequence[LogRecord]) -> list[bytes]:
+        """The lines of records that are short and have no secret, as most do; empty where `_encode` has to look."""
+        try:
+            data = _encode_lines(records)
+        except (TypeError, ValueError):  # such as a lone surrogate
+            return []
+        lines = data.splitlines(keepends=True)
+        is_short = len(data) <= self._limit or max(map(len, lines)) <= self._limit
+        return lines if is_short and not self._redactor.suspects(data) else []
 
     def _encode(self, records: Sequence[LogRecord], kept: int) -> list[bytes]:
         whole = [_to_dict(record) for record in records]
@@ -115,3 +125,4 @@ def _json(plain: dict[str, Any]) -> bytes:
 
 
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder(enc_hook=str).encode_lines

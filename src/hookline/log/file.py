@@ -20,9 +20,23 @@ BACKUPS = 5
 
 _FIELD_LIMIT = 64 * 1024
 _MAX_WAITING = 10_000
+# With so many waiting, the thread hurries; and with so many, the caller waits a moment, rather than lose one.
+_BEHIND = 4_000
+_CROWDED = 6_000
+_CROWDED_WAIT_S = 0.001
+_MOST_WAITS = 1_000
+_FEW = 16
 _BATCH = 256
 _CLOSE_WAIT_S = 3.0
 _GATHER_S = 0.02
+# If there are many, events come one upon the other. Taking turns with them would slow them down, so their end is waited
+# for, this long at most.
+_BURST = 100
+_BURST_S = 0.08
+# A thread that waits for the interpreter's lock while another computes gets it after 5 ms. So the log's thread pauses
+# after each slice, unless many wait: a single event must not wait for the records of others.
+_SLICE_S = 0.00025
+_PAUSE_S = 0.0005
 
 
 class FileSink:
@@ -59,11 +73,11 @@ class FileSink:
         writer.join(_CLOSE_WAIT_S)
 
     def _writer(self) -> "_Writer":
-        pid = os.getpid()
-        if pid not in self._writers:
+        writer = self._writers.get(pid := os.getpid())
+        if writer is None:
             path, *limits = self._appender_options
-            self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
-        return self._writers[pid]
+            writer = self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
+        return writer
 
     def __del__(self) -> None:
         # This may run during garbage collection, where of all queues only SimpleQueue is safe.
@@ -84,7 +98,13 @@ class _Writer:
         self._thread: threading.Thread | None = None
         # Made by the thread when it has written something, so that a program that fires one event does without.
         self._starts: StartFile | None = None
+        # How many entries have to wait for the thread to hurry. Without the file of starts each start takes long.
+        self._many = _FEW
         self._stopped = False
+        # How many of the entries that were gathered are not written yet.
+        self._due = 0
+        self._encoded = self._waited_at = 0
+        self._waits_left = _MOST_WAITS
         self._hurry = threading.Event()
         self._lost = 0
 
@@ -96,11 +116,21 @@ class _Writer:
             with self._lock:
                 self._lost += 1
             return
-        if waiting >= _BATCH:
+        if waiting >= self._many:
             self._hurry.set()
         self._queue.put(entry)
         if self._thread is None:
             self._start()
+        elif waiting >= _CROWDED:
+            self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        """Give the thread a moment, unless it has not got on for long: a file that can't be written holds nobody up."""
+        if self._waited_at != self._encoded:
+            self._waited_at, self._waits_left = self._encoded, _MOST_WAITS
+        if self._waits_left > 0:
+            self._waits_left -= 1
+            time.sleep(_CROWDED_WAIT_S)
 
     def put_start(self, start: Start) -> None:
         starts = self._starts
@@ -150,6 +180,7 @@ class _Writer:
         if goes_on:
             with suppress(OSError, ValueError):  # then starts are written at once, as before the file is there
                 self._starts = StartFile(self._path)
+            self._many = _BEHIND
         while goes_on:
             goes_on = self._write_next()
         self._appender.close()
@@ -161,9 +192,17 @@ class _Writer:
         """Wait for entries and write them; False when the last one was reached."""
         first = self._queue.get()
         # Waking up for every entry would take time from the hooks; a moment later there are several.
-        if not self._stopped and self._hurry.wait(_GATHER_S):
-            self._hurry.clear()
+        if self._due <= 0:
+            self._gather()
+            self._due = self._queue.qsize() + 1
         return self._append_batch(first)
+
+    def _gather(self) -> None:
+        is_hurried = self._stopped or self._hurry.wait(_GATHER_S)
+        if not is_hurried and self._queue.qsize() >= _BURST:
+            is_hurried = self._hurry.wait(_BURST_S)
+        if is_hurried:
+            self._hurry.clear()
 
     def _append_batch(self, first: Loggable | None) -> bool:
         """Write the entry and those that wait behind it; False when the last one was reached."""
@@ -177,14 +216,20 @@ class _Writer:
                 entry = self._queue.get_nowait()
             except Empty:
                 break
+        self._due -= len(batch)
         self._appender.append(self._lines(batch))
         if self._starts is not None:
             self._starts.clear(entry for entry in batch if type(entry) is StoredStart)
         return entry is not None
 
     def _lines(self, batch: Iterable[Loggable]) -> Iterable[bytes]:
+        pause_at = time.perf_counter() + _SLICE_S
         for entry in batch:
             yield from self._encoder.lines(entry)
+            self._encoded += 1
+            if time.perf_counter() > pause_at and not self._stopped and self._queue.qsize() < _BATCH:
+                time.sleep(_PAUSE_S)
+                pause_at = time.perf_counter() + _SLICE_S
         with self._lock:
             lost, self._lost = self._lost, 0
         if lost:

@@ -23,7 +23,8 @@ from hookline.files import NotRegularError
 from hookline.log._files import open_all
 
 MOST_SLOTS = 10_000
-_SLOT_BYTES = 4096
+# Longer starts are written to the log at once. A slot of a page of its own would take the time of a fresh page.
+SLOT_BYTES = 1024
 
 _WHY_RECOVERED = "the program ended before this event did"
 
@@ -34,7 +35,7 @@ _decode = msgspec.json.Decoder(Start).decode
 _descriptors: set[int] = set()
 
 
-class StoredStart(msgspec.Struct, frozen=True):
+class StoredStart(msgspec.Struct, frozen=True, gc=False):
     """An entry of the log whose record outlives this program."""
 
     start: Start
@@ -77,10 +78,10 @@ class StartFile:
             slot = self._free.pop()
         except IndexError:
             slot = next(self._new)
-        if len(data) > _SLOT_BYTES or slot >= MOST_SLOTS:
+        if len(data) > SLOT_BYTES or slot >= MOST_SLOTS:
             return None
         try:
-            is_stored = os.pwrite(self._descriptor, data, slot * _SLOT_BYTES) == len(data)
+            is_stored = os.pwrite(self._descriptor, data, slot * SLOT_BYTES) == len(data)
         except OSError:  # a full disk; the slot is as it was
             self._free.append(slot)
             return None
@@ -90,7 +91,7 @@ class StartFile:
         """Overwrite what the log has by now."""
         for start in starts:
             with suppress(OSError):
-                os.pwrite(self._descriptor, bytes(start.size), start.slot * _SLOT_BYTES)
+                os.pwrite(self._descriptor, bytes(start.size), start.slot * SLOT_BYTES)
                 self._free.append(start.slot)
 
     def close(self) -> None:
@@ -131,7 +132,7 @@ def _open_abandoned(path: str) -> int | None:
         status = os.fstat(descriptor)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         # Without a name it was recovered by another process while we waited for nothing but the lock.
-        if is_ours and status.st_nlink == 1 and status.st_size <= MOST_SLOTS * _SLOT_BYTES:
+        if is_ours and status.st_nlink == 1 and status.st_size <= MOST_SLOTS * SLOT_BYTES:
             return descriptor
     except OSError:
         pass
@@ -143,8 +144,8 @@ def _records(descriptor: int, log: Path) -> Iterator[LogRecord]:
     """The starts in a file that the log does not have, and one record more if something else is in it."""
     starts: dict[str, Start] = {}
     unreadable = 0
-    for offset in range(0, os.fstat(descriptor).st_size, _SLOT_BYTES):
-        if data := os.pread(descriptor, _SLOT_BYTES, offset).rstrip(b"\0"):
+    for offset in range(0, os.fstat(descriptor).st_size, SLOT_BYTES):
+        if data := os.pread(descriptor, SLOT_BYTES, offset).rstrip(b"\0"):
             try:
                 start = _decode(data)
                 starts[start.fire] = msgspec.structs.replace(start, reason=_WHY_RECOVERED)

@@ -17,6 +17,7 @@ from hookline.contract.vocabulary import (
     TrustLevel,
 )
 from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
+from hookline.packs.catalog import PACKS
 
 
 def about(description: str) -> Meta:
@@ -254,6 +255,16 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
 
 
+class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """A pack of guards that comes with hookline, with what is changed about it."""
+
+    pack: Annotated[str, Meta(examples=list(PACKS), description="Which pack; `hookline packs` lists them.")]
+    allow: Annotated[list[str], about("Ids of rules that do not count, and patterns of what is let through.")] = []
+    deny: Annotated[list[str], about("Ids of rules that always deny, and patterns of what is denied.")] = []
+    ask: Annotated[list[str], about("Ids of rules that ask, and patterns of what a person is asked about.")] = []
+    enabled: Annotated[bool, about("false keeps the pack configured without running it.")] = True
+
+
 class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """The older home of enableHooks."""
 
@@ -265,6 +276,10 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
 
     enable_hooks: Annotated[bool | None, about("true switches the hook system on; it is off by default.")] = None
     hooks: Annotated[HooksByEvent | None, about("Groups of hooks for each event.")] = None
+    use: Annotated[
+        list[Annotated[str, Meta(examples=list(PACKS))] | PackSettings] | None,
+        about("Packs of guards that come with hookline."),
+    ] = None
     hooks_config: Annotated[HooksConfigSettings | None, about("Options of the hook system.")] = None
     extensions: Annotated[list[ExtensionSettings] | None, about("Extensions that bring hooks.")] = None
     tools: Annotated[ToolsSettings | None, about("The older home of enableHooks.")] = None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Ran = Sequence[tuple[str, Mapping[str, Any]]]
+ToolName = Callable[[str], str]
+"""The name under which the host knows a tool of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,16 @@ def _first(*problems: tuple[bool, str]) -> str | None:
     return next((claim for holds, claim in problems if not holds), None)
 
 
-WRITE = Turn(call=("write_file", {"path": "a.txt", "text": "x"}))
-DELETE = Turn(call=("delete_file", {"path": "a.txt"}))
 DONE = Turn("All done.")
 WROTE = ("write_file", {"path": "a.txt", "text": "x"})
+
+
+def _write(named: ToolName, text: str = "") -> Turn:
+    return Turn(text, (named("write_file"), {"path": "a.txt", "text": "x"}))
+
+
+def _delete(named: ToolName) -> Turn:
+    return Turn(call=(named("delete_file"), {"path": "a.txt"}))
 
 
 def _results(outcome: Outcome) -> str:
@@ -116,37 +124,33 @@ def _asked(outcome: Outcome, times: int) -> tuple[bool, str]:
 # --- no hooks
 
 
-def _plain(outcome: Outcome, ran: Ran) -> str | None:
-    first = outcome.requests[0] if outcome.requests else Request(texts=())
-    return _first(
-        (list(ran) == [WROTE], "the tool must run with the model's arguments"),
-        _asked(outcome, 2),
-        (any("You help." in text for text in first.texts), "the first request must have the system prompt"),
-        (any("4711" in text for text in first.texts), "the first request must have the user's prompt"),
-        (set(first.tools) == {"write_file", "delete_file"}, "both tools must be offered"),
-        ("Wrote a.txt." in _results(outcome), "the model must see the tool's result"),
-        ("I write." in outcome.text, "the user must see the model's first text"),
-        _ended_well(outcome),
+def _plain(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
+    def problem(outcome: Outcome, ran: Ran) -> str | None:
+        first = outcome.requests[0] if outcome.requests else Request(texts=())
+        return _first(
+            (list(ran) == [WROTE], "the tool must run with the model's arguments"),
+            _asked(outcome, 2),
+            (any("You help." in text for text in first.texts), "the first request must have the system prompt"),
+            (any("4711" in text for text in first.texts), "the first request must have the user's prompt"),
+            (set(first.tools) == {*map(named, ("write_file", "delete_file"))}, "both tools must be offered"),
+            ("Wrote a.txt." in _results(outcome), "the model must see the tool's result"),
+            ("I write." in outcome.text, "the user must see the model's first text"),
+            _ended_well(outcome),
+        )
+
+    return problem
+
+
+def no_hooks(named: ToolName) -> tuple[Case, ...]:
+    """Nothing changes without hooks, nor with hooks that have no answer."""
+    events = ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
+    silent = {event: [{"hooks": [{"type": "command", "command": "true"}]}] for event in events}
+    said, problem = Conversation((_write(named, "I write."), DONE)), _plain(named)
+    settings = {"enableHooks": True, "hooks": silent}
+    return (
+        Case(event="", name="plain", settings={}, conversation=said, problem=problem),
+        Case(event="", name="hooks that say nothing", settings=settings, conversation=said, problem=problem),
     )
-
-
-_SPEAKS_AND_WRITES = Turn("I write.", WRITE.call)
-NO_HOOKS = (
-    Case(event="", name="plain", settings={}, conversation=Conversation((_SPEAKS_AND_WRITES, DONE)), problem=_plain),
-    Case(
-        event="",
-        name="hooks that say nothing",
-        settings={
-            "enableHooks": True,
-            "hooks": {
-                event: [{"hooks": [{"type": "command", "command": "true"}]}]
-                for event in ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
-            },
-        },
-        conversation=Conversation((_SPEAKS_AND_WRITES, DONE)),
-        problem=_plain,
-    ),
-)
 
 
 # --- deny, input rewrite, context
@@ -160,15 +164,17 @@ def _denied(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-DENY = (
-    Case(
-        event="BeforeTool",
-        name="exit code 2",
-        settings=_hook("BeforeTool", "echo 'Nothing is deleted here.' >&2; exit 2", "^delete_file$"),
-        conversation=Conversation((DELETE, DONE)),
-        problem=_denied,
-    ),
-)
+def deny(named: ToolName) -> tuple[Case, ...]:
+    """A tool that a hook denies does not run."""
+    return (
+        Case(
+            event="BeforeTool",
+            name="exit code 2",
+            settings=_hook("BeforeTool", "echo 'Nothing is deleted here.' >&2; exit 2", f"^{named('delete_file')}$"),
+            conversation=Conversation((_delete(named), DONE)),
+            problem=_denied,
+        ),
+    )
 
 
 def _rewritten(outcome: Outcome, ran: Ran) -> str | None:
@@ -179,14 +185,18 @@ def _rewritten(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-INPUT_REWRITE = (
-    Case(
-        event="BeforeTool",
-        settings=_answers("BeforeTool", {"hookSpecificOutput": {"tool_input": {"path": "b.txt"}}}, "^write_file$"),
-        conversation=Conversation((WRITE, DONE)),
-        problem=_rewritten,
-    ),
-)
+def input_rewrite(named: ToolName) -> tuple[Case, ...]:
+    """A tool runs with the hook's arguments."""
+    return (
+        Case(
+            event="BeforeTool",
+            settings=_answers(
+                "BeforeTool", {"hookSpecificOutput": {"tool_input": {"path": "b.txt"}}}, f"^{named('write_file')}$"
+            ),
+            conversation=Conversation((_write(named), DONE)),
+            problem=_rewritten,
+        ),
+    )
 
 
 def _has_context(outcome: Outcome, ran: Ran) -> str | None:
@@ -198,15 +208,19 @@ def _has_context(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-CONTEXT = tuple(
-    Case(
-        event=event,
-        settings=_answers(event, {"hookSpecificOutput": {"additionalContext": "Use tabs in it."}}, "^write_file$"),
-        conversation=Conversation((WRITE, DONE)),
-        problem=_has_context,
+def context(named: ToolName) -> tuple[Case, ...]:
+    """The model sees the hook's text with the result."""
+    return tuple(
+        Case(
+            event=event,
+            settings=_answers(
+                event, {"hookSpecificOutput": {"additionalContext": "Use tabs in it."}}, f"^{named('write_file')}$"
+            ),
+            conversation=Conversation((_write(named), DONE)),
+            problem=_has_context,
+        )
+        for event in ("BeforeTool", "AfterTool")
     )
-    for event in ("BeforeTool", "AfterTool")
-)
 
 
 # --- requests and responses
@@ -234,14 +248,17 @@ def _hidden(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-REQUEST_REWRITE = (
-    Case(
-        event="BeforeModel",
-        settings=_runs("BeforeModel", _HIDE_NUMBER),
-        conversation=Conversation((WRITE, DONE)),
-        problem=_hidden,
-    ),
-)
+def request_rewrite(named: ToolName) -> tuple[Case, ...]:
+    """The model gets the hook's request."""
+    return (
+        Case(
+            event="BeforeModel",
+            settings=_runs("BeforeModel", _HIDE_NUMBER),
+            conversation=Conversation((_write(named), DONE)),
+            problem=_hidden,
+        ),
+    )
+
 
 _REDACT = """
 text = told["llm_response"].get("text", "")
@@ -265,19 +282,30 @@ def _redacted(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-_SECRETS = Conversation((Turn("First s3cret words.", WRITE.call), Turn("It is s3cret. All done.")))
-RESPONSE_REDACTION = (
-    Case(event="AfterModel", settings=_runs("AfterModel", _REDACT), conversation=_SECRETS, problem=_redacted),
-)
-NO_LEAK = (
-    Case(
-        event="AfterModel",
-        settings=_runs("AfterModel", _REDACT),
-        conversation=_SECRETS,
-        problem=_no_leak,
-        may_be_refused=True,
-    ),
-)
+def _secrets(named: ToolName) -> Conversation:
+    return Conversation((_write(named, "First s3cret words."), Turn("It is s3cret. All done.")))
+
+
+def response_redaction(named: ToolName) -> tuple[Case, ...]:
+    """The hook's text takes the place of the model's."""
+    return (
+        Case(
+            event="AfterModel", settings=_runs("AfterModel", _REDACT), conversation=_secrets(named), problem=_redacted
+        ),
+    )
+
+
+def no_leak(named: ToolName) -> tuple[Case, ...]:
+    """The same for a host that streams, which may refuse to."""
+    return (
+        Case(
+            event="AfterModel",
+            settings=_runs("AfterModel", _REDACT),
+            conversation=_secrets(named),
+            problem=_no_leak,
+            may_be_refused=True,
+        ),
+    )
 
 
 def _synthetic(text: str) -> Callable[[Outcome, Ran], str | None]:
@@ -291,61 +319,74 @@ def _synthetic(text: str) -> Callable[[Outcome, Ran], str | None]:
     return problem
 
 
-SYNTHETIC_RESPONSE = (
-    Case(
-        event="BeforeModel",
-        name="with a response",
-        settings=_answers(
-            "BeforeModel",
-            {"decision": "deny", "reason": "no", "hookSpecificOutput": {"llm_response": {"text": "From the cache."}}},
+def synthetic_response(named: ToolName) -> tuple[Case, ...]:
+    """The model is not asked."""
+    return (
+        Case(
+            event="BeforeModel",
+            name="with a response",
+            settings=_answers(
+                "BeforeModel",
+                {
+                    "decision": "deny",
+                    "reason": "no",
+                    "hookSpecificOutput": {"llm_response": {"text": "From the cache."}},
+                },
+            ),
+            conversation=Conversation((_delete(named), DONE)),
+            problem=_synthetic("From the cache."),
         ),
-        conversation=Conversation((DELETE, DONE)),
-        problem=_synthetic("From the cache."),
-    ),
-    Case(
-        event="BeforeModel",
-        name="with a reason alone",
-        settings=_answers("BeforeModel", {"decision": "deny", "reason": "Not on Fridays."}),
-        conversation=Conversation((DELETE, DONE)),
-        problem=_synthetic("Not on Fridays."),
-    ),
-)
+        Case(
+            event="BeforeModel",
+            name="with a reason alone",
+            settings=_answers("BeforeModel", {"decision": "deny", "reason": "Not on Fridays."}),
+            conversation=Conversation((_delete(named), DONE)),
+            problem=_synthetic("Not on Fridays."),
+        ),
+    )
 
 
 # --- tool restriction, stop
 
 
-def _restricted(outcome: Outcome, ran: Ran) -> str | None:
-    return _first(
-        (all(one.tools == ("write_file",) for one in outcome.requests), "only write_file may be offered"),
-        (list(ran) == [WROTE], "write_file must run, delete_file must not, though the model calls it"),
-        _asked(outcome, 3),
-        _ended_well(outcome),
-    )
+def _restricted(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
+    def problem(outcome: Outcome, ran: Ran) -> str | None:
+        offered = (named("write_file"),)
+        return _first(
+            (all(one.tools == offered for one in outcome.requests), "only write_file may be offered"),
+            (list(ran) == [WROTE], "write_file must run, delete_file must not, though the model calls it"),
+            _asked(outcome, 3),
+            _ended_well(outcome),
+        )
+
+    return problem
 
 
 def _none_allowed(outcome: Outcome, ran: Ran) -> str | None:
     return _first((not ran, "no tool may run, though the model calls one"), _ended_well(outcome))
 
 
-TOOL_RESTRICTION = (
-    Case(
-        event="BeforeToolSelection",
-        name="a list of tools",
-        settings=_answers(
-            "BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["write_file"]}}}
+def tool_restriction(named: ToolName) -> tuple[Case, ...]:
+    """Tools are neither offered nor run."""
+    return (
+        Case(
+            event="BeforeToolSelection",
+            name="a list of tools",
+            settings=_answers(
+                "BeforeToolSelection",
+                {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": [named("write_file")]}}},
+            ),
+            conversation=Conversation((_delete(named), _write(named), DONE)),
+            problem=_restricted(named),
         ),
-        conversation=Conversation((DELETE, WRITE, DONE)),
-        problem=_restricted,
-    ),
-    Case(
-        event="BeforeToolSelection",
-        name="no tools",
-        settings=_answers("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}),
-        conversation=Conversation((DELETE, DONE)),
-        problem=_none_allowed,
-    ),
-)
+        Case(
+            event="BeforeToolSelection",
+            name="no tools",
+            settings=_answers("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}),
+            conversation=Conversation((_delete(named), DONE)),
+            problem=_none_allowed,
+        ),
+    )
 
 
 def _stopped(asked: int, ran_before: int) -> Callable[[Outcome, Ran], str | None]:
@@ -360,18 +401,20 @@ def _stopped(asked: int, ran_before: int) -> Callable[[Outcome, Ran], str | None
     return problem
 
 
-STOP = tuple(
-    Case(
-        event=event,
-        settings=_answers(event, {"continue": False, "stopReason": "The budget is spent."}),
-        conversation=Conversation((WRITE, DONE)),
-        problem=_stopped(asked, ran_before),
+def stop(named: ToolName) -> tuple[Case, ...]:
+    """The run ends with a reason."""
+    return tuple(
+        Case(
+            event=event,
+            settings=_answers(event, {"continue": False, "stopReason": "The budget is spent."}),
+            conversation=Conversation((_write(named), DONE)),
+            problem=_stopped(asked, ran_before),
+        )
+        for event, asked, ran_before in (
+            ("BeforeToolSelection", 0, 0),
+            ("BeforeModel", 0, 0),
+            ("AfterModel", 1, 0),
+            ("BeforeTool", 1, 0),
+            ("AfterTool", 1, 1),
+        )
     )
-    for event, asked, ran_before in (
-        ("BeforeToolSelection", 0, 0),
-        ("BeforeModel", 0, 0),
-        ("AfterModel", 1, 0),
-        ("BeforeTool", 1, 0),
-        ("AfterTool", 1, 1),
-    )
-)

@@ -2,11 +2,11 @@
 
 An adapter's test writes a `Host`, which runs one conversation in the framework, and then:
 
-    @pytest.mark.parametrize("effect", effects.EFFECTS, ids=str)
-    async def test_effect(effect): await effects.check(MyHost(), effect, cannot=CANNOT)
+    @pytest.mark.parametrize("effect", effects.ROWS, ids=str)
+    def test_effect(effect): asyncio.run(effects.check(MyHost(), effect, cannot=CANNOT))
 
-The hooks are real processes; the tools record the calls that really ran. `NO_HOOKS` proves the host itself, and
-`NO_LEAK` is for hosts that stream.
+The hooks are real processes; the tools record the calls that really ran. The first row, `NO_HOOKS`, proves the host
+itself; `NO_LEAK` is for hosts that stream.
 """
 
 import contextlib
@@ -20,12 +20,13 @@ from hookline.adapters.table import EffectName, events_of
 from hookline.errors import HooklineError
 from hookline.hooks import Hooks
 from hookline.testing import _effect_cases as cases
-from hookline.testing._effect_cases import Case, Conversation, Outcome, Request, Turn
+from hookline.testing._effect_cases import Case, Conversation, Outcome, Request, ToolName, Turn
 
 __all__ = [
     "EFFECTS",
     "NO_HOOKS",
     "NO_LEAK",
+    "ROWS",
     "Case",
     "Conversation",
     "Effect",
@@ -56,34 +57,45 @@ class Effect:
     """One row of the table."""
 
     name: str
-    cases: tuple[Case, ...]
+    cases_for: Callable[[ToolName], tuple[Case, ...]]
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Its cases, for a host that knows the tools by their own names."""
+        return self.cases_for(str)
 
     def __str__(self) -> str:
         return self.name
 
 
 EFFECTS = (
-    Effect(EffectName.DENY, cases.DENY),
-    Effect(EffectName.INPUT_REWRITE, cases.INPUT_REWRITE),
-    Effect(EffectName.CONTEXT, cases.CONTEXT),
-    Effect(EffectName.REQUEST_REWRITE, cases.REQUEST_REWRITE),
-    Effect(EffectName.RESPONSE_REDACTION, cases.RESPONSE_REDACTION),
-    Effect(EffectName.SYNTHETIC_RESPONSE, cases.SYNTHETIC_RESPONSE),
-    Effect(EffectName.TOOL_RESTRICTION, cases.TOOL_RESTRICTION),
-    Effect(EffectName.STOP, cases.STOP),
+    Effect(EffectName.DENY, cases.deny),
+    Effect(EffectName.INPUT_REWRITE, cases.input_rewrite),
+    Effect(EffectName.CONTEXT, cases.context),
+    Effect(EffectName.REQUEST_REWRITE, cases.request_rewrite),
+    Effect(EffectName.RESPONSE_REDACTION, cases.response_redaction),
+    Effect(EffectName.SYNTHETIC_RESPONSE, cases.synthetic_response),
+    Effect(EffectName.TOOL_RESTRICTION, cases.tool_restriction),
+    Effect(EffectName.STOP, cases.stop),
 )
-NO_HOOKS = Effect("no hooks", cases.NO_HOOKS)
-NO_LEAK = Effect("no leak", cases.NO_LEAK)
+NO_HOOKS = Effect("no hooks", cases.no_hooks)
+ROWS = (NO_HOOKS, *EFFECTS)
+"""What every adapter has to pass."""
+NO_LEAK = Effect("no leak", cases.no_leak)
 """For a host that streams: a text that an AfterModel hook redacts never gets out; refusing to stream is right, too."""
 
 
-async def check(host: Host, effect: Effect, *, cannot: Mapping[str, str] | None = None) -> None:
+async def check(
+    host: Host, effect: Effect, *, cannot: Mapping[str, str] | None = None, tool_name: ToolName = str
+) -> None:
     """AssertionError unless every case of the effect holds, and every declared inability is real and reported.
 
-    `cannot` maps an effect's name, or `effect: event` for the hooks of one event, to the reason why.
+    `cannot` maps an effect's name, or `effect: event` for the hooks of one event, to the reason why. `tool_name` is for
+    a host that knows its tools by other names, such as `mcp__files__write_file`: the hooks' matchers, the model's calls
+    and the tools that are offered have that name then.
     """
     declared = {(key.partition(": ")[0], event) for key in cannot or {} for event in events_of(key)}
-    for case in effect.cases:
+    for case in effect.cases_for(tool_name):
         if (effect.name, case.event) in declared:
             await _check_inability(host, effect, case)
         else:

@@ -377,3 +377,18 @@ def test_frameworks_that_are_installed_are_named_with_what_they_cannot_do(
         assert message.startswith(f"{adapter.package} 7.8 is installed; hookline.adapters.{adapter.name} ")
         assert (health == "odd") is bool(adapter.cannot)
         assert all(f"{key} ({why})" in message for key, why in adapter.cannot.items())
+
+
+def test_a_framework_that_is_too_old_is_named(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its adapter would refuse it, because hooks would be left out."""
+    write(own_home, "true")
+    folder = tmp_path / "packages" / "strands_agents-0.1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: strands-agents\nVersion: 0.1\n")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    _, signs = examine(capsys)
+    ((health, message),) = [(health, message) for about, health, message in signs if about == "Strands"]
+    assert health == "odd"
+    assert message.startswith("strands-agents 0.1 is installed; hookline.adapters.strands needs 1.62 or newer")

@@ -269,6 +269,9 @@ def _frameworks() -> Iterator[Sign]:
             installed = version(adapter.package)
         except PackageNotFoundError:
             continue
+        if problem := adapter.too_old():
+            yield Sign(adapter.framework, Health.ODD, problem)
+            continue
         lost = "; ".join(f"{key} ({why})" for key, why in adapter.cannot.items())
         health, shown = (Health.ODD, f"can't do this: {lost}") if lost else (Health.GOOD, "has every effect of hooks")
         message = f"{adapter.package} {installed} is installed; hookline.adapters.{adapter.name} {shown}"

@@ -29,7 +29,7 @@ from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType
 from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
@@ -124,6 +124,8 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
         layer, path = setup.place(hook)
         if layer.dialect != OWN_DIALECT:
             continue  # they have more keys, and ignore those that they don't know
+        if hook.type is HookType.PACK:
+            continue  # its options were looked at when the settings were read
         yield layer, path, HookSettings, "a hook"
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
@@ -141,7 +143,7 @@ def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what:
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:
-    ours = ("enableHooks", "hooks", "hooksConfig")
+    ours = ("enableHooks", "hooks", "hooksConfig", "use")
     for layer in setup.layers:
         for key in layer.values:
             meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)

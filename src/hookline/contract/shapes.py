@@ -73,7 +73,10 @@ class WordFilter:
     def may_match(self, text: bytes) -> bool:
         """False if none of the words is in the text, in small letters or capitals."""
         squeezed = text.translate(_SMALL, self._others)
-        return any(word in squeezed for word in self._words)
+        for word in self._words:  # noqa: SIM110 - `any` takes twice the time
+            if word in squeezed:
+                return True
+        return False
 
 
 def tokens(text: bytes) -> Iterator[Span]:
