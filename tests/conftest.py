@@ -4,7 +4,6 @@ import re
 import select
 import signal
 import stat
-import subprocess
 import sys
 import termios
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from tests import warm
 
 from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
 
@@ -26,10 +26,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 # A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
-# time, so that a change is judged by itself; at home they are new in every run.
+# time, so that a change is judged by itself; at home they are new in every run. `make properties` tries many more.
 hypothesis.settings.register_profile(
     "hookline",
     deadline=None,
+    max_examples=int(os.environ.get("HOOKLINE_EXAMPLES", "30")),
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     print_blob=True,
@@ -77,13 +78,8 @@ class Person:
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (40, columns))
         env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-        # A session leader that opens a terminal gets it as its own, so that Ctrl-C sends a signal.
-        self.process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" <"$TTY" >"$TTY" 2>&1', "sh", sys.executable, "-m", "hookline", *words],
-            cwd=cwd,
-            env={**env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "TTY": os.ttyname(theirs), **environ},
-            start_new_session=True,
-        )
+        env |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **environ}
+        self.process = warm.start_at_terminal(words, cwd=cwd, env=env, terminal=theirs)
         self._theirs = theirs
         self.shown = ""
         """Everything so far, without colours and movements of the cursor."""

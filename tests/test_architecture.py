@@ -23,7 +23,7 @@ LAYERS = (
     ("hook",),
     ("contract",),
     ("shell", "files"),
-    ("dialects",),
+    ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine",),
     ("system",),

@@ -258,6 +258,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
     ],
+    "packs": [row("packs", says_nothing=True), row("packs", ATTACK), row("packs", "shell", "--rule", ATTACK)],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
         row("completion", "bash", says_nothing=True),

@@ -25,7 +25,7 @@ def show_ending(ended: "HookExecutionResult") -> str:
         return ended.error
     if ended.is_running:
         return "runs beside the agent, and nothing that it decides counts"
-    if ended.hook.type in ("callable", "plugin"):
+    if ended.hook.type in ("callable", "plugin", "pack"):
         return "answered"
     how = f"exited with code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.success:

@@ -104,6 +104,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """True for a BeforeTool guard that runs after all other hooks and can't rewrite the arguments."""
     limits: ResourceLimits | None = None
     """What it may use; None for a hook without any limit, which is started without a detour."""
+    warm: bool = True
+    """False for a command whose interpreter must not be started before an event."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
     dialect: str = OWN_DIALECT
@@ -123,6 +125,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     target: HttpTarget | None = None
     call: Callback | None = None
     """The function of a hook of the type `callable`."""
+    pack: Mapping[str, Any] | None = None
+    """The options of a hook of the type `pack`, whose name is the pack."""
     plugin: str | None = None
     """The entry point of a hook of the type `plugin`: `package:name`."""
     is_async: bool = False
@@ -163,6 +167,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "args": None if hook.args is None else list(hook.args),
         "shell": hook.shell,
         "plugin": hook.plugin,
+        "pack": None if hook.pack is None else {"name": hook.name, **hook.pack},
         "async": hook.is_async or None,
         **(hook.target.to_dict() if hook.target else {}),
         **(hook.worker.to_dict() if hook.worker else {}),

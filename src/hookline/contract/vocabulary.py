@@ -9,6 +9,7 @@ DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
 DEFAULT_MAX_STOP_BLOCKS = 8
+DEFAULT_MAX_WARM = 8
 DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
@@ -39,6 +40,8 @@ class HookType(StrEnum):
     MCP_TOOL = "mcp_tool"
     CALLABLE = "callable"
     """A function that the program registered: in no settings file."""
+    PACK = "pack"
+    """Guards that come with hookline: settings name them under `use`."""
 
 
 class RunWay(StrEnum):
@@ -55,7 +58,7 @@ class RunWay(StrEnum):
 
 
 # What a settings file may name.
-CONFIGURED_TYPES = tuple(kind for kind in HookType if kind is not HookType.CALLABLE)
+CONFIGURED_TYPES = tuple(kind for kind in HookType if kind not in (HookType.CALLABLE, HookType.PACK))
 
 
 class ConfigSource(StrEnum):

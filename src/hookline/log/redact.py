@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from hookline.contract.shapes import SHAPE_WORDS, WordFilter, headers, places, private_keys, tokens
 from hookline.contract.wire import MAX_DEPTH, parse_json, stringify_json
 from hookline.log._named import REDACTED, Names, Replacement
-from hookline.log._shapes import SHAPE_WORDS, WordFilter, headers, places, private_keys, tokens
 
 # Shorter values ("1", "true", "root") occur in ordinary text everywhere.
 SHORTEST_SECRET = 6

@@ -77,7 +77,7 @@ class HookReader:
         self._layer = problems.layer
         self._applies_lifecycle = applies_lifecycle
         self._problems = problems
-        self._disabled = disabled
+        self.disabled = disabled
         self._silenced_by = silenced_by
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
         self.unused: list[UnusedHook] = []
@@ -276,7 +276,7 @@ class HookReader:
             matcher=group.matcher,
             sequential=bool(group.sequential),
             disabled_by=self._silenced_by
-            or self._disabled.get(label)
+            or self.disabled.get(label)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
             # A typo in such an option must not let through what the guard would have judged.
@@ -285,6 +285,7 @@ class HookReader:
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
+            warm=hook.warm,
             needs_trust=self._layer.is_guest,
             # Other agents apply what their hooks answer there.
             is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,

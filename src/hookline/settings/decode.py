@@ -11,6 +11,7 @@ from hookline.contract.vocabulary import OWN_DIALECT, SOURCE_PRIORITY, Lifecycle
 from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
+from hookline.settings._packs import PackReader
 from hookline.settings.merge import PROGRAM_RANK, authority, by_authority, hooks_enabled, may_name_dialects
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
@@ -135,6 +136,7 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
 
 def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
     try:
+        yield from PackReader(problems, reader.disabled).entries()
         yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")

@@ -10,6 +10,7 @@ from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
     DEFAULT_MAX_STOP_BLOCKS,
+    DEFAULT_MAX_WARM,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
     Lifecycle,
@@ -17,6 +18,7 @@ from hookline.contract.vocabulary import (
     TrustLevel,
 )
 from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
+from hookline.packs.catalog import PACKS
 
 
 def about(description: str) -> Meta:
@@ -102,6 +104,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     ] = None
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
+    ] = True
+    warm: Annotated[
+        bool,
+        about("false starts its interpreter at each event; true (the default) lets a Python script's wait for it."),
     ] = True
     plugin: Annotated[
         str | None,
@@ -207,6 +213,12 @@ class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     allow: Annotated[tuple[str, ...], about("Hosts that they may be on, besides this machine.")] = ()
 
 
+class WarmSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Python interpreters that are started before their events."""
+
+    max: Annotated[Count, about("How many of them may wait at the same time.")] = DEFAULT_MAX_WARM
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -249,9 +261,25 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
+    warm: Annotated[
+        bool | WarmSettings,
+        about(
+            "false starts every hook at its event; otherwise Python scripts that run often have interpreters waiting."
+        ),
+    ] = WarmSettings()
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
+
+
+class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):
+    """A pack of guards that comes with hookline, with what is changed about it."""
+
+    pack: Annotated[str, Meta(examples=list(PACKS), description="Which pack; `hookline packs` lists them.")]
+    allow: Annotated[list[str], about("Ids of rules that do not count, and patterns of what is let through.")] = []
+    deny: Annotated[list[str], about("Ids of rules that always deny, and patterns of what is denied.")] = []
+    ask: Annotated[list[str], about("Ids of rules that ask, and patterns of what a person is asked about.")] = []
+    enabled: Annotated[bool, about("false keeps the pack configured without running it.")] = True
 
 
 class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -265,6 +293,10 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
 
     enable_hooks: Annotated[bool | None, about("true switches the hook system on; it is off by default.")] = None
     hooks: Annotated[HooksByEvent | None, about("Groups of hooks for each event.")] = None
+    use: Annotated[
+        list[Annotated[str, Meta(examples=list(PACKS))] | PackSettings] | None,
+        about("Packs of guards that come with hookline."),
+    ] = None
     hooks_config: Annotated[HooksConfigSettings | None, about("Options of the hook system.")] = None
     extensions: Annotated[list[ExtensionSettings] | None, about("Extensions that bring hooks.")] = None
     tools: Annotated[ToolsSettings | None, about("The older home of enableHooks.")] = None

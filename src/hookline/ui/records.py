@@ -87,13 +87,18 @@ def story(log: Path, session: str, before: str | None) -> Row:
     """What happened in a session, oldest first; `next` leads to what was before."""
     place = Place.parse(before) if before else None
     with LogReader(log) as reader:
-        page = reader.page(LogQuery(session=session, kinds=_STORY), MOST_ROWS, place)
-        blocks = reader.page(LogQuery(session=session, kinds=_RUN), MOST_ROWS, place)
+        page = reader.page(LogQuery(session=session, kinds=_STORY | _RUN), MOST_ROWS, place)
         summary = reader.sessions().get(session)
-    runs: dict[str, list[Row]] = {}
-    for entry in reversed(blocks.entries):
-        runs.setdefault(entry.fire or "", []).append(row_of(entry))
-    rows = [{**row_of(entry), "runs": runs.get(entry.fire or "", [])} for entry in reversed(page.entries)]
+    runs: dict[str | None, list[Row]] = {}
+    rows: list[Row] = []
+    # The runs of an event stand before its end.
+    for entry in reversed(page.entries):
+        if entry.is_run:
+            runs.setdefault(entry.fire, []).append(row_of(entry))
+        else:
+            rows.append({**row_of(entry), "runs": runs.get(entry.fire, [])})
+    if rows and page.next is not None:
+        rows[0]["isCut"] = True  # some of its runs may be on the page before
     whole = None if summary is None else msgspec.structs.asdict(summary)
     return {"session": session, "summary": whole, "rows": rows, "next": None if page.next is None else str(page.next)}
 

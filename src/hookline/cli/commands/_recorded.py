@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hookline.cli.commands._log_filters import query_of
@@ -12,12 +12,15 @@ from hookline.cli.report.overview import recorded_in
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.text import tell
-from hookline.log.events import whole_events
+from hookline.log.entry import LogEntry
+from hookline.log.events import Records, whole_events
 from hookline.log.reader import LogReader
 from hookline.log.statistics import RUNS
 from hookline.testing.cases.recorded import NotRecordedError, Recorded, read_event
 
 _MOST_EVENTS = 10_000
+_RECORDS_OF_AN_EVENT = 4
+_FEW = 50
 
 
 def add_event_options(parser: argparse.ArgumentParser, count: int) -> None:
@@ -47,14 +50,13 @@ class Finder:
 
     def newest(self, count: int) -> list[Recorded]:
         """The latest events, oldest first; 0 means all."""
-        with LogReader(self._path) as reader:
-            fires = list(dict.fromkeys(entry.fire for entry in reader.entries(self._query) if entry.fire))
         most = min(count or _MOST_EVENTS, _MOST_EVENTS)
-        found: list[Recorded] = []
-        # Some may be of another project, or without an input: look at earlier ones in their place.
-        while fires and len(found) < most:
-            chosen, fires = fires[-2 * most :], fires[: -2 * most]
-            found = [*self._read(chosen), *found]
+        with LogReader(self._path) as reader:
+            # Usually the newest records are enough. Some may be of another project, or without an input.
+            latest = reader.newest(self._query, most * _RECORDS_OF_AN_EVENT)
+            found = self._read(reader, _fires(latest))
+            if len(found) < most and len(latest) == most * _RECORDS_OF_AN_EVENT:
+                found = self._read(reader, _fires(reader.entries(self._query)))
         return found[-most:]
 
     def follow(self) -> Iterator[Recorded]:
@@ -64,7 +66,8 @@ class Finder:
             for entry in reader.follow(self._query):
                 if entry.fire and entry.fire not in seen:
                     seen.add(entry.fire)
-                    yield from self._read([entry.fire])
+                    with LogReader(self._path) as grown:
+                        yield from self._read(grown, [entry.fire])
 
     def report(self, count: int) -> None:
         """Says which events were left out, and why."""
@@ -74,9 +77,11 @@ class Finder:
             more = f", and {plural(self._others, 'event')} of other projects (--all-projects)" if self._others else ""
             tell(f"no such event is in {self._path}{more}; it has the events for which a hook ran")
 
-    def _read(self, fires: list[str]) -> list[Recorded]:
+    def _read(self, reader: LogReader, fires: list[str]) -> list[Recorded]:
         found: list[Recorded] = []
-        for records in whole_events(self._path, fires):
+        self._left_out.clear()
+        self._others = 0
+        for records in self._records(reader, fires):
             try:
                 recorded = read_event(records)
             except NotRecordedError as error:
@@ -88,3 +93,14 @@ class Finder:
             # The patterns may have changed since the log was written.
             found.append(replace(recorded, fields=self._redactor.clean(recorded.fields)))
         return found
+
+    def _records(self, reader: LogReader, fires: list[str]) -> Iterator[Records]:
+        # The index of a large log leads to single events; many are read in one pass.
+        if len(fires) <= _FEW:
+            yield from (reader.whole_records(fire) for fire in fires)
+        else:
+            yield from whole_events(self._path, fires)
+
+
+def _fires(entries: Iterable[LogEntry]) -> list[str]:
+    return list(dict.fromkeys(entry.fire for entry in entries if entry.fire))

@@ -14,14 +14,16 @@ Exit codes:
 """
 
 import argparse
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters
 from hookline.cli.commands._recorded import Finder, add_event_options
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.printer import print_json, print_lines
 from hookline.cli.report.text import plural
-from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.files import write_atomically
@@ -29,7 +31,6 @@ from hookline.testing.cases.read import SUFFIX, CaseFileError, read_cases
 from hookline.testing.cases.recorded import Recorded
 from hookline.testing.cases.write import case_file_lines
 
-_MOST_CASES = 1_000
 _TITLE = "# Recorded by hookline record: what happened, and what the hooks decided then. hookline test runs it."
 
 
@@ -48,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
     if given.to and not given.to.endswith(SUFFIX):
         raise UsageError(f"the name of a case file ends with {SUFFIX}: --to {given.to}{SUFFIX}")
     config = make_config(given, log_file=False)
-    notebook = _Notebook(given, config)
+    notebook = _Notebook(given)
     finder = Finder(given, config)
     found = finder.newest(int(given.n))
     notebook.add(found)
@@ -63,23 +64,22 @@ def run(given: argparse.Namespace) -> int:
 class _Notebook:
     """Where cases go: a file, or stdout; each event once."""
 
-    def __init__(self, given: argparse.Namespace, config: Config) -> None:
+    def __init__(self, given: argparse.Namespace) -> None:
         self._is_json = given.json
         self._file = Path(given.to) if given.to else None
-        self._redactor = config.get_redactor()
-        self._known: list[tuple[str, object]] = []
+        self._known: set[tuple[str, str]] = set()
         self._count = 0
         if self._file is not None and self._file.exists():
             try:
-                self._known = [(case.event, case.fields) for case in read_cases([self._file])]
+                self._known = {_key(case.event, case.fields) for case in read_cases([self._file])}
             except CaseFileError as error:
                 raise UsageError(f"{error.problems[0]}; mend {given.to} before cases are added to it") from error
 
     def add(self, events: list[Recorded]) -> None:
         fresh: list[Recorded] = []
         for recorded in events:
-            if (recorded.event, recorded.fields) not in self._known[-_MOST_CASES:]:
-                self._known.append((recorded.event, recorded.fields))
+            if (key := _key(recorded.event, recorded.fields)) not in self._known:
+                self._known.add(key)
                 fresh.append(recorded)
         if self._is_json:
             for recorded in fresh:
@@ -99,6 +99,11 @@ class _Notebook:
             write_atomically(file, (text + "".join(f"{line}\n" for line in lines)).encode())
         except OSError as error:
             raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _key(event: str, fields: Mapping[str, Any]) -> tuple[str, str]:
+    """The same for equal events, whatever the order of their fields."""
+    return event, json.dumps(fields, sort_keys=True)
 
 
 def _report(recorded: Recorded) -> dict[str, object]:

@@ -29,7 +29,7 @@ from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType
 from hookline.dialects.known import dialect_of
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import plan
@@ -53,6 +53,7 @@ _SECOND_MS = 1000
 _MOST_GUESSES = 20
 _MOST_GUESSED = 1000
 _DECIDES = re.compile(rb"decision|continue")
+_READY = re.compile(rb"\bready\b|hookline\.hook|from hookline import hook")
 _DENIES = re.compile(rb"""exit\W{1,3}2\b|\b(?:deny|block)\b""")
 # As a key that is written, in JSON or in a program; reading the same key from the input is no rewrite.
 _REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|\s*:)""")
@@ -124,6 +125,8 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
         layer, path = setup.place(hook)
         if layer.dialect != OWN_DIALECT:
             continue  # they have more keys, and ignore those that they don't know
+        if hook.type is HookType.PACK:
+            continue  # its options were looked at when the settings were read
         yield layer, path, HookSettings, "a hook"
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
@@ -141,7 +144,7 @@ def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what:
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:
-    ours = ("enableHooks", "hooks", "hooksConfig")
+    ours = ("enableHooks", "hooks", "hooksConfig", "use")
     for layer in setup.layers:
         for key in layer.values:
             meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)
@@ -188,6 +191,13 @@ def _program(setup: Setup) -> Iterator[Problem]:
             yield setup.at(hook, f"is not asked, so the hook fails: {why_not}", "url")
         elif fault := program_fault(hook, setup.project_dir, setup.environ):
             yield setup.at(hook, fault, "command")
+
+
+def _worker(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        if hook.worker is not None and not _mentions(_READY, hook, setup.project_dir, unreadable=True):
+            why = 'nothing in its program says {"ready": true}, so it would wait for an event until its timeout'
+            yield setup.at(hook, f"is probably no worker: {why}; see docs/workers.md, or remove it", "worker")
 
 
 def _duplicate(setup: Setup) -> Iterator[Problem]:
@@ -269,6 +279,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
     Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
     Check(
         "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True

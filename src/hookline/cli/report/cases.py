@@ -16,6 +16,7 @@ from hookline.testing.cases.run import Result
 _MOST_LINES = 12
 _LONGEST_LINE = 400
 _MOST_FAILURES = 50
+_MOST_COMPARED = 400
 
 
 def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seconds: float) -> Iterator[str]:
@@ -106,18 +107,15 @@ def difference_lines(difference: Difference) -> Iterator[str]:
     if len(expected) <= 1 and len(got) <= 1:
         lines = [f"- {difference.expected}", f"+ {difference.got}"]
     else:
-        lines = [line for line in difflib.ndiff(expected[:1000], got[:1000]) if not line.startswith("?")]
-        lines = _around_changes(lines)
+        # Not ndiff, which compares similar lines by their letters: a stranger's could take minutes.
+        before, after = ([cut(line, _LONGEST_LINE) for line in side[:_MOST_COMPARED]] for side in (expected, got))
+        compared = difflib.unified_diff(before, after, lineterm="", n=1)
+        lines = [f"{line[:1]} {line[1:]}" for line in compared if not line.startswith(("---", "+++", "@@"))]
     for line in lines[:_MOST_LINES]:
         paint = style.good if line.startswith("-") else style.bad if line.startswith("+") else style.dim
         yield f"      {paint(cut(line, _LONGEST_LINE))}"
     if len(lines) > _MOST_LINES:
         yield style.dim(f"      … {len(lines) - _MOST_LINES} more lines")
-
-
-def _around_changes(lines: Sequence[str]) -> list[str]:
-    changed = {at for at, line in enumerate(lines) if line[:1] in "+-"}
-    return [line for at, line in enumerate(lines) if {at - 1, at, at + 1} & changed]
 
 
 def _hooks(verdict: Verdict | None) -> Iterator[str]:

@@ -14,8 +14,8 @@ export function diff(before, after) {
     if (near[index]) {
       const word = { "-": "removed: ", "+": "added: " }[sign];
       const tag = { "-": "del", "+": "ins" }[sign] ?? "span";
-      box.append(h(tag, {}, word ? h("span", { class: "unseen" }, word) : null, `${sign} `, text(line, 2000), "\n"));
-    } else if (near[index - 1]) box.append(h("span", { class: "gap" }, "  ⋯\n"));
+      box.append(h(tag, {}, word ? h("span", { class: "unseen" }, word) : null, `${sign} `, text(line, 2000)));
+    } else if (near[index - 1]) box.append(h("span", { class: "gap" }, "  ⋯"));
   });
   return box;
 }

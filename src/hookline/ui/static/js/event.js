@@ -27,7 +27,7 @@ export async function showEvent(view, { given }) {
 }
 
 function showRun(run, told, index) {
-  const facts_ = { Decision: text(run.decision ?? "none"), Took: ms(run.duration), Way: run.way && (WAYS[run.way] ?? text(run.way)), "Exit code": run.exitCode ?? "", Signal: run.signal ?? "", Error: run.error && text(run.error), Command: run.command && h("code", {}, text(run.command, 1000)), From: run.origin && text(`${run.origin}: ${run.location ?? ""}`), Source: run.source && text(run.source), "Its words": run.dialect && text(`${run.dialect} (${run.theirEvent ?? ""})`), Cut: run.truncated && "it wrote more than hooksConfig.outputLimit" };
+  const facts_ = { Decision: text(run.decision ?? "none"), Way: run.way && (WAYS[run.way] ?? text(run.way)), "Exit code": run.exitCode ?? "", Signal: run.signal ?? "", Error: run.error && text(run.error), Command: run.command && h("code", {}, text(run.command, 1000)), From: run.origin && text(`${run.origin}: ${run.location ?? ""}`), Source: run.source && text(run.source), "Its words": run.dialect && text(`${run.dialect} (${run.theirEvent ?? ""})`), Cut: run.truncated && "it wrote more than hooksConfig.outputLimit" };
   return h("details", { class: `run ${run.outcome}`, open: index < 5 },
     h("summary", {}, h("h3", {}, text(run.hook, 200)), badge(run.outcome), h("span", { class: "way" }, text(run.way ?? "", 20)), h("span", { class: "took" }, ms(run.duration))),
     facts(facts_),

@@ -42,8 +42,8 @@ function chapter(row) {
     h("div", { class: "when" }, clock(row.time)),
     h("div", { class: "what" },
       h("div", { class: "head" }, row.fire ? link(`event/${encodeURIComponent(row.fire)}`, title) : title, badge(row.outcome), hasFailure(row) ? badge("failed") : null, row.model ? h("span", { class: "model" }, text(row.model, 60)) : null),
-      h("p", {}, text(sentence(row), 600)),
-      runs.length ? h("ul", { class: "chips" }, runs.slice(0, 20).map((run) => h("li", { class: run.outcome }, text(run.hook, 60), ` ${ms(run.duration)}`)), runs.length > 20 ? h("li", {}, `${runs.length - 20} more`) : null) : null));
+      sentence(row) === row.outcome ? null : h("p", {}, text(sentence(row), 600)),
+      runs.length ? h("ul", { class: "chips" }, runs.slice(0, 20).map((run) => h("li", { class: run.outcome }, text(run.hook, 60), ` ${ms(run.duration)}`)), runs.length > 20 ? h("li", {}, `${runs.length - 20} more`) : null, row.isCut ? h("li", {}, "…") : null) : null));
 }
 
 // The message without what stands beside it.

@@ -1,0 +1,96 @@
+"""List the packs of guards that come with hookline, with every rule: what it stops, why, and an example each way.
+
+Examples:
+  hookline packs                 the packs, and how one is used
+  hookline packs shell           all rules of one pack
+  hookline packs shell --rule git-discard
+
+Exit codes:
+  0  printed    1  there is no such pack or rule
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from hookline.cli.report.printer import print_report
+from hookline.cli.report.style import style
+from hookline.errors import UsageError
+from hookline.packs.catalog import PACKS, PREFIX, Pack
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("pack", nargs="?", metavar="PACK", help="show the rules of this pack")
+    parser.add_argument("--rule", metavar="ID", help="show this rule alone")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the packs, or the rules of one."""
+    if given.pack is None:
+        if given.rule is not None:
+            raise UsageError("of which pack? Write, for example, hookline packs shell --rule git-discard")
+        report = {"packs": [_described(pack) for pack in PACKS.values()]}
+        print_report(given, report, _overview(report["packs"]))
+        return 0
+    pack = _pack(given.pack)
+    rules = _rules(pack)
+    if given.rule is not None:
+        rules = [rule for rule in rules if rule["id"] == given.rule]
+        if not rules:
+            raise UsageError(f"{pack.use} has no rule {given.rule}; hookline packs {pack.name} lists them")
+    print_report(given, {**_described(pack), "rules": rules}, _lines(pack, rules))
+    return 0
+
+
+def _pack(name: str) -> Pack:
+    use = name if name.startswith(PREFIX) else PREFIX + name
+    if use not in PACKS:
+        near = get_close_matches(use, PACKS, 1, 0.5)
+        advice = f"did you mean {PACKS[near[0]].name}?" if near else "hookline packs lists them"
+        raise UsageError(f"there is no pack {name}; {advice}")
+    return PACKS[use]
+
+
+def _described(pack: Pack) -> dict[str, Any]:
+    events = [event.value for event in pack.events]
+    return {"pack": pack.use, "about": pack.about, "events": events, "patterns": pack.patterns}
+
+
+def _rules(pack: Pack) -> list[dict[str, Any]]:
+    from hookline.packs.rules import listed  # noqa: PLC0415 - not needed for the overview
+
+    return listed(pack.name)
+
+
+def _overview(packs: list[dict[str, Any]]) -> Iterator[str]:
+    width = max(len(pack["pack"]) for pack in packs)
+    for pack in packs:
+        yield f"{style.bold(pack['pack'].ljust(width))}  stops {pack['about']}"
+    yield ""
+    yield 'In settings: "use": ["hookline:shell"], or with options:'
+    yield '  "use": [{"pack": "hookline:shell", "allow": ["git-discard"], "ask": ["git push *"]}]'
+    yield style.dim(
+        "allow, deny and ask take ids of rules, and patterns of what is judged; hookline packs PACK has both."
+    )
+
+
+def _lines(pack: Pack, rules: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{style.bold(pack.use)} stops {pack.about}; a pattern is {pack.patterns}"
+    for rule in rules:
+        yield ""
+        yield from _rule(rule)
+
+
+def _rule(rule: Mapping[str, Any]) -> Iterator[str]:
+    paint = style.bad if rule["action"] == "deny" else style.warn
+    yield f"{style.bold(rule['id'])}  {paint(rule['action'])}, {rule['severity']}"
+    yield f"  {rule['stops']}"
+    yield f"  {rule['why']}"
+    if rule["instead"]:
+        yield f"  {rule['instead']}"
+    for word, examples in (("stops", rule["stopped"]), ("passes", rule["passed"])):
+        if examples:
+            yield style.dim(f"  {word:<7}{examples[0]}")

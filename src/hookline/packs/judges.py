@@ -1,0 +1,61 @@
+"""Which pack judges what."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Event
+from hookline.packs.actions import commands_of, directory_of, paths_of
+from hookline.packs.commanded import judge_command, read
+from hookline.packs.findings import Finding, answer
+from hookline.packs.hosts import hosts_called, hosts_of, judge_hosts
+from hookline.packs.options import PackOptions
+from hookline.packs.paths import judge_paths
+from hookline.packs.secrets import judge_files, redacted
+
+Judge = Callable[[BeforeTool, PackOptions, str], list[Finding]]
+
+
+def judge(use: str, event: Event, options: Mapping[str, Any]) -> Answer | None:
+    """What a pack answers to an event."""
+    if isinstance(event, AfterTool | AfterModel):
+        return redacted(event)
+    if not isinstance(event, BeforeTool):
+        return None
+    chosen = PackOptions.of(options)
+    pack = use.partition(":")[2]
+    found = _commands(pack, event, chosen)
+    if (own := _JUDGES.get(pack)) is not None:
+        found += own(event, chosen, str(Path.home()))
+    return answer(list(dict.fromkeys(found)), use)
+
+
+def _commands(pack: str, event: BeforeTool, options: PackOptions) -> list[Finding]:
+    """What the pack's rules find in the commands of a tool call."""
+    found: list[Finding] = []
+    for command in commands_of(event.tool_input):
+        place = directory_of(event), str(Path.home()), event.cwd
+        subjects = [command, *(call.line for call in read(command, *place).calls)]
+        found += options.apply(judge_command(pack, command, *place), subjects)
+    return found
+
+
+def _secrets(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+    return options.apply(judge_files(event, home), list(paths_of(event.tool_input)))
+
+
+def _paths(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+    return options.apply(judge_paths(event, home), list(paths_of(event.tool_input)))
+
+
+def _network(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+    hosts = [*hosts_of(event), *_called(event, home)]
+    return options.apply(judge_hosts(hosts, options.hosts), hosts, may_allow=False)
+
+
+def _called(event: BeforeTool, home: str) -> Sequence[str]:
+    commands = (read(command, directory_of(event), home, event.cwd) for command in commands_of(event.tool_input))
+    return [host for each in commands for host in hosts_called(each.calls)]
+
+
+_JUDGES: Mapping[str, Judge] = {"secrets": _secrets, "paths": _paths, "network": _network}

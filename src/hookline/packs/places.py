@@ -1,0 +1,123 @@
+"""What kind of place a path is: the root, a home directory, the project, a secret, a shell's start file."""
+
+import fnmatch
+import posixpath
+import re
+from functools import lru_cache
+
+from hookline.packs.known import PLACES_KNOWN
+from hookline.packs.words import ENTRY, UNKNOWN
+
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
+
+# Examples and public halves.
+_NO_SECRET = re.compile(
+    r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
+    re.IGNORECASE,
+)
+
+_DISK = re.compile(
+    r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
+)
+_REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
+
+PLACES = {
+    "root": "the root directory",
+    "system": "a directory of the system",
+    "home": "a home directory, or a whole top-level part of it",
+    "project": "the whole project, or a directory above it",
+    "repository": "the repository's .git",
+    "outside": "a place outside the project",
+    "temporary": "a temporary directory",
+    "unknown": "a path that is not known before it runs",
+    "disk": "a disk or the memory",
+    "secret": "a file with secrets",
+    "startup": "a file that shells, cron or the system run at start",
+    "access": "a file that says who may log in or gain rights",
+    "hooks": "a file that makes git or an agent run commands",
+    "connection": "a network connection",
+}
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file is known for holding secrets."""
+    return "secret" in places(path, "", "")
+
+
+@lru_cache(maxsize=4096)
+def places(path: str, home: str, project: str) -> frozenset[str]:
+    """The kinds of places that a path is; `project` is the project's directory."""
+    if UNKNOWN in path and (
+        path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")
+    ):
+        return frozenset({"unknown", *_by_name(path)})
+    found = set(_by_name(path))
+    if ENTRY in path:
+        # What a test has found is neither the whole place nor known by name.
+        return frozenset(found)
+    whole = _whole(path)
+    if whole == "/":
+        found.add("root")
+    if _REVERSE.match(path):
+        return frozenset({"connection"})
+    if _DISK.match(path):
+        found.add("disk")
+    if f"{path}/".startswith(_TEMPORARY):
+        return frozenset({*found, "temporary"})
+    found |= _by_tree(path, whole, home, project)
+    return frozenset(found)
+
+
+def _whole(path: str) -> str:
+    """The directory that is meant as a whole: `/home/*` is `/home`."""
+    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}))+$", "", path)
+    return short or "/"
+
+
+def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
+    found = set()
+    if whole in PLACES_KNOWN["top"] or any(f"{path}/".startswith(f"{top}/") for top in PLACES_KNOWN["system"]):
+        found.add("system")
+    if _is_home(whole, home):
+        found.add("home")
+    if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
+        found.add("project")
+    if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
+        found.add("repository")
+    inside = bool(project) and path.startswith(f"{project}/")
+    if path.startswith("/") and not inside and not path.startswith("/dev/") and not found & {"project"}:
+        found.add("outside")
+    return found
+
+
+def _is_home(whole: str, home: str) -> bool:
+    """A home directory, or one of its own directories such as ~/Documents or ~/.config."""
+    if re.fullmatch(r"~\w*|/home/[^/]+|/Users/[^/]+|/root", whole):
+        return True
+    parent, name = posixpath.split(whole)
+    is_top = parent == home or re.fullmatch(r"~|/home/[^/]+|/Users/[^/]+|/root", parent) is not None
+    known = re.fullmatch(
+        r"\.(?:ssh|config|gnupg|aws|kube|local|mozilla|docker)|Documents|Desktop|Downloads|Pictures|Library|Music|Videos",
+        name,
+    )
+    return whole == home or (is_top and known is not None)
+
+
+def _by_name(path: str) -> set[str]:
+    name = posixpath.basename(path)
+    found = set()
+    if (
+        _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
+    ) and not _NO_SECRET.search(name):
+        found.add("secret")
+    return found | {kind for kind in ("startup", "access", "hooks") if _matches(path, PLACES_KNOWN[kind])}
+
+
+@lru_cache(maxsize=64)
+def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    # Without regard to case: some file systems have none.
+    return re.compile("|".join(fnmatch.translate(each) for each in patterns), re.IGNORECASE)
+
+
+def _matches(text: str, patterns: tuple[str, ...]) -> bool:
+    return _pattern(patterns).match(text) is not None

@@ -1,0 +1,82 @@
+"""The pack hookline:secrets: files with secrets, keys in what is written, and keys in what comes back."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from hookline.contract.shapes import private_keys, tokens
+from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Redact, Rewrite
+from hookline.packs.actions import is_writing, paths_of, texts_of
+from hookline.packs.files import meant
+from hookline.packs.findings import Finding
+from hookline.packs.places import is_secret
+
+REPLACED = "[redacted by hookline:secrets]"
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# The last six characters of these are a checksum of the others.
+_CHECKED = re.compile(r"(?:gh[pousr]|npm)_([A-Za-z0-9]{30})([A-Za-z0-9]{6})$")
+_EXAMPLE = re.compile(r"example|sample|dummy|placeholder|your[-_]|xxxx|\.\.\.|1234567890|abcdef", re.IGNORECASE)
+
+
+def judge_files(event: BeforeTool, home: str) -> list[Finding]:
+    """Files with secrets that a tool call reads or writes, and keys in what it writes."""
+    found = []
+    writes = is_writing(event.tool_name)
+    paths = [path for path in paths_of(event.tool_input) if any(map(is_secret, meant(path, event.cwd, home)))]
+    if paths:
+        what = "is known for holding secrets"
+        action = "ask" if writes else "deny"
+        rule = "write-secret-file" if writes else "read-secret"
+        instead = "Ask the person for what you need of it."
+        found += [Finding(rule, action, f"{path} {what}", instead, path) for path in paths]
+    if writes and any(is_key(key) for text in texts_of(event.tool_input) for key in keys_in(text)):
+        reason = "The text to be written has a key or token in it, which would be kept there"
+        found.append(Finding("write-key", "deny", reason, "Read it from the environment at run time."))
+    return found
+
+
+def redacted(event: AfterTool | AfterModel) -> Answer | None:
+    """The answer that replaces keys in a tool's result or in what the model said, or None."""
+    text = event.text if isinstance(event, AfterModel) else _result(event.tool_response)
+    if text is None:
+        return None
+    cleaned = clean(text)
+    if cleaned == text:
+        return None
+    return Redact(cleaned) if isinstance(event, AfterModel) else Rewrite(tool_output=cleaned)
+
+
+def keys_in(text: str) -> Iterator[str]:
+    """The keys and tokens in a text, known by their form."""
+    raw = text.encode("utf-8", "replace")
+    yield from (raw[start:end].decode("utf-8", "replace") for start, end in tokens(raw))
+    yield from (text[start:end] for start, end in private_keys(text, text.lower().encode("utf-8", "replace")))
+
+
+def is_key(text: str) -> bool:
+    """Whether a text that looks like a key is one: no example, and with a right checksum where the form has one."""
+    if _EXAMPLE.search(text):
+        return False
+    found = _CHECKED.search(text)
+    return found is None or _checksum(found[1]) == found[2]
+
+
+def clean(text: str) -> str:
+    """The text with every key replaced, examples too: whether one is valid is not ours to find out."""
+    for key in sorted(set(keys_in(text)), key=len, reverse=True):
+        text = text.replace(key, REPLACED)
+    return text
+
+
+def _checksum(text: str) -> str:
+    number, digits = zlib.crc32(text.encode()), ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits.rjust(6, "0")
+
+
+def _result(response: Any) -> str | None:
+    content = response.get("llmContent") if isinstance(response, dict) else None
+    return content if isinstance(content, str) else None
