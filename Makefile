@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page ui-test check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page ui-test check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters de
 
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
 	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
+
+packs-page: $(READY) ## write docs/packs.md anew from the rules
+	@$(BIN)/python tools/packs_page.py
 
 check: fmt lint types trace test attacks ## what CI runs
 
