@@ -9,8 +9,11 @@ READY := $(VENV)/.ready
 # Twice the cores: many tests wait for a deadline or a terminal.
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
+# Otherwise each worker, and each command that a test starts, compiles the modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz mutants trace-event gateway adapters adapters-page check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -46,7 +49,7 @@ cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
 
 faults: $(READY) ## hooks that misbehave in every way and Ctrl-C at many moments, the slow ones included
-	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/attacks/test_interrupt.py
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
 
 attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
 	@$(BIN)/python tools/attacks.py
@@ -56,6 +59,10 @@ bridge-live: $(READY) ## the bridge in the real agents, offline; installs them b
 
 fuzz: $(READY) ## random and mutated settings, answers, requests, replay files and commands (FUZZ_SECONDS=60)
 	@$(BIN)/python tools/fuzz.py --seconds $(or $(FUZZ_SECONDS),60)
+
+properties: $(READY) ## the tests with random examples, with a thousand of them instead of thirty (EXAMPLES=1000)
+	@HOOKLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/pytest -n $(WORKERS) --dist worksteal -q --timeout 900 \
+		-m "not slow and not attack and not live" $$(grep -lrE "^@given|^    @given" tests --include "*.py")
 
 mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...")
 	@$(BIN)/python tools/mutate.py $(addprefix --only ,$(ONLY))

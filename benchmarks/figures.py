@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks import bridge, gateway, report, startup
+from benchmarks import bridge, gateway, report, startup, staying
 from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
@@ -85,6 +85,8 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     figures = {name: median(run[name] for run in engine) for name in engine[0]} | startup.measure(max(3, rounds // 2))
     print("the bridge …", file=sys.stderr)
     figures |= bridge.measure(max(3, rounds // 2))
+    print("hooks that stay …", file=sys.stderr)
+    figures |= staying.measure(folder, rounds * 6)
     print("the MCP gateway …", file=sys.stderr)
     return times, growth, figures | gateway.measure(max(100, rounds * 50)), workers.missing
 
@@ -135,6 +137,9 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield Figure("the same with a plain function in a thread, above `run_in_executor`", above, 30, "µs")
     yield Figure("1,000 events a second, async function, log on: p99", engine["steady_p99_ms"], 1, "ms")
     yield Figure("records of them that the log lacks", engine["steady_lost"], 0, "records")
+    for name, goal in staying.GOALS.items():
+        yield Figure(f"whole event with {name}, log on, against the C floor", engine.get(name), goal)
+    yield Figure(f"{staying.MEMORY}, which imports json", engine[staying.MEMORY], staying.MEMORY_GOAL_MB, "MB")
     yield Figure("event with hooks configured but none matching", engine["without_match_us"], 5, "µs")
     yield Figure("a session's method above `fire_event`, the worst of its events", engine["neutral_us"], 20, "µs")
     yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")

@@ -107,20 +107,22 @@ class Workers:
     def _live(self, scenario: Scenario, rounds: int, times: Times) -> None:
         present = [name for name in scenario.workers if name in self._commands]
         for name in present:
-            self._ask(name, scenario)
+            self.ask(name, scenario)
         for _ in range(rounds):
             for name in random.sample(present, len(present)):
-                total, longest = self._ask(name, scenario)
+                total, longest = self.ask(name, scenario)
                 times.total.setdefault(name, []).append(total)
                 times.longest.setdefault(name, []).append(longest)
-        self._stop()
+        self.stop()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Ends all of them."""
         for process in self._processes.values():
             process.communicate()
         self._processes.clear()
 
-    def _ask(self, name: str, scenario: Scenario) -> tuple[int, int]:
+    def ask(self, name: str, scenario: Scenario) -> tuple[int, int]:
+        """One round of one worker: its time, and the second number that it answers, in nanoseconds."""
         process = self._processes.get(name)
         if process is None:
             process = self._processes[name] = subprocess.Popen(

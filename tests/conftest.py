@@ -4,7 +4,6 @@ import re
 import select
 import signal
 import stat
-import subprocess
 import sys
 import termios
 import time
@@ -15,6 +14,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+from tests import warm
+
+from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
 
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,10 +26,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 # A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
-# time, so that a change is judged by itself; at home they are new in every run.
+# time, so that a change is judged by itself; at home they are new in every run. `make properties` tries many more.
 hypothesis.settings.register_profile(
     "hookline",
     deadline=None,
+    max_examples=int(os.environ.get("HOOKLINE_EXAMPLES", "30")),
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     print_blob=True,
@@ -38,22 +41,9 @@ HookScript = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of our own plugin
     """Every test has a home, a state directory and settings files of its own; the real ones are out of reach."""
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("HOOKLINE_STATE_DIR", str(tmp_path / "state"))
-    # Tests of the server start their own, and end it.
-    monkeypatch.setenv("HOOKLINE_SERVE", "0")
-    monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(tmp_path / "etc" / "settings.json"))
-    monkeypatch.setenv("HOOKLINE_ETC", str(tmp_path / "etc"))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    for name in list(os.environ):
-        if name.endswith("_PROJECT_DIR") or name in ("HOOKLINE_USER_SETTINGS", "HOOKLINE_PROJECT_SETTINGS"):
-            monkeypatch.delenv(name)
-    return home
+    return hookline_home
 
 
 @pytest.fixture
@@ -88,13 +78,8 @@ class Person:
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (40, columns))
         env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-        # A session leader that opens a terminal gets it as its own, so that Ctrl-C sends a signal.
-        self.process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" <"$TTY" >"$TTY" 2>&1', "sh", sys.executable, "-m", "hookline", *words],
-            cwd=cwd,
-            env={**env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "TTY": os.ttyname(theirs), **environ},
-            start_new_session=True,
-        )
+        env |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **environ}
+        self.process = warm.start_at_terminal(words, cwd=cwd, env=env, terminal=theirs)
         self._theirs = theirs
         self.shown = ""
         """Everything so far, without colours and movements of the cursor."""

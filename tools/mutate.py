@@ -100,12 +100,12 @@ def read_mutants(path: Path) -> list[Mutant]:
 def why_not_applicable(mutant: Mutant, package: Path) -> str | None:
     """Why the text can't be replaced, with the places that were probably meant; None when it can."""
     file = package / mutant.file
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
-    count = texts.get(file, "").count(mutant.find)
+    count = file.read_text(encoding="utf-8").count(mutant.find) if file.is_file() else 0
     if count == 1:
         return None if mutant.find != mutant.replace else "the replacement is the same text"
     if count:
         return f"the text occurs {count} times; make it longer"
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
     elsewhere = [f"it is in {path.relative_to(package)}" for path, text in texts.items() if mutant.find in text]
     searched = {file: texts[file]} if file in texts and not elsewhere else texts
     similar = [] if elsewhere else _similar_lines(mutant.find, searched, package)

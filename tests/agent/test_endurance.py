@@ -16,8 +16,8 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.testing import Answer, ScriptedModel, calls, says
 
-TURNS = 200
-WARM_UP = 50
+TURNS = 100
+WARM_UP = 30
 
 
 def answers() -> Iterator[Answer]:
@@ -53,7 +53,7 @@ def open_files() -> set[tuple[str, str]]:
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callable[..., Path]) -> None:
-    """After 200 turns memory is where it was, and no zombie, no open file and no task is left."""
+    """After 100 turns memory is where it was, and no zombie, no open file and no task is left."""
     script = str(hook_script("cat > /dev/null"))
     hooks = {event.value: [{"hooks": [{"type": "command", "command": script}]}] for event in HookEventName}
     path = transcript_path("s1")
@@ -84,4 +84,4 @@ def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callab
     assert open_files() - open_before == set()
     assert zombies() == []
     # The conversation itself grows, by some hundred bytes a turn.
-    assert after - warm < 16 * 1024 * 1024
+    assert after - warm < 8 * 1024 * 1024

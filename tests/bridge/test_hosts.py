@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import NO_PROMPT, Host, Outcome, Said, combine
+from hookline.bridge.host import NO_PROMPT, Host, Outcome, Said, UnreadableQuestionError, combine
 from hookline.bridge.judge import hosts
 from hookline.contract.answers import ToolSelection
 from hookline.contract.events import HookEventName

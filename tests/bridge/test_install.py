@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline.bridge.client import __file__ as client_file
 from hookline.bridge.entries import ENTRIES
@@ -36,8 +37,7 @@ FIRST: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def hookline(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [str(HOOKLINE), "bridge", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=cwd)
+    return warm.run(["bridge", *words], cwd=cwd)
 
 
 @pytest.mark.parametrize("agent", ENTRIES)
@@ -342,8 +342,7 @@ def test_explain_names_what_these_hooks_lose(own_home: Path) -> None:
 )
 def test_the_shell_completes_every_form(typed: str, expected: set[str]) -> None:
     """Forms, agents, options, and the agent's own events."""
-    words = [str(HOOKLINE), "completion", "--words"]
-    got = subprocess.run(words, input=typed, capture_output=True, text=True, check=True, timeout=60)
+    got = warm.run(["completion", "--words"], stdin=typed)
     assert {*got.stdout.split()} == expected
 
 
@@ -355,8 +354,7 @@ def test_doctor_shows_the_agents_that_hookline_guards(own_home: Path, project: P
     settings.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeModel": [hook]}}))
 
     def doctor() -> list[dict[str, str]]:
-        words = [str(HOOKLINE), "doctor", "--json"]
-        got = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, cwd=project)
+        got = warm.run(["doctor", "--json"], cwd=project)
         return [sign for sign in json.loads(got.stdout)["signs"] if sign["about"].startswith("bridge")]
 
     assert doctor() == []

@@ -3,13 +3,12 @@
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
-HOOKLINE = Path(sys.executable).with_name("hookline")
 QUESTION = {
     "hook_event_name": "PreToolUse",
     "session_id": "s",
@@ -27,8 +26,7 @@ def settings(folder: Path, command: str, event: str = "BeforeTool", **options: A
 
 def bridge(folder: Path, question: Any, *words: str, agent: str = "claude") -> subprocess.CompletedProcess[str]:
     text = question if isinstance(question, str) else json.dumps({"cwd": str(folder), **question})
-    command = [str(HOOKLINE), "bridge", agent, *words]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=30)
+    return warm.run(["bridge", agent, *words], stdin=text)
 
 
 def test_a_guard_of_ours_denies_a_tool_of_claude_code(tmp_path: Path) -> None:

@@ -3,16 +3,15 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline.bridge.memory import StoppedSessions
 
-HOOKLINE = Path(sys.executable).with_name("hookline")
 STOP = """printf '{"continue": false, "stopReason": "enough"}'"""
 # Agent: a tool event, a prompt event, the end of a turn, the end of the session.
 QUESTIONS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -49,10 +48,7 @@ def ask(
 ) -> subprocess.CompletedProcess[str]:
     names = {"codex": "session_id", "cursor": "conversation_id", "copilot": "sessionId"}
     question = {names.get(agent, "session_id"): session, "cwd": str(project), "hook_event_name": event, **fields}
-    words = [str(HOOKLINE), "bridge", agent, event]
-    return subprocess.run(
-        words, input=json.dumps(question), capture_output=True, text=True, check=False, timeout=60, cwd=project
-    )
+    return warm.run(["bridge", agent, event], stdin=json.dumps(question), cwd=project)
 
 
 def is_refused(got: subprocess.CompletedProcess[str]) -> bool:
@@ -62,8 +58,8 @@ def is_refused(got: subprocess.CompletedProcess[str]) -> bool:
 
 
 def records(project: Path) -> list[dict[str, Any]]:
-    words = [str(HOOKLINE), "log", "--json", "-n", "0"]
-    got = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60, cwd=project)
+    got = warm.run(["log", "--json", "-n", "0"], cwd=project)
+    got.check_returncode()
     return [json.loads(line) for line in got.stdout.splitlines()]
 
 
@@ -129,8 +125,7 @@ def test_log_and_stats_choose_by_agent(own_home: Path, project: Path) -> None:
     ask(project, "codex", "PreToolUse", shell)
 
     def run(*words: str) -> str:
-        command = [str(HOOKLINE), *words, "--json"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=project).stdout
+        return warm.run([*words, "--json"], cwd=project).stdout
 
     assert {json.loads(line)["agent"] for line in run("log", "--agent", "codex").splitlines()} == {"codex"}
     runs = [json.loads(run("stats", *words))["hooks"] for words in ((), ("--agent", "claude"), ("--agent", "gemini"))]
@@ -169,11 +164,11 @@ def test_a_prompt_is_refused_when_the_bridge_is_broken(agent: str, own_home: Pat
 )
 def test_words_that_can_not_be_understood_are_a_no(words: tuple[str, ...]) -> None:
     """An agent goes on when its hook command merely fails."""
-    command = [str(HOOKLINE), "bridge", "claude", *words]
-    got = subprocess.run(command, input="{}", capture_output=True, text=True, check=False, timeout=60)
+    command = ["bridge", "claude", *words]
+    got = warm.run(command, stdin="{}")
     assert got.returncode == 2
     assert got.stderr.startswith("hookline: ")
-    got = subprocess.run([*command, "--fail-open"], input="{}", capture_output=True, text=True, check=False, timeout=60)
+    got = warm.run([*command, "--fail-open"], stdin="{}")
     assert got.returncode == 0
 
 
@@ -200,12 +195,9 @@ def test_a_stop_at_the_start_refuses_the_first_prompt(agent: str, own_home: Path
 
 def test_a_question_that_can_not_be_read_is_refused_in_the_words_of_its_event(project: Path) -> None:
     """Copilot CLI only warns about exit code 2 at a prompt; elsewhere it could make an agent go on after its turn."""
-    words = [str(HOOKLINE), "bridge"]
 
     def broken(agent: str, event: str) -> tuple[int, str]:
-        got = subprocess.run(
-            [*words, agent, event], input="{", capture_output=True, text=True, check=False, timeout=60, cwd=project
-        )
+        got = warm.run(["bridge", agent, event], stdin="{", cwd=project)
         assert "is not JSON" in got.stderr
         return got.returncode, got.stdout
 

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from hookline.child import _stage
+from hookline.child.batch import ChildLimits, run_children
 from hookline.contract.hooks import ResourceLimits
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ def python(code: str) -> str:
     [
         pytest.param(HOG, ResourceLimits(memory_bytes=100 << 20), (1, None), b"MemoryError", id="memory"),
         pytest.param(OPENER, ResourceLimits(files=30), (1, None), b"Too many open files", id="files"),
-        pytest.param(BURNER, ResourceLimits(cpu_s=1), (None, signal.SIGXCPU), b"", id="cpu"),
-        pytest.param(STUBBORN_BURNER, ResourceLimits(cpu_s=1), (None, signal.SIGKILL), b"", id="cpu-ignored"),
         pytest.param("print(1)", ResourceLimits(memory_bytes=1), (None, signal.SIGSEGV), b"", id="no-memory-at-all"),
     ],
 )
@@ -48,6 +48,15 @@ def test_a_limit_holds(
     assert (outcome.exit_code, outcome.signal) == ending
     assert stderr in outcome.stderr
     assert outcome.error is None
+
+
+def test_a_limit_on_processor_time_holds(job: "MakeJob") -> None:
+    """A hook that ignores the signal is killed a second later. On one path only: the limits are set in the child."""
+    limits = ResourceLimits(cpu_s=1)
+    burners = [job(python(code), limits=limits) for code in (BURNER, STUBBORN_BURNER)]
+    outcomes = asyncio.run(run_children(burners, limits=ChildLimits()))
+    endings = [(outcome.exit_code, outcome.signal, outcome.error) for outcome in outcomes]
+    assert endings == [(None, signal.SIGXCPU, None), (None, signal.SIGKILL, None)]
 
 
 def test_within_its_limits_a_hook_runs_as_usual(job: "MakeJob", run: "Run") -> None:

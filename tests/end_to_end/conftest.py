@@ -3,11 +3,11 @@
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline import Config
 from hookline.testing import Answer
@@ -77,10 +77,7 @@ class Bench:
 
     def hookline(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Runs the command with these words in the project."""
-        command = [sys.executable, "-m", "hookline", *words]
-        return subprocess.run(
-            command, cwd=self.project, input=stdin, capture_output=True, text=True, check=False, timeout=15
-        )
+        return warm.run(words, cwd=self.project, stdin=stdin)
 
     def _fire(self, event: str, fields: object, *options: str) -> subprocess.CompletedProcess[str]:
         given = ["--settings", self._settings_file(), "--project", str(self.project), "--input", json.dumps(fields)]

@@ -2,14 +2,13 @@
 
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import warm
 
 from hookline.testing import Answer, calls, says
 
@@ -79,22 +78,13 @@ class Scene:
         if mode == "terminal":
             return self._at_a_terminal(words, prompt)
         options, stdin = {
-            "prompt": (["--prompt", prompt], None),
-            "headless": (["--prompt", prompt, "--headless"], None),
+            "prompt": (["--prompt", prompt], ""),
+            "headless": (["--prompt", prompt, "--headless"], ""),
             "piped": ([], prompt),
-            "json": (["--prompt", prompt, "--output", "json"], None),
-            "stream-json": (["--prompt", prompt, "--output", "stream-json"], None),
+            "json": (["--prompt", prompt, "--output", "json"], ""),
+            "stream-json": (["--prompt", prompt, "--output", "stream-json"], ""),
         }[mode]
-        done = subprocess.run(
-            [sys.executable, "-m", "hookline", *words, *options],
-            cwd=self.project,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=15,
-        )
+        done = warm.run([*words, *options], cwd=self.project, stdin=stdin)
         assert done.returncode == 0, done.stderr
         return Shown(done.stdout, done.stderr)
 

@@ -6,12 +6,12 @@ each case says what differs from it.
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline.testing import says
 
@@ -83,8 +83,7 @@ class Scene:
         settings.write_text(json.dumps({"enableHooks": True, "hooks": self._hooks}))
         replay = f"replay:{self._folder / 'replay.jsonl'}"
         given = ["--project", str(self.project), "--settings", str(settings), "--model", replay]
-        command = [sys.executable, "-m", "hookline", "agent", *given, "--yes", "--prompt", "go", *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        return warm.run(["agent", *given, "--yes", "--prompt", "go", *options])
 
     def outcome(self) -> dict[str, Any]:
         """Everything that a run can show, in the form of the baseline."""

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline.testing import calls, says
 
@@ -58,8 +58,7 @@ def run(address: str, project: Path, hooks: dict[str, Path], *options: str) -> s
     given = ["--project", str(project), "--settings", str(settings), "--model", "gemini:gemini-test"]
     env = {name: value for name, value in os.environ.items() if not name.startswith("GOOGLE_")}
     env |= {"GEMINI_API_KEY": "a-key", "GOOGLE_GEMINI_BASE_URL": address, "NO_PROXY": "127.0.0.1"}
-    command = [sys.executable, "-m", "hookline", "agent", *given, "--yes", "--prompt", "go", *options]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return warm.run(["agent", *given, "--yes", "--prompt", "go", *options], env=env)
 
 
 @pytest.mark.req("HOOK-139", "HOOK-140")

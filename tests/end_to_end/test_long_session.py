@@ -16,9 +16,9 @@ from hookline.testing import calls, says
 if TYPE_CHECKING:
     from tests.conftest import Person
 
-TURNS = 200
-WARM_UP = 40
-MAX_GROWTH = 12 * 1024 * 1024
+TURNS = 100
+WARM_UP = 30
+MAX_GROWTH = 6 * 1024 * 1024
 """More than the conversation itself takes, and far less than 160 turns that each leaked something would."""
 
 
@@ -47,7 +47,7 @@ class Footprint:
 @pytest.mark.timeout(150)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
 def test_a_long_conversation_stays_small(project: Path, person: "Callable[..., Person]") -> None:
-    """After 200 turns memory, open files and threads are where they were after 40, and no process is left."""
+    """After 100 turns memory, open files and threads are where they were after 30, and no process is left."""
     hooks = {event.value: [{"hooks": [{"type": "command", "command": "true"}]}] for event in HookEventName}
     settings, replay = project.parent / "settings.json", project.parent / "replay.jsonl"
     settings.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))

@@ -138,6 +138,18 @@ def test_a_command_runs_once_as_its_first_entry_says() -> None:
 
 
 @pytest.mark.req("HOOK-090", "HOOK-091")
+def test_the_same_command_of_two_files_is_one_hook() -> None:
+    """Which file an entry is from makes no other hook of it; the one of the most trusted file runs."""
+    layers = layer(group("same"), source=ConfigSource.PROJECT), layer(group("same", "own"))
+    made = Planned(*layers).planner.explain(BEFORE_TOOL, "x")
+    assert [(hook.command, hook.source) for hook in made.hooks] == [
+        ("same", ConfigSource.USER),
+        ("own", ConfigSource.USER),
+    ]
+    assert [(skip.hook.source, skip.kind) for skip in made.skipped] == [(ConfigSource.PROJECT, SkipKind.DUPLICATE)]
+
+
+@pytest.mark.req("HOOK-090", "HOOK-091")
 @pytest.mark.parametrize(
     ("environments", "count"),
     [

@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from hookline.child.batch import ChildLimits
+from hookline.child.batch import ChildLimits, ChildOutcome
 from hookline.contract.answers import Answer, deny, read_object, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, HttpTarget
 from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
 from hookline.contract.vocabulary import ConfigSource, HookType, OnError
 from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
+from hookline.engine.reading import read_run
 from hookline.engine.run import HookRunner, blocked_by, skips
+from hookline.engine.telling import ask_each
 
 
 def hook(command: str | None, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
@@ -592,3 +594,18 @@ def test_final_guards_come_after_a_chain(project: Path) -> None:
     hooks = [hook("cat >&2", name="guard", final=True), hook(add, sequential=True), hook("true")]
     runs = asyncio.run(HookRunner().run(plan(hooks, HookEventName.BEFORE_TOOL), told(project, tool_input={"a": 1})))
     assert json.loads(runs[-1].stderr)["tool_input"] == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "blocks"),
+    [(b"<html>Log in</html>", True), (b'"yes"', True), (b"[]", True), (b"", False), (b" \n", False), (b"{}", False)],
+)
+@pytest.mark.parametrize("dialect", ["hookline", "claude"])
+def test_a_text_over_http_is_no_yes(body: bytes, blocks: bool, dialect: str, tmp_path: Path) -> None:
+    """With onError block: a login page has the status 200, too."""
+    target = HttpTarget(url="http://localhost/")
+    server = hook(None, type=HookType.HTTP, target=target, on_error=OnError.BLOCK, dialect=dialect)
+    given = told(tmp_path, transcript_path="", tool_name="write_file", tool_input={})
+    (asked,) = ask_each([server], given, b"{}", {})
+    result = read_run(server, ChildOutcome(exit_code=0, stdout=body), b"{}", given, asked.telling)
+    assert result.blocks is blocks

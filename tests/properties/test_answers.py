@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -194,7 +194,6 @@ def test_a_hook_that_says_nothing_changes_nothing(
 RANKED = st.tuples(RUN, st.integers(0, 3))
 
 
-@settings(max_examples=50)
 @example(
     HookEventName.BEFORE_MODEL,
     [((b"{}", 2, b"first"), 0), ((b'{"decision":"allow"}', 0, b""), 0), ((b"", 2, b"last"), 0)],
@@ -224,7 +223,6 @@ def test_a_verdict_says_one_thing(
     assert verdict.overridden == () or row.replaces_fields
 
 
-@settings(max_examples=50)
 @given(st.sampled_from(HookEventName), st.lists(RANKED, max_size=4))
 def test_a_verdict_goes_through_json_unchanged(
     event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]]

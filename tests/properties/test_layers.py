@@ -292,7 +292,7 @@ BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODE
 @example(setup_of(BEFORE_TOOL, [entry("restore")], [entry("drop", dialect="gemini")]), "evil")
 @example(setup_of(BEFORE_TOOL, [entry("drop", dialect="gemini")], [entry("guard"), entry("clean")]), "SECRET")
 @pytest.mark.req("HOOK-090", "HOOK-098", "HOOK-107")
-@settings(max_examples=600)
+@settings(max_examples=5 * settings().max_examples)
 @given(setups(), TEXTS)
 def test_a_projects_file_lifts_nothing(setup: tuple[HookEventName, list[dict[str, Any]]], text: str) -> None:
     """Whatever stands in the files, and whatever the hooks answer."""

@@ -1,7 +1,7 @@
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.shell.lexer import Expansion, Item, Text, Word, read_script
@@ -90,7 +90,6 @@ escaped = st.sampled_from([f"\\{char}" for char in "ab \t$'\"`;|&<>()*\n#~"])
 word = st.lists(plain | single | double.map("".join).map('"{}"'.format) | escaped, min_size=1, max_size=5).map("".join)
 
 
-@settings(max_examples=60)
 @given(st.lists(word, min_size=1, max_size=30), st.sampled_from(["bash", "sh"]))
 def test_words_are_those_of_a_shell(words: list[str], shell: str) -> None:
     """For words without expansions, quotes are removed as `bash` and `sh` remove them."""

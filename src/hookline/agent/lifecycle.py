@@ -1,7 +1,7 @@
 """The hooks around prompts and sessions: the agent waits for those whose answers are applied, and for no others."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.agent.background import BackgroundHooks
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hookline.config import Config
 
 Result = TypeVar("Result", bound=LifecycleHookResult)
-Applied = Coroutine[Any, Any, Result]
-Watched = Coroutine[Any, Any, None]
 
 
 class LifecycleHooks:
@@ -51,43 +49,20 @@ class LifecycleHooks:
     async def compressed(self) -> SessionStartHookResult:
         """What the SessionStart hooks add to the history that was just compressed."""
         source = SessionStartSource.COMPRESS
-        return await self._fire(
-            HookEventName.SESSION_START,
-            source,
-            lambda: hooks.apply_session_start_hook(self._config, source),
-            lambda: hooks.fire_session_start_hook(self._config, source),
-            SessionStartHookResult(),
-        )
+        return await self._fire(SessionStartHookResult, HookEventName.SESSION_START, {"source": source}, source)
 
     async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """What the BeforeAgent hooks decided about a prompt."""
-        return await self._fire(
-            HookEventName.BEFORE_AGENT,
-            None,
-            lambda: hooks.apply_before_agent_hook(self._config, prompt),
-            lambda: hooks.fire_before_agent_hook(self._config, prompt),
-            BeforeAgentHookResult(),
-        )
+        return await self._fire(BeforeAgentHookResult, HookEventName.BEFORE_AGENT, {"prompt": prompt})
 
     async def after_agent(self, prompt: str, response: str, *, stop_hook_active: bool) -> AfterAgentHookResult:
         """What the AfterAgent hooks decided about the agent's answer."""
-        return await self._fire(
-            HookEventName.AFTER_AGENT,
-            None,
-            lambda: hooks.apply_after_agent_hook(self._config, prompt, response, stop_hook_active=stop_hook_active),
-            lambda: hooks.fire_after_agent_hook(self._config, prompt, response, stop_hook_active=stop_hook_active),
-            AfterAgentHookResult(),
-        )
+        fields = hooks.after_agent_fields(prompt, response, stop_hook_active=stop_hook_active)
+        return await self._fire(AfterAgentHookResult, HookEventName.AFTER_AGENT, fields)
 
     async def pre_compress(self, trigger: PreCompressTrigger) -> PreCompressHookResult:
         """What the PreCompress hooks decided about compressing the history."""
-        return await self._fire(
-            HookEventName.PRE_COMPRESS,
-            trigger,
-            lambda: hooks.apply_pre_compress_hook(self._config, trigger),
-            lambda: hooks.fire_pre_compress_hook(self._config, trigger),
-            PreCompressHookResult(),
-        )
+        return await self._fire(PreCompressHookResult, HookEventName.PRE_COMPRESS, {"trigger": trigger}, trigger)
 
     def may_go_on(self, after: AfterAgentHookResult, ended: TurnEnded, rounds: int, listener: Listener) -> bool:
         """Whether the agent goes on, which it did `rounds` times; a hook that wants it in vain is reported."""
@@ -121,17 +96,12 @@ class LifecycleHooks:
             system.get_log().write(record)
 
     async def _fire(
-        self,
-        event: HookEventName,
-        subject: str | None,
-        applied: Callable[[], "Applied[Result]"],
-        watched: Callable[[], Watched],
-        nothing: Result,
+        self, kind: type[Result], event: HookEventName, fields: Mapping[str, Any], subject: str | None = None
     ) -> Result:
         if await hooks.is_applied(self._config, event, subject):
-            return await applied()
-        self._background.spawn(watched())
-        return nothing
+            return await hooks.apply(kind, self._config, event, fields)
+        self._background.spawn(hooks.watch(self._config, event, fields))
+        return kind()
 
     async def _start(self, source: SessionStartSource, started: "asyncio.Future[SessionStartHookResult]") -> None:
         try:

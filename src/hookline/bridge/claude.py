@@ -1,5 +1,6 @@
 """Claude Code asks, and is answered in the words of its hooks."""
 
+from functools import partial
 from typing import Any
 
 from hookline.bridge.host import (
@@ -11,22 +12,18 @@ from hookline.bridge.host import (
     Said,
     losses,
     mapping,
-    no_stop,
+    required,
     text,
-    unsaid_stop,
+    with_question,
+    with_unsaid_stop,
 )
 from hookline.contract.events import HookEventName
 from hookline.dialects.claude import CLAUDE
-from hookline.dialects.table import Dialect
-from hookline.errors import HooklineError
+from hookline.dialects.table import Arguments, Dialect, Tool
 
 _EVENTS = {name: ours for name, ours in CLAUDE.events.items() if name != "PermissionRequest"}
 # With these our hooks can add to what the model reads.
 _HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart"})
-
-
-class UnreadableQuestionError(HooklineError):
-    """The agent asked something that can't be read, so nobody knows what it is about to do."""
 
 
 def hear(payload: Payload, event: str | None = None) -> Heard:
@@ -36,24 +33,15 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
 
 def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> Heard:
     """Reads a question in the words of Claude Code, which Codex uses, too."""
-    theirs = event or text(payload.get("hook_event_name"))
-    ours = dialect.events.get(theirs)
-    if not theirs:
-        raise UnreadableQuestionError(f"{dialect.agent} did not say which event it asks about: no hook_event_name")
+    theirs = event or required(payload, "hook_event_name", "event", dialect.agent)
     facts: dict[str, Any] = {name: text(payload.get(name)) for name in ("session_id", "cwd", "transcript_path")}
-    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
-        questions = () if ours is None else (_fields(dialect, ours, payload),)
-        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
-    name = payload.get("tool_name")
-    if not isinstance(name, str) or not name:
-        raise UnreadableQuestionError(f"{dialect.agent} did not say which tool it asks about: no tool_name")
-    arguments = mapping(payload.get("tool_input"))
-    tool = dialect.tool_of_theirs(name)
-    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
-    if ours is HookEventName.AFTER_TOOL:
-        fields["tool_response"] = _response(payload)
-    given = payload.get("tool_response")
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, result=given, **facts)
+    heard = Heard(theirs=theirs, event=dialect.events.get(theirs), result=payload.get("tool_response"), **facts)
+
+    def call(payload: Payload) -> tuple[Tool, Arguments]:
+        name = required(payload, "tool_name", "tool", dialect.agent)
+        return dialect.tool_of_theirs(name), mapping(payload.get("tool_input"))
+
+    return with_question(heard, payload, partial(_fields, dialect), call, _response)
 
 
 def _fields(dialect: Dialect, ours: HookEventName, payload: Payload) -> dict[str, Any]:
@@ -112,10 +100,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
         answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
         lost.append(f"another result: {heard.theirs} of Claude Code takes none here, so the agent is stopped")
-    unsaid = unsaid_stop(heard, outcome, AT_START)
-    if unsaid:
-        lost.append(no_stop("Claude Code"))
-    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+    return with_unsaid_stop(Said(stdout=answer or None, lost=tuple(lost)), "Claude Code", heard, outcome, AT_START)
 
 
 def _about_tool(outcome: Outcome) -> dict[str, Any]:

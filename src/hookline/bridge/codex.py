@@ -14,9 +14,8 @@ from hookline.bridge.host import (
     Said,
     in_place,
     losses,
-    no_stop,
     text,
-    unsaid_stop,
+    with_unsaid_stop,
 )
 from hookline.contract.events import HookEventName
 from hookline.dialects.codex import CODEX
@@ -102,11 +101,9 @@ def say(heard: Heard, outcome: Outcome) -> Said:
 def _refusal(heard: Heard, outcome: Outcome, lost: list[str]) -> Said:
     if outcome.ask:
         lost.append("ask: Codex would let the call run, so it is denied")
-    unsaid = unsaid_stop(heard, outcome)
-    if unsaid:
-        lost.append(no_stop("Codex"))
     # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
-    return Said(stderr=in_place(outcome), exit_code=2, lost=tuple(lost), unsaid_stop=unsaid)
+    said = Said(stderr=in_place(outcome), exit_code=2, lost=tuple(lost))
+    return with_unsaid_stop(said, "Codex", heard, outcome)
 
 
 CODEX_HOST = Host(

@@ -2,11 +2,24 @@
 
 from typing import Any
 
-from hookline.bridge.claude import UnreadableQuestionError
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
+from hookline.bridge.host import (
+    Heard,
+    Host,
+    Outcome,
+    Payload,
+    Said,
+    UnreadableQuestionError,
+    losses,
+    mapping,
+    required,
+    text,
+    with_question,
+    with_unsaid_stop,
+)
 from hookline.contract.events import HookEventName
 from hookline.contract.wire import parse_json
-from hookline.dialects.table import Tool
+from hookline.dialects.claude import from_grep_flags
+from hookline.dialects.table import Arguments, Tool, tool_of_theirs
 
 EVENTS = {
     "preToolUse": HookEventName.BEFORE_TOOL,
@@ -39,22 +52,20 @@ def _from_range(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_flags(arguments: dict[str, Any]) -> dict[str, Any]:
-    ignores_case = arguments.pop("-i", None)
     paths = arguments.get("path")
     if isinstance(paths, list):
         arguments["path"] = paths[0] if len(paths) == 1 else " ".join(map(str, paths))
-    return arguments if ignores_case is None else {**arguments, "case_sensitive": not ignores_case}
+    return from_grep_flags(arguments)
 
 
 _PATH = {"file_path": "path"}
+_EDIT = {**_PATH, "old_string": "old_str", "new_string": "new_str"}
 TOOLS = (
     Tool(ours="run_shell_command", theirs="bash"),
     Tool(ours="read_file", theirs="view", renamed=_PATH, to_theirs=_to_range, to_ours=_from_range),
     Tool(ours="write_file", theirs="create", renamed={**_PATH, "content": "file_text"}),
-    Tool(ours="replace", theirs="edit", renamed={**_PATH, "old_string": "old_str", "new_string": "new_str"}),
-    Tool(
-        ours="replace", theirs="str_replace_editor", renamed={**_PATH, "old_string": "old_str", "new_string": "new_str"}
-    ),
+    Tool(ours="replace", theirs="edit", renamed=_EDIT),
+    Tool(ours="replace", theirs="str_replace_editor", renamed=_EDIT),
     Tool(ours="search_file_content", theirs="grep", aliases=("rg",), renamed={"path": "paths", "include": "glob"}),
     Tool(ours="glob", theirs="glob", renamed={"path": "paths"}, to_ours=_from_flags),
 )
@@ -63,24 +74,19 @@ TOOLS = (
 def hear(payload: Payload, event: str | None = None) -> Heard:
     """Reads a question of Copilot CLI, whose input does not say which event it is about."""
     theirs = event or _guessed(payload)
-    ours = EVENTS.get(theirs)
-    facts: dict[str, Any] = {
-        "session_id": text(payload.get("sessionId")),
-        "cwd": text(payload.get("cwd")),
-        "transcript_path": text(payload.get("transcriptPath")),
-    }
-    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
-        questions = () if ours is None else (_fields(ours, payload),)
-        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
-    name = payload.get("toolName")
-    if not isinstance(name, str) or not name:
-        raise UnreadableQuestionError("Copilot CLI did not say which tool it asks about: no toolName")
-    arguments = mapping(decoded(payload.get("toolArgs")))
-    tool = next((tool for tool in TOOLS if name in (tool.theirs, *tool.aliases)), Tool(ours=name, theirs=name))
-    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
-    if ours is HookEventName.AFTER_TOOL:
-        fields["tool_response"] = _response(payload)
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+    heard = Heard(
+        theirs=theirs,
+        event=EVENTS.get(theirs),
+        session_id=text(payload.get("sessionId")),
+        cwd=text(payload.get("cwd")),
+        transcript_path=text(payload.get("transcriptPath")),
+    )
+    return with_question(heard, payload, _fields, _call, _response)
+
+
+def _call(payload: Payload) -> tuple[Tool, Arguments]:
+    name = required(payload, "toolName", "tool", "Copilot CLI")
+    return tool_of_theirs(TOOLS, name), mapping(decoded(payload.get("toolArgs")))
 
 
 def _guessed(payload: Payload) -> str:
@@ -147,12 +153,9 @@ def say(heard: Heard, outcome: Outcome) -> Said:
             answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": outcome.result}
         else:
             lost.append(f"another result: {heard.theirs} of Copilot CLI takes none")
-    unsaid = unsaid_stop(heard, outcome)
-    if unsaid:
-        lost.append(no_stop("Copilot CLI"))
     if outcome.context and has_context:
         answer["additionalContext"] = "\n\n".join(filter(None, (answer.get("additionalContext"), outcome.context)))
-    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+    return with_unsaid_stop(Said(stdout=answer or None, lost=tuple(lost)), "Copilot CLI", heard, outcome)
 
 
 def _about_tool(outcome: Outcome, reason: str) -> dict[str, Any]:

@@ -1,13 +1,24 @@
 """Cursor asks. Its contract is known from its documentation only, so everything here is tolerant."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from hookline.bridge.claude import UnreadableQuestionError
 from hookline.bridge.copilot import decoded
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, losses, mapping, no_stop, text, unsaid_stop
+from hookline.bridge.host import (
+    Heard,
+    Host,
+    Outcome,
+    Payload,
+    Said,
+    losses,
+    mapping,
+    required,
+    text,
+    with_question,
+    with_unsaid_stop,
+)
 from hookline.contract.events import HookEventName
-from hookline.dialects.table import Tool
+from hookline.dialects.table import Arguments, Tool, tool_of_theirs
 
 EVENTS = {
     "preToolUse": HookEventName.BEFORE_TOOL,
@@ -44,37 +55,26 @@ TOOLS = (
 
 def hear(payload: Payload, event: str | None = None) -> Heard:
     """Reads a question of Cursor."""
-    theirs = event or text(payload.get("hook_event_name"))
-    if not theirs:
-        raise UnreadableQuestionError("Cursor did not say which event it asks about: no hook_event_name")
-    ours = EVENTS.get(theirs)
+    theirs = event or required(payload, "hook_event_name", "event", "Cursor")
     roots = payload.get("workspace_roots")
     root = text(roots[0]) if isinstance(roots, list) and roots else ""
-    facts: dict[str, Any] = {
-        "session_id": text(payload.get("conversation_id")) or text(payload.get("session_id")),
-        "cwd": text(payload.get("cwd")) or root,
-        "transcript_path": text(payload.get("transcript_path")),
-    }
-    if ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
-        questions = () if ours is None else (_fields(ours, payload),)
-        return Heard(theirs=theirs, event=ours, questions=questions, **facts)
-    name, arguments = _call(theirs, payload)
-    tool = next((tool for tool in TOOLS if name in (tool.theirs, *tool.aliases)), Tool(ours=name, theirs=name))
-    fields: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
-    if ours is HookEventName.AFTER_TOOL:
-        fields["tool_response"] = _response(payload)
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+    heard = Heard(
+        theirs=theirs,
+        event=EVENTS.get(theirs),
+        session_id=text(payload.get("conversation_id")) or text(payload.get("session_id")),
+        cwd=text(payload.get("cwd")) or root,
+        transcript_path=text(payload.get("transcript_path")),
+    )
+    return with_question(heard, payload, _fields, partial(_call, theirs), _response)
 
 
-def _call(theirs: str, payload: Payload) -> tuple[str, dict[str, Any]]:
+def _call(theirs: str, payload: Payload) -> tuple[Tool, Arguments]:
     if "ShellExecution" in theirs:
-        return "Shell", {"command": payload.get("command"), "cwd": payload.get("cwd")}
+        return tool_of_theirs(TOOLS, "Shell"), {"command": payload.get("command"), "cwd": payload.get("cwd")}
     if theirs == "beforeReadFile":
-        return "Read", {"file_path": payload.get("file_path")}
-    name = payload.get("tool_name")
-    if not isinstance(name, str) or not name:
-        raise UnreadableQuestionError("Cursor did not say which tool it asks about: no tool_name")
-    return name.removeprefix("MCP:"), dict(mapping(decoded(payload.get("tool_input"))))
+        return tool_of_theirs(TOOLS, "Read"), {"file_path": payload.get("file_path")}
+    name = required(payload, "tool_name", "tool", "Cursor").removeprefix("MCP:")
+    return tool_of_theirs(TOOLS, name), mapping(decoded(payload.get("tool_input")))
 
 
 def _response(payload: Payload) -> dict[str, Any]:
@@ -119,20 +119,13 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     after = reason if heard.event is HookEventName.AFTER_TOOL and (outcome.blocked or outcome.stop) else ""
     if after and not has_context:
         lost.append(f"a deny: {heard.theirs} of Cursor has no place for it")
-    unsaid = unsaid_stop(heard, outcome)
-    lost += _lost(outcome, unsaid)
+    if outcome.result is not None:
+        lost.append("another result: Cursor takes one for tools of MCP servers only")
+    if outcome.ask:
+        lost.append("ask: Cursor does not ask for it, so the call is denied")
     if has_context and (notes := "\n\n".join(filter(None, (after, outcome.context)))):
         answer["additional_context"] = notes
-    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
-
-
-def _lost(outcome: Outcome, unsaid: str) -> Iterator[str]:
-    if outcome.result is not None:
-        yield "another result: Cursor takes one for tools of MCP servers only"
-    if outcome.ask:
-        yield "ask: Cursor does not ask for it, so the call is denied"
-    if unsaid:
-        yield no_stop("Cursor")
+    return with_unsaid_stop(Said(stdout=answer or None, lost=tuple(lost)), "Cursor", heard, outcome)
 
 
 CURSOR_HOST = Host(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.bridge.claude import UnreadableQuestionError
 from hookline.bridge.host import (
     AT_START,
     Heard,
@@ -14,34 +13,28 @@ from hookline.bridge.host import (
     in_place,
     losses,
     mapping,
-    no_stop,
+    required,
     text,
-    unsaid_stop,
+    with_unsaid_stop,
 )
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.dialects.gemini import GEMINI
 
 _FACTS = ("session_id", "cwd", "transcript_path")
 _NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 _MODEL_FIELDS = ("llm_request", "llm_response", "toolConfig")
 _HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
 
 
 def hear(payload: Payload, event: str | None = None) -> Heard:
     """Reads a question of Gemini CLI."""
-    theirs = event or text(payload.get("hook_event_name"))
-    if not theirs:
-        raise UnreadableQuestionError("Gemini CLI did not say which event it asks about: no hook_event_name")
+    theirs = event or required(payload, "hook_event_name", "event", "Gemini CLI")
     facts: dict[str, Any] = {name: text(payload.get(name)) for name in _FACTS}
     ours = GEMINI.events.get(theirs)
     fields = {name: value for name, value in payload.items() if name not in _NOT_FIELDS}
-    if ours not in _TOOL_EVENTS:
+    if ours not in TOOL_EVENTS:
         return Heard(theirs=theirs, event=ours, questions=(fields,) if ours else (), **facts)
-    name = payload.get("tool_name")
-    if not isinstance(name, str) or not name:
-        raise UnreadableQuestionError("Gemini CLI did not say which tool it asks about: no tool_name")
-    tool = GEMINI.tool_of_theirs(name)
+    tool = GEMINI.tool_of_theirs(required(payload, "tool_name", "tool", "Gemini CLI"))
     arguments = mapping(payload.get("tool_input"))
     fields |= {"tool_name": _mcp_name(tool.ours, payload), "tool_input": tool.in_our_words(arguments)}
     return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
@@ -78,10 +71,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         specific["additionalContext"] = outcome.context
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": heard.theirs, **specific}
-    unsaid = unsaid_stop(heard, outcome, AT_START)
-    if unsaid:
-        lost.append(no_stop("Gemini CLI"))
-    return Said(stdout=answer or None, lost=tuple(lost), unsaid_stop=unsaid)
+    return with_unsaid_stop(Said(stdout=answer or None, lost=tuple(lost)), "Gemini CLI", heard, outcome, AT_START)
 
 
 def _about_model(heard: Heard, effect: Mapping[str, Any]) -> dict[str, Any]:

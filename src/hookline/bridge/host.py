@@ -1,17 +1,22 @@
 """The agent that asks: what it asks about, in our words, and what can be answered in its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hookline.bridge.versions import CHECKED
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.verdict import Verdict
 from hookline.dialects.table import Arguments, Tool
+from hookline.errors import HooklineError
 
 Payload = Mapping[str, Any]
 NO_PART = "a change to one file of a patch, which can't be sent back, so the call is denied"
 NO_PROMPT = "another prompt, which can't be sent back, so the prompt is blocked"
+
+
+class UnreadableQuestionError(HooklineError):
+    """The agent asked something that can't be read, so nobody knows what it is about to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,32 @@ class Host:
         return checked.version if checked.was_run else f"{checked.version} (not run)"
 
 
+def required(payload: Payload, key: str, what: str, agent: str) -> str:
+    """A text without which nobody knows what a question is about: the name of the event, or of the tool."""
+    if not (value := text(payload.get(key))):
+        raise UnreadableQuestionError(f"{agent} did not say which {what} it asks about: no {key}")
+    return value
+
+
+def with_question(
+    heard: Heard,
+    payload: Payload,
+    fields: Callable[[HookEventName, Payload], dict[str, Any]],
+    call: Callable[[Payload], tuple[Tool, Arguments]],
+    response: Callable[[Payload], dict[str, Any]],
+) -> Heard:
+    """What is heard, with the event's own fields: those of a call and its response, or those that `fields` returns."""
+    if heard.event is None:
+        return heard
+    if heard.event not in TOOL_EVENTS:
+        return replace(heard, questions=(fields(heard.event, payload),))
+    tool, arguments = call(payload)
+    question: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
+    if heard.event is HookEventName.AFTER_TOOL:
+        question["tool_response"] = response(payload)
+    return replace(heard, questions=(question,), tool=tool, arguments=arguments)
+
+
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:
     """One outcome of the verdicts on all events that stand for a question."""
     notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
@@ -179,13 +210,17 @@ def losses(
     return lost
 
 
-_AT_TOOLS = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
 AT_START = frozenset({HookEventName.SESSION_START})
 
 
-def unsaid_stop(heard: Heard, outcome: Outcome, events: frozenset[HookEventName] = _AT_TOOLS | AT_START) -> str:
-    """The reason of a stop at an event where an agent can only deny, or not even that; empty if there is none."""
-    return outcome.stop_reason if outcome.stop and heard.event in events else ""
+def with_unsaid_stop(
+    said: Said, agent: str, heard: Heard, outcome: Outcome, events: frozenset[HookEventName] = TOOL_EVENTS | AT_START
+) -> Said:
+    """The answer, and a stop that it can't say: at these events the agent takes a deny at most."""
+    if not outcome.stop or not outcome.stop_reason or heard.event not in events:
+        return said
+    lost = f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"
+    return replace(said, lost=(*said.lost, lost), unsaid_stop=outcome.stop_reason)
 
 
 def in_place(outcome: Outcome) -> str:
@@ -193,11 +228,6 @@ def in_place(outcome: Outcome) -> str:
     result = "" if outcome.result is None else outcome.result or "(no output)"
     reason = (outcome.reason or outcome.stop_reason) if outcome.blocked or outcome.stop or outcome.ask else ""
     return "\n\n".join(filter(None, (result, reason)))
-
-
-def no_stop(agent: str) -> str:
-    """What is lost of such a stop, and what is done instead."""
-    return f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"
 
 
 def text(value: Any) -> str:

@@ -6,11 +6,12 @@ import re
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from hookline.child.connections import Connections, Stream, connect
+from hookline.child.http_answer import BadAnswerError, read_answer
 from hookline.child.job import ChildOutcome
 from hookline.contract.hooks import HttpTarget
 from hookline.contract.vocabulary import RunWay
@@ -19,11 +20,6 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What we say ourselves; a second one could make a server read another request.
 _OURS = frozenset({"host", "content-length", "content-type", "connection", "transfer-encoding"})
-_LONGEST_HEAD = 64 * 1024
-
-
-class _BadAnswerError(Exception):
-    """Why an answer can't be used."""
 
 
 async def post(
@@ -34,23 +30,25 @@ async def post(
     timeout_ms: float,
     most_bytes: int,
     allowed: Sequence[str] = (),
+    connections: Connections | None = None,
 ) -> ChildOutcome:
     """Sends the body and returns the answer as a process's outcome; a status that is not 2xx is a failure.
 
-    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. Raises only CancelledError.
+    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. A request is sent once: another
+    connection is tried only if nothing of it went out. Raises only CancelledError.
     """
     started = time.monotonic()
     try:
         async with asyncio.timeout(min(timeout_ms / 1000, 1e9)):
-            outcome = await _ask(target, body, env, most_bytes, allowed)
+            outcome = await _ask(target, body, env, most_bytes, allowed, connections)
     except TimeoutError:
         outcome = ChildOutcome(timed_out=True)
-    except _BadAnswerError as error:
+    except BadAnswerError as error:
         outcome = ChildOutcome(error=str(error))
-    except (OSError, ssl.SSLError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
+    except (OSError, ssl.SSLError, EOFError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         outcome = ChildOutcome(error=f"{target.url} could not be asked: {reason}")
-    return _timed(outcome, (time.monotonic() - started) * 1000)
+    return msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - started) * 1000, way=RunWay.HTTP)
 
 
 def why_not_allowed(url: str, allowed: Sequence[str]) -> str | None:
@@ -73,42 +71,83 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _ask(
-    target: HttpTarget, body: bytes, env: Mapping[str, str], most_bytes: int, allowed: Sequence[str]
+    target: HttpTarget,
+    body: bytes,
+    env: Mapping[str, str],
+    most_bytes: int,
+    allowed: Sequence[str],
+    connections: Connections | None,
 ) -> ChildOutcome:
     if why_not := why_not_allowed(target.url, allowed):
-        raise _BadAnswerError(f"was not asked: {why_not}")
+        raise BadAnswerError(f"was not asked: {why_not}")
     url = urlsplit(target.url)
-    request = _head(target, url, len(body), env) + body
-    secure = ssl.create_default_context() if url.scheme == "https" else None
+    is_secure = url.scheme == "https"
+    kept = None if is_secure else connections
+    request = _head(target, url, len(body), env, keeps=kept is not None) + body
     host = url.hostname or ""
     # A name that stands for this machine must not be looked up: somebody else may answer for it.
-    address = "127.0.0.1" if host.lower() == "localhost" and secure is None else host
-    port = url.port or (443 if secure else 80)
-    reader, writer = await asyncio.open_connection(address, port, ssl=secure, limit=_LONGEST_HEAD)
+    address = "127.0.0.1" if host.lower() == "localhost" and not is_secure else host
+    port = url.port or (443 if is_secure else 80)
+    stream = await _sent(request, address, port, kept, is_secure=is_secure)
     try:
-        writer.write(request)
-        await writer.drain()
-        return await _answer(reader, target.url, most_bytes)
-    finally:
-        writer.close()
+        answer = await read_answer(stream, target.url, most_bytes)
+    except BaseException:
+        stream.close()
+        raise
+    if kept is not None and answer.can_be_used_again:
+        kept.put((address, port), stream)
+    else:
+        stream.close()
+    return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
 
 
-def _head(target: HttpTarget, url: SplitResult, length: int, env: Mapping[str, str]) -> bytes:
+async def _sent(request: bytes, address: str, port: int, kept: Connections | None, *, is_secure: bool) -> Stream:
+    """The connection that the whole request was sent on: an idle one, or else a new one."""
+    # The server may have closed an idle one at any time. That is no failure as long as nothing went out.
+    while kept is not None and (idle := kept.take((address, port))) is not None:
+        if idle.is_open() and await _sends(idle, request):
+            return idle
+        idle.close()
+    stream = await connect(address, port, is_secure=is_secure)
+    try:
+        await stream.send(request)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+async def _sends(stream: Stream, request: bytes) -> bool:
+    """Sends a request; False if nothing of it went out. Raises if only a part did."""
+    try:
+        await stream.send(request)
+    except OSError:
+        if stream.sent:
+            stream.close()
+            raise
+        return False
+    except BaseException:
+        stream.close()
+        raise
+    return True
+
+
+def _head(target: HttpTarget, url: SplitResult, length: int, env: Mapping[str, str], *, keeps: bool) -> bytes:
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     lines = [
         f"POST {path} HTTP/1.1",
         f"Host: {url.netloc.rpartition('@')[2]}",
         "Content-Type: application/json",
         f"Content-Length: {length}",
-        "Connection: close",
+        f"Connection: {'keep-alive' if keeps else 'close'}",
     ]
     for name, value in target.headers.items():
         if not _FIELD_NAME.fullmatch(name) or name.lower() in _OURS:
-            raise _BadAnswerError(f"has a header that can't be sent: {name!r}")
+            raise BadAnswerError(f"has a header that can't be sent: {name!r}")
         lines.append(f"{name}: {_filled(value, target.variables, env)}")
     head = "\r\n".join(lines)
     if len(head.splitlines()) != len(lines) or "\0" in head:
-        raise _BadAnswerError("has a header or a URL with a line break in it")
+        raise BadAnswerError("has a header or a URL with a line break in it")
     return head.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
 
 
@@ -120,46 +159,3 @@ def _filled(value: str, variables: Sequence[str], env: Mapping[str, str]) -> str
         return env.get(name, "") if name in variables else ""
 
     return _VARIABLE.sub(of, value)
-
-
-async def _answer(reader: asyncio.StreamReader, url: str, most_bytes: int) -> ChildOutcome:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    status = re.match(r"HTTP/1\.[01] (\d{3})", head[0])
-    if status is None:
-        raise _BadAnswerError(f"{url} did not answer with HTTP")
-    code = int(status[1])
-    if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
-        moved = " (redirects are not followed)" if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST else ""
-        raise _BadAnswerError(f"{url} answered with status {code}{moved}")
-    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-    if fields.get("transfer-encoding", "").lower() == "chunked":
-        body, is_cut = await _chunks(reader, most_bytes)
-    elif "content-length" in fields:
-        length = int(fields["content-length"])
-        body, is_cut = await reader.readexactly(min(length, most_bytes)), length > most_bytes
-    else:
-        body, is_cut = await _rest(reader, most_bytes)
-    return ChildOutcome(exit_code=0, stdout=body, stdout_truncated=is_cut)
-
-
-async def _rest(reader: asyncio.StreamReader, most_bytes: int) -> tuple[bytes, bool]:
-    body = b""
-    while len(body) <= most_bytes and (more := await reader.read(_LONGEST_HEAD)):
-        body += more
-    return body[:most_bytes], len(body) > most_bytes
-
-
-async def _chunks(reader: asyncio.StreamReader, most_bytes: int) -> tuple[bytes, bool]:
-    body = b""
-    while True:
-        size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
-        if size == 0:
-            return body, False
-        if size < 0 or len(body) + size > most_bytes:
-            return body + await reader.readexactly(max(0, min(size, most_bytes - len(body)))), True
-        body += await reader.readexactly(size)
-        await reader.readuntil(b"\r\n")
-
-
-def _timed(outcome: ChildOutcome, duration_ms: float) -> ChildOutcome:
-    return msgspec.structs.replace(outcome, duration_ms=duration_ms, way=RunWay.HTTP)

@@ -16,7 +16,9 @@ import msgspec
 from hookline.child.job import ChildJob, ChildOutcome
 from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
 from hookline.child.worker_process import WorkerProcess
+from hookline.contract.endings import show_ms
 from hookline.contract.hooks import WorkerOptions
+from hookline.contract.vocabulary import RunWay
 
 MOST_WAITING = 1000
 MOST_CRASHES = 3
@@ -48,7 +50,8 @@ class WorkerEvent(msgspec.Struct, eq=False):
         if self.timer is not None:
             self.timer.cancel()
         if outcome is not None:
-            outcome = msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - self.began) * 1000)
+            took_ms = (time.monotonic() - self.began) * 1000
+            outcome = msgspec.structs.replace(outcome, duration_ms=took_ms, way=RunWay.WORKER)
         self.reply(outcome)
 
 
@@ -264,7 +267,7 @@ class Worker:
             # The first of them is the one that the process was started for.
             is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
             self._waiting.remove(event)
-            event.end(ChildOutcome(timed_out=True, error=None if is_starting else _waited_too_long(event)))
+            event.end(ChildOutcome(timed_out=True, error=_not_ready(event) if is_starting else _waited_too_long(event)))
             if is_starting:
                 self._fail("did not say that it is ready in time", is_counted_event=False)
             return
@@ -300,5 +303,9 @@ class Worker:
             self._note("", stderr)
 
 
+def _not_ready(event: WorkerEvent) -> str:
+    return f'timed out after {show_ms(event.timeout_ms)}: the first line of its worker is to be {{"ready": true}}'
+
+
 def _waited_too_long(event: WorkerEvent) -> str:
-    return f"was not asked: its worker was busy with other events for {event.timeout_ms:g} ms"
+    return f"was not asked: its worker was busy with other events for {show_ms(event.timeout_ms)}"

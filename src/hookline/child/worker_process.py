@@ -218,7 +218,9 @@ class WorkerProcess:
         self._owner.on_end(self, _ending(code, bytes(self._stderr_kept)), is_clean=code == 0)
 
     def _has_more(self) -> bool:
-        return bool(select.select([self._fds["stdout"]], [], [], 0)[0])
+        look = select.poll()
+        look.register(self._fds["stdout"], select.POLLIN)
+        return bool(look.poll(0))
 
     def _fail(self, why: str) -> None:
         if not self.is_over:

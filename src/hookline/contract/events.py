@@ -21,6 +21,8 @@ class HookEventName(StrEnum):
     __hash__ = str.__hash__
 
 
+TOOL_EVENTS = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
+
 LIFECYCLE_EVENTS = frozenset(
     {
         HookEventName.BEFORE_AGENT,

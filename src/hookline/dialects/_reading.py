@@ -54,6 +54,26 @@ def is_block(value: Any) -> bool:
     return isinstance(value, str) and trim(value).lower() in BLOCKING_DECISIONS
 
 
+def object_in(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The field if it is a JSON object, else an empty one."""
+    value = given.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def denies(given: Mapping[str, Any]) -> bool:
+    """Whether an answer in the words of Claude Code says no in any of its three ways."""
+    specific = object_in(given, "hookSpecificOutput")
+    behaviour = object_in(specific, "decision").get("behavior")
+    return any(map(is_block, (given.get("decision"), specific.get("permissionDecision"), behaviour)))
+
+
+def deny_reason(given: Mapping[str, Any]) -> str | None:
+    """Why such an answer says no."""
+    specific = object_in(given, "hookSpecificOutput")
+    message = object_in(specific, "decision").get("message")
+    return some_text(specific.get("permissionDecisionReason"), message, given.get("reason"))
+
+
 def some_text(*values: Any) -> str | None:
     """The first of these that is a text and not blank."""
     return next((value for value in values if isinstance(value, str) and trim(value)), None)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.wire import stringify_json, trim
 from hookline.dialects import _condition
 from hookline.dialects._reading import (
+    denies,
+    deny_reason,
     error_of_result,
-    is_block,
     json_object,
     listed_names,
+    object_in,
     some_text,
     text_of_result,
 )
@@ -34,7 +36,6 @@ EVENTS = {
 }
 # The model gets what a hook prints there as plain text; on other events nobody reads it.
 _TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart", "PreCompact"})
-_CAN_BLOCK = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "PreCompact"})
 _WITHOUT_PERMISSION_MODE = frozenset({"SessionStart", "SessionEnd"})
 
 
@@ -49,21 +50,21 @@ def tell(event: Event) -> dict[str, Any]:
 
 def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
     """The fields about a tool call that Claude Code and Codex have in common."""
-    fields = event.fields
-    arguments = fields.get("tool_input")
-    theirs = tool.tell(arguments if isinstance(arguments, Mapping) else {}, str(fields.get("cwd", "")))
     import hashlib  # noqa: PLC0415 - OpenSSL takes time to load
 
     # The same call has the same id before and after it ran, although we are not told the model's own.
-    digest = hashlib.sha256(stringify_json([fields.get("session_id"), tool.ours, arguments])).hexdigest()
-    return {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
+    call = [event.fields.get("session_id"), tool.ours, event.fields.get("tool_input")]
+    digest = hashlib.sha256(stringify_json(call)).hexdigest()
+    theirs = tool.tell(event.arguments, event.cwd)
+    told: dict[str, Any] = {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
+    if event.theirs == "PermissionRequest":
+        del told["tool_use_id"]
+    return told
 
 
 def _of_tool(event: Event) -> dict[str, Any]:
-    tool = CLAUDE.tool(str(event.fields.get("tool_name")))
+    tool = CLAUDE.tool(event.tool_name)
     told = tool_fields(event, tool)
-    if event.theirs == "PermissionRequest":
-        del told["tool_use_id"]
     if event.ours is HookEventName.BEFORE_TOOL:
         return told
     response = event.fields.get("tool_response")
@@ -105,12 +106,11 @@ def wants(event: Event) -> bool:
 
 def meets(event: Event, condition: str) -> bool:
     """Whether a call meets the rule of a hook's `if`; events that are not about a tool meet none."""
-    if event.ours not in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+    if event.ours not in TOOL_EVENTS:
         return False
-    fields = event.fields
-    name, given, cwd = str(fields.get("tool_name")), fields.get("tool_input"), str(fields.get("cwd", ""))
-    arguments = CLAUDE.tool(name).tell(given if isinstance(given, Mapping) else {}, cwd)
-    return _condition.meets(condition, CLAUDE.names_of(event.ours, name), arguments, cwd, os.environ.get("HOME", ""))
+    names = CLAUDE.names_of(event.ours, event.tool_name)
+    arguments = CLAUDE.tool(event.tool_name).tell(event.arguments, event.cwd)
+    return _condition.meets(condition, names, arguments, event.cwd, os.environ.get("HOME", ""))
 
 
 def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int) -> dict[str, Any] | None:
@@ -176,28 +176,27 @@ class _Answer:
         self._complaints = complaints
         self.is_dropped = False
         """Whether Claude Code drops the whole answer because of one field."""
-        specific = given.get("hookSpecificOutput")
-        self._specific: Mapping[str, Any] = specific if isinstance(specific, dict) else {}
+        self._specific = object_in(given, "hookSpecificOutput")
 
     def in_our_words(self) -> dict[str, Any]:
         """The answer as a hook of ours would have given it."""
         answer: dict[str, Any] = {}
         self.is_dropped = self._is_dropped()
         if self.is_dropped:
-            return self._refusal(answer) if self._denies() else {}
+            return self._refusal(answer) if denies(self._given) else {}
         if self._given.get("continue") is False and self._event.ours is not HookEventName.SESSION_START:
             answer["continue"] = False
             if reason := some_text(self._given.get("stopReason")):
                 answer["stopReason"] = reason
         if message := some_text(self._given.get("systemMessage")):
             answer["userMessage"] = message
-        if self._denies():
+        if denies(self._given):
             self._refusal(answer)
         elif self._specific.get("permissionDecision") in ("ask", "defer"):
             answer |= {"decision": "ask", "reason": some_text(self._specific.get("permissionDecisionReason")) or ""}
         if specific := self._own_fields():
             answer["hookSpecificOutput"] = specific
-        if self._event.theirs == "Stop" and not self._denies() and (context := some_text(specific.get(_CONTEXT))):
+        if self._event.theirs == "Stop" and not denies(self._given) and (context := some_text(specific.get(_CONTEXT))):
             # Context after the end of a turn makes Claude Code go on with it.
             answer |= {"decision": "block", "reason": context}
             del answer["hookSpecificOutput"]
@@ -216,20 +215,9 @@ class _Answer:
             return True
         return False
 
-    def _denies(self) -> bool:
-        behaviour = self._specific.get("decision")
-        return (
-            is_block(self._given.get("decision"))
-            or is_block(self._specific.get("permissionDecision"))
-            or (isinstance(behaviour, dict) and is_block(behaviour.get("behavior")))
-        )
-
     def _refusal(self, answer: dict[str, Any]) -> dict[str, Any]:
-        behaviour = self._specific.get("decision")
-        message = behaviour.get("message") if isinstance(behaviour, dict) else None
-        reason = some_text(self._specific.get("permissionDecisionReason"), message, self._given.get("reason"))
-        answer |= {"decision": "block", "reason": reason or DEFAULT_DENY_REASON}
-        if isinstance(behaviour, dict) and behaviour.get("interrupt") is True:
+        answer |= {"decision": "block", "reason": deny_reason(self._given) or DEFAULT_DENY_REASON}
+        if object_in(self._specific, "decision").get("interrupt") is True:
             answer["continue"] = False
         return answer
 
@@ -238,17 +226,13 @@ class _Answer:
         if context := some_text(self._specific.get(_CONTEXT)):
             fields[_CONTEXT] = context
         if isinstance(updated := self._specific.get("updatedInput"), dict) and self._event.theirs == "PreToolUse":
-            fields["tool_input"], fields["replacesInput"] = self._arguments(updated), True
+            tool = CLAUDE.tool(self._event.tool_name)
+            fields["tool_input"] = tool.read(updated, self._event.arguments, self._event.cwd)
+            fields["replacesInput"] = True
         output = self._specific.get("updatedToolOutput", self._specific.get("updatedMCPToolOutput"))
         if output is not None and self._event.theirs == "PostToolUse":
             self._add_output(fields, output)
         return fields
-
-    def _arguments(self, updated: Mapping[str, Any]) -> dict[str, Any]:
-        before = self._event.fields.get("tool_input")
-        tool = CLAUDE.tool(str(self._event.fields.get("tool_name")))
-        cwd = str(self._event.fields.get("cwd", ""))
-        return tool.read(updated, before if isinstance(before, Mapping) else {}, cwd)
 
     def _add_output(self, fields: dict[str, Any], output: Any) -> None:
         if isinstance(output, str) and self._event.fields.get("tool_name") == "run_shell_command":
@@ -332,7 +316,8 @@ def _to_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments if case_sensitive is None else {**arguments, "-i": not case_sensitive}
 
 
-def _from_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
+def from_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The option of `grep` as an argument of our tool."""
     ignores_case = arguments.pop("-i", None)
     return arguments if ignores_case is None else {**arguments, "case_sensitive": not ignores_case}
 
@@ -377,7 +362,7 @@ CLAUDE = Dialect(
             theirs="Grep",
             renamed={"include": "glob"},
             to_theirs=_to_grep_flags,
-            to_ours=_from_grep_flags,
+            to_ours=from_grep_flags,
             paths=("path",),
             response=_grep_response,
         ),

@@ -5,10 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.wire import trim
 from hookline.dialects import claude
-from hookline.dialects._reading import is_block, json_object, listed_names, some_text, text_of_result
+from hookline.dialects._reading import (
+    denies,
+    deny_reason,
+    json_object,
+    listed_names,
+    object_in,
+    some_text,
+    text_of_result,
+)
 from hookline.dialects.table import Convert, Dialect, Event, Printed, Reading, Tool, UntranslatableError
 
 _LIST = re.compile(r"[A-Za-z0-9_|]+")
@@ -18,7 +26,6 @@ _WITHOUT_COUNTERPART = frozenset({"PostCompact", "SubagentStart", "SubagentStop"
 _ALLOWED_AT_TOP = frozenset(
     {"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"}
 )
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
 def exact_names(matcher: str) -> frozenset[str] | None:
@@ -40,12 +47,10 @@ def tell(event: Event) -> dict[str, Any]:
     told |= {"model": fields.get("model") or "unknown", "permission_mode": "default"}
     if event.ours is not HookEventName.SESSION_START:
         told["turn_id"] = str(fields.get("session_id"))
-    if event.ours not in _TOOL_EVENTS:
+    if event.ours not in TOOL_EVENTS:
         own = claude.tell(event)
         return told | {name: own[name] for name in own if name in _OWN_FIELDS}
-    told |= claude.tool_fields(event, CODEX.tool(str(fields.get("tool_name"))))
-    if event.theirs == "PermissionRequest":
-        del told["tool_use_id"]
+    told |= claude.tool_fields(event, CODEX.tool(event.tool_name))
     if event.ours is HookEventName.AFTER_TOOL:
         told["tool_response"] = text_of_result(fields.get("tool_response"))
     return told
@@ -61,9 +66,9 @@ def read(event: Event, printed: Printed) -> Reading:
     if printed.exit_code == _BLOCKING:
         return _block(event, some_text(printed.stderr), given)
     complaints: list[str] = []
-    denies = given is not None and _denies(given)
+    is_deny = given is not None and denies(given)
     if printed.exit_code != 0:
-        if not denies:
+        if not is_deny:
             return Reading(failed=True)
         complaints.append(f"Codex ignores an answer beside exit code {printed.exit_code}; exit with 0")
     if given is None:
@@ -72,7 +77,7 @@ def read(event: Event, printed: Printed) -> Reading:
         return Reading(failed=text.startswith(("{", "[")))
     if fault := _fault(event, given):
         complaints.append(f"Codex drops the whole answer: {fault}")
-        if not denies:
+        if not is_deny:
             return Reading(complaints=tuple(complaints), failed=True)
     return Reading(answer=_in_our_words(event, given), complaints=tuple(complaints))
 
@@ -81,7 +86,7 @@ def _block(event: Event, stderr: str | None, given: Mapping[str, Any] | None) ->
     complaints = () if stderr else ("Codex ignores exit code 2 without a reason on stderr; it blocks here",)
     if event.ours is HookEventName.SESSION_START:
         return Reading(failed=True)
-    reason = stderr or (some_text(_reason(given)) if given else None) or DEFAULT_DENY_REASON
+    reason = stderr or (deny_reason(given) if given else None) or DEFAULT_DENY_REASON
     return Reading(answer=_refusal(event, trim(reason)), complaints=complaints)
 
 
@@ -92,37 +97,17 @@ def _refusal(event: Event, reason: str) -> dict[str, Any]:
     return {"decision": "block", "reason": reason}
 
 
-def _specific(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    value = given.get("hookSpecificOutput")
-    return value if isinstance(value, dict) else {}
-
-
-def _behaviour(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    value = _specific(given).get("decision")
-    return value if isinstance(value, dict) else {}
-
-
-def _denies(given: Mapping[str, Any]) -> bool:
-    values = (given.get("decision"), _specific(given).get("permissionDecision"), _behaviour(given).get("behavior"))
-    return any(map(is_block, values))
-
-
-def _reason(given: Mapping[str, Any]) -> str | None:
-    specific = _specific(given)
-    return some_text(specific.get("permissionDecisionReason"), _behaviour(given).get("message"), given.get("reason"))
-
-
 def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
     """Why Codex would not take the answer, or None."""
-    specific = _specific(given)
+    specific = object_in(given, "hookSpecificOutput")
     decision = specific.get("permissionDecision")
     if unknown := given.keys() - _ALLOWED_AT_TOP:
         return f"it has no field {min(unknown)}"
     if "hookSpecificOutput" in given and specific.get("hookEventName") != event.theirs:
         return f"hookEventName is not {event.theirs}"
-    if given.get("suppressOutput") is True and event.ours in _TOOL_EVENTS:
+    if given.get("suppressOutput") is True and event.ours in TOOL_EVENTS:
         return f"suppressOutput is not for {event.theirs}"
-    if _denies(given) and _reason(given) is None:
+    if denies(given) and deny_reason(given) is None:
         return "a deny needs a reason"
     if event.theirs == "PreToolUse":
         if given.get("continue") is False or "stopReason" in given:
@@ -135,7 +120,7 @@ def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
 
 
 def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
-    specific = _specific(given)
+    specific = object_in(given, "hookSpecificOutput")
     fields: dict[str, Any] = {}
     if context := some_text(specific.get("additionalContext")):
         fields["additionalContext"] = context
@@ -143,8 +128,8 @@ def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
         fields |= {"tool_input": _arguments(event, updated), "replacesInput": True}
     answer: dict[str, Any] = {"userMessage": message} if (message := some_text(given.get("systemMessage"))) else {}
     stops = given.get("continue") is False
-    if _denies(given):
-        refusal = _refusal(event, _reason(given) or DEFAULT_DENY_REASON)
+    if denies(given):
+        refusal = _refusal(event, deny_reason(given) or DEFAULT_DENY_REASON)
         fields |= refusal.pop("hookSpecificOutput", {})
         answer |= refusal
     elif stops and event.ours is HookEventName.AFTER_TOOL:
@@ -157,9 +142,7 @@ def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(event: Event, updated: Mapping[str, Any]) -> dict[str, Any]:
-    before = event.fields.get("tool_input")
-    arguments = before if isinstance(before, Mapping) else {}
-    tool = CODEX.tool(str(event.fields.get("tool_name")))
+    tool = CODEX.tool(event.tool_name)
     if tool.theirs not in ("Bash", "apply_patch"):
         return dict(updated)
     # Of these two tools a hook can change the command alone.
@@ -168,7 +151,7 @@ def _arguments(event: Event, updated: Mapping[str, Any]) -> dict[str, Any]:
         raise UntranslatableError("a hook returned updatedInput without the text `command`")
     if tool.theirs == "apply_patch":
         raise UntranslatableError(f"a hook rewrote the patch that stands for {tool.ours}, which can't be read back")
-    return {**arguments, "command": command}
+    return {**event.arguments, "command": command}
 
 
 def added_file(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS
 from hookline.contract.wire import parse_json, trim
-from hookline.dialects._reading import is_block, json_object, some_text
+from hookline.dialects._reading import is_block, json_object, object_in, some_text
 from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool, UntranslatableError
 
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
@@ -20,11 +20,9 @@ _CHANGES = ("llm_request", "llm_response", "toolConfig", "clearContext")
 def tell(event: Event) -> dict[str, Any]:
     """What a hook of Gemini CLI reads on stdin."""
     told = dict(event.fields)
-    if event.ours in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
-        tool = GEMINI.tool(str(told.get("tool_name")))
-        arguments = told.get("tool_input")
-        told["tool_name"] = tool.theirs
-        told["tool_input"] = tool.tell(arguments if isinstance(arguments, Mapping) else {}, str(told.get("cwd", "")))
+    if event.ours in TOOL_EVENTS:
+        tool = GEMINI.tool(event.tool_name)
+        told |= {"tool_name": tool.theirs, "tool_input": tool.tell(event.arguments, event.cwd)}
     return told
 
 
@@ -71,8 +69,7 @@ def _denies_in_claude_words(event: Event, own: Mapping[str, Any]) -> bool:
 
 
 def _from_json(event: Event, given: Mapping[str, Any]) -> Reading:
-    specific = given.get("hookSpecificOutput")
-    own: Mapping[str, Any] = specific if isinstance(specific, dict) else {}
+    own = object_in(given, "hookSpecificOutput")
     answer = {name: given[name] for name in ("continue", "stopReason", "reason") if name in given}
     if message := some_text(given.get("systemMessage")):
         answer["userMessage"] = message
@@ -89,10 +86,7 @@ def _from_json(event: Event, given: Mapping[str, Any]) -> Reading:
         answer["decision"] = "ask"
         answer.setdefault("reason", some_text(given.get("systemMessage")) or "")
     if isinstance(rewritten := own.get("tool_input"), dict) and event.ours is HookEventName.BEFORE_TOOL:
-        before = event.fields.get("tool_input")
-        tool = GEMINI.tool(str(event.fields.get("tool_name")))
-        cwd = str(event.fields.get("cwd", ""))
-        fields["tool_input"] = tool.read(rewritten, before if isinstance(before, Mapping) else {}, cwd)
+        fields["tool_input"] = GEMINI.tool(event.tool_name).read(rewritten, event.arguments, event.cwd)
         fields["replacesInput"] = True
     if "tailToolCallRequest" in own:
         complaints.append("tailToolCallRequest is not supported, so the result is withheld")

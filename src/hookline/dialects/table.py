@@ -1,13 +1,13 @@
 """What a table about another agent holds: its words for events, tools and triggers, and its rules for answers."""
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
 import msgspec
 
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 
 
 class Rule(Enum):
@@ -96,6 +96,12 @@ def _relative(path: str, cwd: str) -> str:
     return path.removeprefix(f"{cwd.rstrip('/')}/")
 
 
+def tool_of_theirs(tools: Sequence[Tool], name: str) -> Tool:
+    """The row of a tool by their name or one of its aliases; a tool that has none keeps its name and its arguments."""
+    named = [tool for tool in tools if name in (tool.theirs, *tool.aliases)]
+    return next((tool for tool in named if tool.theirs == name), named[0] if named else Tool(ours=name, theirs=name))
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook of another agent is asked about, in our words and in its own."""
 
@@ -104,6 +110,22 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """The name under which its settings have the hook."""
     fields: Mapping[str, Any]
     """Our input, whole: the session's facts and the event's own fields."""
+
+    @property
+    def tool_name(self) -> str:
+        """Our name of the tool that the event is about."""
+        return str(self.fields.get("tool_name"))
+
+    @property
+    def arguments(self) -> Arguments:
+        """The tool's arguments in our words."""
+        given = self.fields.get("tool_input")
+        return given if isinstance(given, Mapping) else {}
+
+    @property
+    def cwd(self) -> str:
+        """The directory in which the agent works."""
+        return str(self.fields.get("cwd", ""))
 
 
 class Printed(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,14 +208,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
     def tool_of_theirs(self, name: str) -> Tool:
         """The row of a tool by their name or one of its aliases."""
-        named = [tool for tool in self.tools if name in (tool.theirs, *tool.aliases)]
-        return next(
-            (tool for tool in named if tool.theirs == name), named[0] if named else Tool(ours=name, theirs=name)
-        )
+        return tool_of_theirs(self.tools, name)
 
     def names_of(self, event: HookEventName, subject: str) -> tuple[str, ...]:
         """Everything that a matcher of this agent may be compared with for a subject of ours; ours is one of them."""
-        if event in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        if event in TOOL_EVENTS:
             tool = self.tool(subject)
             return tuple(dict.fromkeys((tool.theirs, *tool.aliases, subject)))
         return tuple(dict.fromkeys((self.triggers.get(subject, subject), subject)))

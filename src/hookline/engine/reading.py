@@ -9,10 +9,11 @@ import msgspec
 
 from hookline.child.job import ChildOutcome
 from hookline.contract.answers import Answer, deny, read_stdout, warning_from_stderr
+from hookline.contract.denials import shortened
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
-from hookline.contract.vocabulary import OnError
+from hookline.contract.vocabulary import HookType, OnError
 from hookline.engine.advice import advise
 from hookline.engine.changes import as_changes
 from hookline.engine.event_table import EVENT_TABLE, can_block
@@ -125,6 +126,10 @@ def _reads(hook: HookEntry) -> frozenset[str]:
     return reads - _REWRITES if hook.final else reads
 
 
+def _is_text(body: str) -> bool:
+    return bool(body.strip()) and not body.lstrip().startswith("{")
+
+
 def _cut(outcome: ChildOutcome) -> str:
     cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
     return f"{cut}; print less, or raise hooksConfig.outputLimit"
@@ -141,6 +146,9 @@ def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult
         why = "printed more than is read"
     elif doubt is not None:
         why = f"can't be understood ({doubt})"
+    elif result.hook.type is HookType.HTTP and _is_text(result.stdout):
+        # A login page or a proxy's message has the status 200, too; a guard answers with an object, or with nothing.
+        why = f"answered with a text that is no object of JSON ({shortened(result.stdout.strip())!r})"
     else:
         return result
     refusal = deny(f"{result.hook.label} {why}, and its onError is block", rank=result.hook.rank)

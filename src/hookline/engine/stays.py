@@ -1,4 +1,4 @@
-"""What outlives an event: the processes of workers. Most programs have none, and load nothing for them."""
+"""What outlives an event: the processes of workers, and connections. Most programs have none, and load nothing."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.contract.hooks import HookEntry
 
 if TYPE_CHECKING:
+    from hookline.child.connections import Connections
     from hookline.engine.workers import Workers
 
 
@@ -27,6 +28,16 @@ class Stays:
             workers.close()
         return workers
 
+    @cached_property
+    def connections(self) -> "Connections":
+        """The idle connections of this engine."""
+        from hookline.child.connections import Connections  # noqa: PLC0415 - few hooks are servers
+
+        connections = Connections()
+        if self._is_closed:
+            connections.close()
+        return connections
+
     def distrust(self, hook: HookEntry) -> None:
         """Ends the worker of a hook that may not run any more."""
         if hook.worker is not None and "workers" in vars(self):
@@ -42,3 +53,5 @@ class Stays:
         self._is_closed = True
         if "workers" in vars(self):
             self.workers.close()
+        if "connections" in vars(self):
+            self.connections.close()

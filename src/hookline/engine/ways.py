@@ -66,6 +66,7 @@ async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
         timeout_ms=hook.timeout_ms,
         most_bytes=means.limits.output_bytes,
         allowed=means.http_allow,
+        connections=means.stays.connections,
     )
 
 

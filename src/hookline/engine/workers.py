@@ -14,7 +14,7 @@ from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.own_loop import OwnLoop
 from hookline.child.worker import Worker, WorkerEvent
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import WORKER_VARIABLE
+from hookline.contract.vocabulary import WORKER_VARIABLE, RunWay
 from hookline.engine.telling import Asked
 from hookline.settings.fingerprint import Fingerprinter
 
@@ -57,7 +57,7 @@ class Workers:
     async def ask(self, asked: Asked, cwd: str, limits: ChildLimits) -> ChildOutcome | None:
         """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead."""
         if self._is_closed:
-            return ChildOutcome(error="was not asked: the engine and its workers are closed")
+            return _failed("was not asked: the engine and its workers are closed")
         hook = asked.hook
         worker = self._worker_for(asked, cwd, limits)
         loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Workers:
             self._loop.call(worker.submit, event)
             outcome = await answer
         except RuntimeError as error:
-            return ChildOutcome(error=f"could not be started: {error}", is_shortage=True)
+            return _failed(f"could not be started: {error}", is_shortage=True)
         except asyncio.CancelledError:
             with suppress(RuntimeError):  # it was closed meanwhile
                 self._loop.call(worker.cancel, event)
@@ -76,7 +76,7 @@ class Workers:
         finally:
             guard.cancel()
         if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
-            return ChildOutcome(error=f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
+            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
         return outcome
 
     def distrust(self, hook: HookEntry) -> None:
@@ -173,7 +173,11 @@ def _settle(answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome
 
 
 def _give_up(answer: "asyncio.Future[ChildOutcome | None]") -> None:
-    _settle(answer, ChildOutcome(error="has no answer: the thread of its worker does not respond", is_shortage=True))
+    _settle(answer, _failed("has no answer: the thread of its worker does not respond", is_shortage=True))
+
+
+def _failed(why: str, *, is_shortage: bool = False) -> ChildOutcome:
+    return ChildOutcome(error=why, is_shortage=is_shortage, way=RunWay.WORKER)
 
 
 def _weakly(on_worker: OnWorker | None) -> OnWorker:

@@ -160,7 +160,7 @@ class SessionEvents:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""
         check_type("prompt", prompt, str, "a text")
         verdict = await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
-        return BeforeAgentHookResult() if verdict is None else lifecycle.before_agent_result(verdict)
+        return lifecycle.result_of(BeforeAgentHookResult, verdict)
 
     async def after_agent(
         self, prompt: str, prompt_response: str, *, stop_hook_active: bool = False
@@ -171,13 +171,13 @@ class SessionEvents:
         check_type("stop_hook_active", stop_hook_active, bool, "True or False")
         fields = lifecycle.after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
         verdict = await self._fire(HookEventName.AFTER_AGENT, fields)
-        return AfterAgentHookResult() if verdict is None else lifecycle.after_agent_result(verdict)
+        return lifecycle.result_of(AfterAgentHookResult, verdict)
 
     async def session_start(self, source: SessionStartSource | str) -> SessionStartHookResult:
         """Fires SessionStart: what hooks add to the session. As a context manager a session does this itself."""
         fields = {"source": read_word("source", source, SessionStartSource)}
         verdict = await self._fire(HookEventName.SESSION_START, fields)
-        return SessionStartHookResult() if verdict is None else lifecycle.session_start_result(verdict)
+        return lifecycle.result_of(SessionStartHookResult, verdict)
 
     async def session_end(self, reason: SessionEndReason | str) -> None:
         """Fires SessionEnd, whose hooks only watch."""
@@ -188,7 +188,7 @@ class SessionEvents:
         """Fires PreCompress, before the history is compressed."""
         fields = {"trigger": read_word("trigger", trigger, PreCompressTrigger)}
         verdict = await self._fire(HookEventName.PRE_COMPRESS, fields)
-        return PreCompressHookResult() if verdict is None else lifecycle.pre_compress_result(verdict)
+        return lifecycle.result_of(PreCompressHookResult, verdict)
 
     async def notify(self, notification_type: str, message: str, details: Mapping[str, Any]) -> None:
         """Fires Notification, whose hooks only watch."""

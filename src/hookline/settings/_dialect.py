@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.events import EVENT_DESCRIPTIONS, HookEventName, suggest_event
+from hookline.contract.events import EVENT_DESCRIPTIONS, TOOL_EVENTS, HookEventName, suggest_event
 from hookline.contract.hooks import HttpTarget
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, OWN_DIALECT, HookType
 from hookline.dialects.known import DIALECTS, dialect_of, dialects_with
@@ -21,7 +21,6 @@ _SHELLS = ("bash", "sh", "dash", "zsh", "ksh", "pwsh", "powershell")
 _USUAL_SHELL = "bash"
 # Whatever a hook that is not waited for decides about these has no effect, although it may be meant as a guard.
 _GUARDED = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT})
-_TOOL_EVENTS = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
 _NOT_RUNNABLE = {
     HookType.PROMPT: "asks a model",
     HookType.AGENT: "starts an agent",
@@ -145,5 +144,5 @@ class TheirKeys:
             problems.warn((*path, "asyncRewake"), "is taken as async: the model is not told what the hook prints")
         if "once" in counts and self._hook.once:
             problems.warn((*path, "once"), "has no effect in a settings file, so the hook runs every time")
-        if "if" in counts and self._hook.condition is not None and self._event not in _TOOL_EVENTS:
+        if "if" in counts and self._hook.condition is not None and self._event not in TOOL_EVENTS:
             problems.warn((*path, "if"), "is a rule about tools, so this hook never runs; remove it")

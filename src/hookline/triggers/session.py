@@ -1,5 +1,6 @@
 """The events around prompts and sessions: `fire_*` only runs their hooks, `apply_*` returns what they decided."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,17 +24,17 @@ Result = TypeVar("Result", bound=LifecycleHookResult)
 
 async def fire_session_start_hook(config: "Config", source: "SessionStartSource") -> None:
     """Runs the SessionStart hooks; nothing that they answer is applied."""
-    await fire(system_of(config), HookEventName.SESSION_START, {"source": source})
+    await watch(config, HookEventName.SESSION_START, {"source": source})
 
 
 async def fire_session_end_hook(config: "Config", reason: "SessionEndReason") -> None:
     """Runs the SessionEnd hooks, which only watch."""
-    await fire(system_of(config), HookEventName.SESSION_END, {"reason": reason})
+    await watch(config, HookEventName.SESSION_END, {"reason": reason})
 
 
 async def fire_before_agent_hook(config: "Config", prompt: str) -> None:
     """Runs the BeforeAgent hooks on the user's prompt; nothing that they answer is applied."""
-    await fire(system_of(config), HookEventName.BEFORE_AGENT, {"prompt": prompt})
+    await watch(config, HookEventName.BEFORE_AGENT, {"prompt": prompt})
 
 
 async def fire_after_agent_hook(
@@ -41,12 +42,12 @@ async def fire_after_agent_hook(
 ) -> None:
     """Runs the AfterAgent hooks on the agent's answer; nothing that they answer is applied."""
     fields = after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
-    await fire(system_of(config), HookEventName.AFTER_AGENT, fields)
+    await watch(config, HookEventName.AFTER_AGENT, fields)
 
 
 async def fire_pre_compress_hook(config: "Config", trigger: "PreCompressTrigger") -> None:
     """Runs the PreCompress hooks, before the history is compressed; nothing that they answer is applied."""
-    await fire(system_of(config), HookEventName.PRE_COMPRESS, {"trigger": trigger})
+    await watch(config, HookEventName.PRE_COMPRESS, {"trigger": trigger})
 
 
 async def fire_notification_hook(
@@ -54,7 +55,12 @@ async def fire_notification_hook(
 ) -> None:
     """Runs the Notification hooks on a message that the user is shown; they only watch."""
     fields = {"notification_type": notification_type, "message": message, "details": details}
-    await fire(system_of(config), HookEventName.NOTIFICATION, fields)
+    await watch(config, HookEventName.NOTIFICATION, fields)
+
+
+async def watch(config: "Config", event: HookEventName, fields: Mapping[str, Any]) -> None:
+    """Runs the hooks of an event; nothing that they answer is applied."""
+    await fire(system_of(config), event, fields)
 
 
 async def is_applied(config: "Config", event: HookEventName, subject: str | None = None) -> bool:
@@ -75,13 +81,7 @@ async def is_applied(config: "Config", event: HookEventName, subject: str | None
 
 async def apply_before_agent_hook(config: "Config", prompt: str) -> BeforeAgentHookResult:
     """What the BeforeAgent hooks decided about a prompt."""
-    return await fire_and_apply(
-        config,
-        HookEventName.BEFORE_AGENT,
-        {"prompt": prompt},
-        lambda verdict, _: before_agent_result(verdict),
-        BeforeAgentHookResult(),
-    )
+    return await apply(BeforeAgentHookResult, config, HookEventName.BEFORE_AGENT, {"prompt": prompt})
 
 
 async def apply_after_agent_hook(
@@ -92,55 +92,23 @@ async def apply_after_agent_hook(
     `stop_hook_active` is true when a hook has made the agent go on since the prompt. The caller limits how often that
     happens; `config.get_settings().options.max_stop_blocks` is what the user wants.
     """
-    return await fire_and_apply(
-        config,
-        HookEventName.AFTER_AGENT,
-        after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active),
-        lambda verdict, _: after_agent_result(verdict),
-        AfterAgentHookResult(),
-    )
+    fields = after_agent_fields(prompt, prompt_response, stop_hook_active=stop_hook_active)
+    return await apply(AfterAgentHookResult, config, HookEventName.AFTER_AGENT, fields)
 
 
 async def apply_session_start_hook(config: "Config", source: "SessionStartSource") -> SessionStartHookResult:
     """What the SessionStart hooks add to the session."""
-    return await fire_and_apply(
-        config,
-        HookEventName.SESSION_START,
-        {"source": source},
-        lambda verdict, _: session_start_result(verdict),
-        SessionStartHookResult(),
-    )
+    return await apply(SessionStartHookResult, config, HookEventName.SESSION_START, {"source": source})
 
 
 async def apply_pre_compress_hook(config: "Config", trigger: "PreCompressTrigger") -> PreCompressHookResult:
     """What the PreCompress hooks decided about compressing the history."""
-    return await fire_and_apply(
-        config,
-        HookEventName.PRE_COMPRESS,
-        {"trigger": trigger},
-        lambda verdict, _: pre_compress_result(verdict),
-        PreCompressHookResult(),
-    )
+    return await apply(PreCompressHookResult, config, HookEventName.PRE_COMPRESS, {"trigger": trigger})
 
 
-def before_agent_result(verdict: "Verdict") -> BeforeAgentHookResult:
-    """The verdict on the event, as a result."""
-    return _result(BeforeAgentHookResult, verdict, blocked=verdict.blocked, prompt=verdict.prompt)
-
-
-def after_agent_result(verdict: "Verdict") -> AfterAgentHookResult:
-    """The verdict on the event, as a result."""
-    return _result(AfterAgentHookResult, verdict, should_go_on=verdict.go_on)
-
-
-def session_start_result(verdict: "Verdict") -> SessionStartHookResult:
-    """The verdict on the event, as a result."""
-    return _result(SessionStartHookResult, verdict)
-
-
-def pre_compress_result(verdict: "Verdict") -> PreCompressHookResult:
-    """The verdict on the event, as a result."""
-    return _result(PreCompressHookResult, verdict, blocked=verdict.blocked)
+async def apply(kind: type[Result], config: "Config", event: HookEventName, fields: Mapping[str, Any]) -> Result:
+    """What the hooks of an event decided, as this kind of result."""
+    return await fire_and_apply(config, event, fields, lambda verdict, _: result_of(kind, verdict), kind())
 
 
 def after_agent_fields(prompt: str, prompt_response: str, *, stop_hook_active: bool) -> dict[str, Any]:
@@ -148,8 +116,12 @@ def after_agent_fields(prompt: str, prompt_response: str, *, stop_hook_active: b
     return {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
 
 
-def _result(kind: type[Result], verdict: "Verdict", **fields: Any) -> Result:
+def result_of(kind: type[Result], verdict: "Verdict | None") -> Result:
+    """The verdict on an event as this kind of result; an empty one without a verdict."""
+    if verdict is None:
+        return kind()
     decides = verdict.blocked or verdict.stop or verdict.go_on
+    own = {"blocked": verdict.blocked, "prompt": verdict.prompt, "should_go_on": verdict.go_on}
     return kind(
         reason=verdict.reason if decides else None,
         context=verdict.context,
@@ -157,5 +129,5 @@ def _result(kind: type[Result], verdict: "Verdict", **fields: Any) -> Result:
         should_stop=verdict.stop,
         stop_reason=verdict.stop_reason,
         decided_by=verdict.deciders,
-        **fields,
+        **{field.name: own[field.name] for field in dataclasses.fields(kind) if field.name in own},
     )

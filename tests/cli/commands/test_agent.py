@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from hookline.agent.transcript import transcript_path
 from hookline.cli.main import main
@@ -60,8 +61,7 @@ class Bench:
 
     def run(self, *options: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Runs the installed command in a pipe."""
-        command = [sys.executable, "-m", "hookline", *self.words(*options)]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        return warm.run(self.words(*options), stdin=stdin)
 
     @contextmanager
     def started(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -266,20 +266,20 @@ def test_yes_does_not_trust_hooks(
 def test_a_person_at_a_terminal_is_asked(typed: str, is_written: bool, bench: Bench) -> None:
     """With --prompt on a terminal, a question is asked, and only a clear yes allows the call."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "hookline", *bench.words("--prompt", "go")]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        while b"[N]o: " not in shown:
-            shown += os.read(ours, 4096)
-        os.write(ours, typed.encode())
-        try:
-            while chunk := os.read(ours, 4096):
-                shown += chunk
-        except OSError:  # the terminal's other side is closed
-            pass
-        os.close(ours)
-    assert process.returncode == 0
+    words = bench.words("--prompt", "go")
+    process = warm.start_at_terminal(words, cwd=Path.cwd(), env=os.environ, terminal=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"[N]o: " not in shown:
+        shown += os.read(ours, 4096)
+    os.write(ours, typed.encode())
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # the terminal's other side is closed
+        pass
+    os.close(ours)
+    assert process.wait(15) == 0
     assert f"write_file wants to write {bench.project}/a.txt" in shown.decode().replace("\r\n  ", "")
     assert (bench.project / "a.txt").exists() is is_written
 
@@ -350,7 +350,8 @@ def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch:
     """A reason with a lone surrogate, or with a character that the encoding lacks, is printed all the same."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     bench.hooks(BeforeTool=r"""echo '{"continue": false, "stopReason": "für a\ud800z"}'""")
-    done = bench.run("--prompt", "go", "--yes")
+    command = [sys.executable, "-m", "hookline", *bench.words("--prompt", "go", "--yes")]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.partition(": ")[2]) == (0, "f\\xfcr a\\ud800z\n")
 
 
@@ -519,8 +520,7 @@ class Home:
         """Runs the agent on a prompt, without any named settings."""
         model = self._bench.words()[self._bench.words().index("--model") + 1]
         words = ["agent", "--project", str(self._bench.project), "--model", model, "--prompt", "go", "--yes", *options]
-        command = [sys.executable, "-m", "hookline", *words]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return warm.run(words)
 
     def _write(self, place: Path, text: str) -> None:
         (place / ".llxprt").mkdir(exist_ok=True)

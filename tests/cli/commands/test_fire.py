@@ -431,3 +431,28 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     printed = capsys.readouterr()
     assert "\x1b[2J" not in printed.out + printed.err
     assert "g\\x1b[2J\\ud800\\nfake is not run" in printed.err
+
+
+def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A worker is also started for each event, which here fails: its program can't do that."""
+    loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'
+    worker = f"""[ "$HOOKLINE_WORKER" = 1 ] || exit 1; echo '{{"ready": true}}'; {loop}"""
+    groups = [{"hooks": [{"type": "command", "name": "stays", "command": worker, "worker": True}]}]
+    path = settings(
+        hooks={"BeforeTool": [*groups, {"hooks": [{"type": "command", "name": "plain", "command": "true"}]}]}
+    )
+    assert fire("--settings", path, "--times", "3", "--json") == 0
+    rows = [(row["hook"], row["way"], row["runs"], row["failed"]) for row in told(capsys)["times"]]
+    assert [row for row in rows if row[0] == "stays"] == [("stays", "cold", 3, 3), ("stays", "worker", 3, 0)]
+    assert ("plain", "cold", 3, 0) in rows or any(row[:2] == ("plain", "warm") for row in rows)
+    assert fire("--settings", path, "--times", "2") == 0
+    shown = capsys.readouterr().out
+    assert "How long it takes" in shown
+    assert "worker" in shown
+
+
+@pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])
+def test_times_are_a_number(settings: Settings, times: str) -> None:
+    """Anything else is refused before a hook runs."""
+    with pytest.raises(SystemExit, match="1"):
+        fire("--settings", settings("touch ran"), "--times", times)

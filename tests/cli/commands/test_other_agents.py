@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import warm
 
 from hookline import Config, ToolResult, execute_tool_with_hooks
 from hookline.agent.protected import ProtectedPlaces
@@ -159,8 +160,9 @@ def agent(bench: "Workbench", *words: str) -> subprocess.CompletedProcess[str]:
     """Runs the installed agent on one prompt."""
     replay = bench.project / "replay.jsonl"
     replay.write_text(json.dumps({"method": "generateContentStream", "response": [says("Done.")]}) + "\n")
-    command = [sys.executable, "-m", "hookline", "agent", "--model", f"replay:{replay}", "--prompt", "go", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True)
+    done = warm.run(["agent", "--model", f"replay:{replay}", "--prompt", "go", *words])
+    done.check_returncode()
+    return done
 
 
 def test_the_agent_names_them_once_at_its_start(bench: "Workbench") -> None:

@@ -34,6 +34,15 @@ READS = "jq -e '.tool_input.command' || exit 2"
 
 HITS: list[tuple[str, dict[str, Any], str, str]] = [
     (
+        "worker",
+        on("BeforeTool", hook("cat", worker=True)),
+        "hooks.BeforeTool[0].hooks[0].worker",
+        (
+            'is probably no worker: nothing in its program says {"ready": true}, so it would wait for an event until'
+            " its timeout; see docs/workers.md, or remove it"
+        ),
+    ),
+    (
         "settings",
         on("PreToolUse"),
         "hooks.PreToolUse",

@@ -3,6 +3,7 @@
 Examples:
   hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
   hookline fire BeforeTool --settings hooks.json --input @input.json --json
+  hookline fire BeforeTool --times 20       how long each hook takes, cold and as it is configured
 
 Exit codes:
   0  the operation goes on    2  it does not take place    1  the command failed
@@ -14,9 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.interrupt import run_loop
+from hookline.cli.ending import end_at_once
+from hookline.cli.loading import load_without
 from hookline.cli.options import add_common_options, event_of, make_config
-from hookline.cli.report.fire import fire_lines
+from hookline.cli.report.fire import fire_lines, times_lines
 from hookline.cli.report.printer import print_lines, print_wire
 from hookline.config import Config
 from hookline.contract.answers import kind_of
@@ -24,8 +26,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import HookType
 from hookline.contract.wire import parse_json
-from hookline.engine.beside import BESIDE
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
@@ -33,6 +35,7 @@ from hookline.log.logger import MemorySink
 EXIT_BLOCKED = 2
 
 _INLINE = "--input"
+_MOST_TIMES = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="JSON",
         default="{}",
         help="the event's own fields as one JSON object: inline, @FILE, or - for standard input",
+    )
+    parser.add_argument(
+        "--times",
+        metavar="N",
+        type=_count,
+        help="fire it N times more, and show how long each hook takes: as it is configured, and started for each event",
     )
     parser.add_argument("--session-id", metavar="ID", help="the session's id (default: a new one)")
     add_common_options(parser)
@@ -56,22 +65,34 @@ def run(given: argparse.Namespace) -> int:
         tell(f"{given.project} is not a directory, so no hook can be started in it")
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
-    verdict = run_loop(fire_once(config, event, fields))
+    _load_asyncio(config)
+    from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
+
+    verdict, times = run_loop(_fire(config, event, fields, given.times))
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
         # Programs keep this output. A person who looks at the terminal sees what the hooks wrote.
-        print_wire(_report(verdict, log), redactor.clean_json)
+        print_wire({**_report(verdict, log), **({"times": times} if given.times else {})}, redactor.clean_json)
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
             tell(f"--input has no {subject}, so every matcher counts as a match")
-        print_lines(*fire_lines(verdict, log, enabled=config.get_enable_hooks()))
+        print_lines(*fire_lines(verdict, log, enabled=config.get_enable_hooks()), *times_lines(times))
     return EXIT_BLOCKED if verdict.blocked else 0
+
+
+def _load_asyncio(config: Config) -> None:
+    if all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks):
+        # asyncio loads ssl, a twentieth of this command. Only requests, and plugins in this process, could use it.
+        load_without("asyncio", "ssl")
+        end_at_once()
 
 
 async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
+    from hookline.engine.beside import BESIDE  # noqa: PLC0415 - it loads asyncio
+
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event)
@@ -81,6 +102,33 @@ async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, A
     finally:
         BESIDE.join()
         system.dispose()
+
+
+async def _fire(
+    config: Config, event: HookEventName, fields: Mapping[str, Any], times: int | None
+) -> tuple[Verdict, list[dict[str, Any]]]:
+    if times is None:
+        return await fire_once(config, event, fields), []
+    system = config.get_hook_system()
+    if system is None:
+        return Verdict(event=event), []
+    from hookline.cli.commands._times import compare  # noqa: PLC0415 - only where it is asked for
+    from hookline.engine.beside import BESIDE  # noqa: PLC0415
+
+    await system.initialize()
+    handler = system.get_event_handler()
+    try:
+        verdict = await handler.fire(event, fields)
+        return verdict, await compare(handler, verdict, fields, times)
+    finally:
+        BESIDE.join()
+        system.dispose()
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_TIMES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_TIMES}")
+    return int(text)
 
 
 def _fields(given: str) -> Mapping[str, Any]:

@@ -53,6 +53,7 @@ _SECOND_MS = 1000
 _MOST_GUESSES = 20
 _MOST_GUESSED = 1000
 _DECIDES = re.compile(rb"decision|continue")
+_READY = re.compile(rb"\bready\b|hookline\.hook|from hookline import hook")
 _DENIES = re.compile(rb"""exit\W{1,3}2\b|\b(?:deny|block)\b""")
 # As a key that is written, in JSON or in a program; reading the same key from the input is no rewrite.
 _REWRITES = re.compile(rb"""(?:tool_input|updatedInput)(?:[\\"'\]]+\s*[:=](?!=)|\s*:)""")
@@ -192,6 +193,13 @@ def _program(setup: Setup) -> Iterator[Problem]:
             yield setup.at(hook, fault, "command")
 
 
+def _worker(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        if hook.worker is not None and not _mentions(_READY, hook, setup.project_dir, unreadable=True):
+            why = 'nothing in its program says {"ready": true}, so it would wait for an event until its timeout'
+            yield setup.at(hook, f"is probably no worker: {why}; see docs/workers.md, or remove it", "worker")
+
+
 def _duplicate(setup: Setup) -> Iterator[Problem]:
     for event in HookEventName:
         for skip in duplicates(plans_of(event, setup)):
@@ -271,6 +279,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
     Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
     Check(
         "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True

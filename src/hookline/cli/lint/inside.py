@@ -11,13 +11,12 @@ from hookline.cli.lint.comparisons import compared, reads_field
 from hookline.cli.lint.scripts import Script, scripts_of
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import OUR_TOOLS, Words, all_words
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.engine.matcher import Match, match
 from hookline.settings.read import Problem
 
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 _TOOL_FIELD, _EVENT_FIELD = "tool_name", "hook_event_name"
 _MENTIONS_TOOLS = re.compile(r"tool_?name", re.IGNORECASE)
 _MOST_NAMES = 6
@@ -105,7 +104,7 @@ class _Look:
         return [*self._tools(words), *self._events(words), *self._fields(words), *self._variables(words)]
 
     def _tools(self, words: Words) -> Iterator["_Evidence"]:
-        if self._hook.event not in _TOOL_EVENTS or not _MENTIONS_TOOLS.search(self._everything):
+        if self._hook.event not in TOOL_EVENTS or not _MENTIONS_TOOLS.search(self._everything):
             return
         for tool in OUR_TOOLS:
             theirs, ours = words.tools[tool], self._told.tools[tool]

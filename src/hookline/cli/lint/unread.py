@@ -40,5 +40,6 @@ def _runs_for(hook: HookEntry, subject: str) -> bool:
 
 def _is_plain(hook: HookEntry) -> bool:
     """Whether its command is a text for the usual shell, in our words."""
-    is_command = hook.type is HookType.COMMAND and hook.command is not None and hook.dialect == OWN_DIALECT
+    is_ours = hook.dialect == OWN_DIALECT and hook.worker is None
+    is_command = hook.type is HookType.COMMAND and hook.command is not None and is_ours
     return is_command and hook.args is None and hook.shell is None and hook.refusal is None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, text_lines
+from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, text_lines
 from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
@@ -15,6 +15,7 @@ from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
 _MAX_LINES = 20
+_LABEL_WIDTH = 40
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -61,6 +62,21 @@ def _run_lines(run: HookExecutionResult) -> Iterator[str]:
         yield from _block(stream, text.rstrip("\n"))
     for text in run.advice:
         yield style.warn(f"{_INDENT}note: {text}")
+
+
+def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How long each hook took, one line for each way in which it was run."""
+    if not times:
+        return
+    yield ""
+    yield style.bold("How long it takes (milliseconds)")
+    width = max(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times)
+    yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
+    for row in times:
+        label = f"{cut(one_line(row['hook']), _LABEL_WIDTH):<{width}}"
+        spans = "  ".join(f"{row[name]:>9.3f}" for name in ("median", "p90", "longest"))
+        failed = style.warn(f", {row['failed']} failed") if row["failed"] else ""
+        yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{failed}"
 
 
 def _headed(head: str, text: str) -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""Whole events with hooks that stay (workers in Python and Node, a server over HTTP), against the C floor.
+
+In each round everybody has one event, in random order; the figures are medians of the ratios within a round. The floor
+starts bash, which starts the hook, in a session of its own.
+"""
+
+import asyncio
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.race import FLOOR, Scenario, Workers
+
+from hookline import Hooks
+from hookline.cli.commands._starter import WORKERS
+from hookline.hooks import Session
+
+INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
+PYTHON, NODE, HTTP = "a Python worker", "a Node worker", "HTTP on a kept connection"
+MEMORY = "private memory of a Python worker"
+GOALS = {PYTHON: 0.20, NODE: 0.25, HTTP: 0.40}
+MEMORY_GOAL_MB = 6
+_ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
+_SERVER = """
+import asyncio, json
+
+class Guard(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport, self.data = transport, b""
+    def data_received(self, data):
+        self.data += data
+        head, end, body = self.data.partition(b"\\r\\n\\r\\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\\r")[0] or 0) if end else 0
+        if end and len(body) >= length:
+            json.loads(body)
+            self.data = b""
+            self.transport.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 20\\r\\n\\r\\n{"decision":"allow"}')
+
+async def main():
+    server = await asyncio.get_running_loop().create_server(Guard, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+
+
+def worker(folder: Path, language: str, program: str) -> dict[str, Any]:
+    """The hook of `hookline init --worker`."""
+    script = folder / f"guard.{language}"
+    script.write_text(WORKERS[language])
+    return {"type": "command", "command": f"{program} {script}", "worker": True}
+
+
+@asynccontextmanager
+async def sessions(folder: Path, port: int) -> AsyncIterator[dict[str, Session]]:
+    """A session with each kind of hook, with the log on."""
+    hooks = {PYTHON: worker(folder, "python", sys.executable)}
+    if node := shutil.which("node"):
+        hooks[NODE] = worker(folder, "node", node)
+    hooks[HTTP] = {"type": "http", "url": f"http://127.0.0.1:{port}/"}
+    engines = {
+        name: Hooks(
+            folder,
+            settings={
+                "enableHooks": True,
+                "hooks": {"BeforeTool": [{"hooks": [hook]}]},
+                "hooksConfig": {"log": {"path": str(folder / f"{len(name)}.jsonl")}},
+            },
+        )
+        for name, hook in hooks.items()
+    }
+    try:
+        yield {name: engine.session() for name, engine in engines.items()}
+    finally:
+        for engine in engines.values():
+            engine.close()
+
+
+async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
+    race = Workers(folder)
+    async with sessions(folder, port) as staying:
+        for session in staying.values():
+            for _ in range(5):
+                await session.before_tool("write_file", INPUT)
+        names = [*staying, *(() if FLOOR in race.missing else (FLOOR,))]
+        ratios: dict[str, list[float]] = {name: [] for name in staying}
+        for _ in range(rounds if FLOOR in names else 0):
+            spans: dict[str, float] = {}
+            for name in random.sample(names, len(names)):
+                if name == FLOOR:
+                    spans[name] = race.ask(FLOOR, _ONCE)[0]
+                else:
+                    begin = time.perf_counter_ns()
+                    await staying[name].before_tool("write_file", INPUT)
+                    spans[name] = time.perf_counter_ns() - begin
+            for name in staying:
+                ratios[name].append(spans[name] / spans[FLOOR])
+        memory = private_mb("guard.python")
+        race.stop()
+    return {**{name: median(values) for name, values in ratios.items() if values}, MEMORY: memory}
+
+
+def measure(folder: Path, rounds: int) -> dict[str, float]:
+    """The ratios of those that are there, and the private memory of the Python worker in MB."""
+    server = subprocess.Popen([sys.executable, "-c", _SERVER], stdout=subprocess.PIPE, text=True)
+    assert server.stdout
+    try:
+        return asyncio.run(_race(folder, rounds, int(server.stdout.readline())))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def private_mb(script: str) -> float:
+    """The private memory of the process that runs a script."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if script in folder.joinpath("cmdline").read_bytes().decode():
+                lines = folder.joinpath("smaps_rollup").read_text().splitlines()
+                return sum(int(line.split()[1]) for line in lines if line.startswith("Private")) / 1024
+        except (OSError, UnicodeError):
+            continue
+    return 0.0

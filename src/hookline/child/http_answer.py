@@ -1,0 +1,101 @@
+"""Reads the answer of a server: its status, and a body whose end is known. Whatever is unclear is an error."""
+
+import re
+from http import HTTPStatus
+from typing import NamedTuple
+
+from hookline.child.connections import Stream
+
+_LONGEST_HEAD = 64 * 1024
+_STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
+_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
+# Answers that only announce another one.
+_MOST_INTERIM = 8
+
+
+class BadAnswerError(Exception):
+    """Why an answer can't be used."""
+
+
+class HttpAnswer(NamedTuple):
+    """The body of a good answer."""
+
+    body: bytes
+    is_cut: bool
+    can_be_used_again: bool
+    """Whether the server keeps the connection open, and nothing more is on it."""
+
+
+async def read_answer(stream: Stream, url: str, most_bytes: int) -> HttpAnswer:
+    """The next answer on a connection; raise a BadAnswerError, ValueError or EOFError for one that is not good."""
+    for _ in range(_MOST_INTERIM):
+        version, code, lines = await _head(stream, url)
+        if not HTTPStatus.CONTINUE <= code < HTTPStatus.OK or code == HTTPStatus.SWITCHING_PROTOCOLS:
+            break
+    if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
+        moved = " (redirects are not followed)" if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST else ""
+        raise BadAnswerError(f"{url} answered with status {code}{moved}")
+    fields = _fields(lines)
+    keeps = version == b"1" and b"close" not in fields.get(b"connection", b"").lower()
+    if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
+        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and stream.is_drained())
+    if (coding := fields.get(b"transfer-encoding")) is not None:
+        if coding.lower() != b"chunked":
+            raise BadAnswerError(
+                f"{url} answered in a transfer encoding that is not known: {coding.decode('latin-1')!r}"
+            )
+        body, is_cut = await _chunks(stream, most_bytes)
+        keeps = keeps and b"content-length" not in fields
+    elif (length := fields.get(b"content-length")) is not None:
+        size = _length(length)
+        body, is_cut = await stream.read_exactly(min(size, most_bytes)), size > most_bytes
+    else:
+        body, is_cut = await stream.read_rest(most_bytes)
+        keeps = False
+    return HttpAnswer(body, is_cut, can_be_used_again=keeps and not is_cut and stream.is_drained())
+
+
+async def _head(stream: Stream, url: str) -> tuple[bytes, int, list[bytes]]:
+    """The minor version, the status and the fields of the next answer."""
+    first, *lines = (await stream.read_until(b"\r\n\r\n", _LONGEST_HEAD)).split(b"\r\n")
+    status = _STATUS.match(first)
+    if status is None:
+        raise BadAnswerError(f"{url} did not answer with HTTP")
+    return status[1], int(status[2]), lines
+
+
+def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        name, value = name.strip().lower(), value.strip()
+        if name == b"content-length" and fields.get(name, value) != value:
+            raise ValueError("the answer has two lengths")
+        fields[name] = value
+    return fields
+
+
+def _length(text: bytes) -> int:
+    if not text.isdigit():
+        raise ValueError(f"the answer has the length {text.decode('latin-1')!r}")
+    return int(text)
+
+
+async def _chunks(stream: Stream, most_bytes: int) -> tuple[bytes, bool]:
+    body = bytearray()
+    while True:
+        line = (await stream.read_until(b"\r\n", _LONGEST_HEAD)).partition(b";")[0].strip()
+        if not _SIZE.fullmatch(line):
+            raise ValueError("the answer has a chunk without a size")
+        size = int(line, 16)
+        if size == 0:
+            break
+        if len(body) + size > most_bytes:
+            return bytes(body + await stream.read_exactly(most_bytes - len(body))), True
+        body += await stream.read_exactly(size)
+        if await stream.read_exactly(2) != b"\r\n":
+            raise ValueError("the answer has a chunk of another size than it says")
+    # Trailers, and the empty line behind them.
+    while await stream.read_until(b"\r\n", _LONGEST_HEAD):
+        pass
+    return bytes(body), False

@@ -1,0 +1,277 @@
+"""Hooks over HTTP whose connections are kept, on real sockets with servers of every kind."""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from hookline.child.connections import Connections
+from hookline.child.http import post
+from hookline.child.job import ChildOutcome
+from hookline.contract.hooks import HttpTarget
+
+OK = b"HTTP/1.1 200 OK\r\n"
+GOOD = OK + b"Content-Length: 2\r\n\r\n{}"
+
+
+class Server:
+    """Answers each request with the next of these texts, on as few connections as the client makes."""
+
+    def __init__(self, *answers: bytes, closes_after: int | None = None, closes_early: bool = False) -> None:
+        self._answers = answers
+        self._closes_after = closes_after
+        self._closes_early = closes_early
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self.closed = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        self.connections += 1
+        count = 0
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+                )
+                self.requests.append(head + await reader.readexactly(length))
+                if self._closes_early and len(self.requests) > 1:
+                    break
+                writer.write(self._answers[min(len(self.requests), len(self._answers)) - 1])
+                await writer.drain()
+                count += 1
+                if count == self._closes_after:
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            self.closed.set()
+
+
+Ask = Callable[[], Awaitable[ChildOutcome]]
+
+
+def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **options: Any) -> None:
+    """Has a server, and a way to ask it with kept connections."""
+
+    async def main() -> None:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        connections = Connections()
+        given: dict[str, Any] = {
+            "env": {},
+            "timeout_ms": 5000,
+            "most_bytes": 1000,
+            "connections": connections,
+            **options,
+        }
+
+        async def ask() -> ChildOutcome:
+            return await post(HttpTarget(url=f"http://127.0.0.1:{port}/"), b'{"a":1}', **given)
+
+        try:
+            await talk(ask, connections)
+        finally:
+            connections.close()
+            listening.close()
+            if server.connections:
+                await server.closed.wait()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "connections"),
+    [
+        pytest.param(GOOD, 1, id="length"),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: x\r\n\r\n", 1, id="chunks"
+        ),
+        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD, 1, id="after 100"),
+        pytest.param(OK + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}", 3, id="close"),
+        pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", 3, id="HTTP/1.0"),
+        pytest.param(OK + b"Content-Length: 2\r\n\r\n{}more", 3, id="garbage behind it"),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 3, id="two lengths"
+        ),
+    ],
+)
+def test_a_connection_is_kept_where_its_end_is_clear(answer: bytes, connections: int) -> None:
+    """Three events; the answers are the same either way."""
+    server = Server(answer)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        for outcome in [await ask() for _ in range(3)]:
+            assert (outcome.exit_code, outcome.stdout, outcome.error) == (0, b"{}", None)
+
+    use(server, talk)
+    assert (server.connections, len(server.requests)) == (connections, 3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+        OK + b"Content-Length: -1\r\n\r\n",
+        OK + b"Transfer-Encoding: gzip\r\n\r\nx",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n-2\r\nxx\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
+        OK + b"X: " + b"y" * 70_000,
+        b"\x00\xff" * 40_000,
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 20,
+        b"HTTP/1.1 204 No Content",
+    ],
+)
+def test_an_unclear_answer_is_a_failure_and_its_connection_is_not_used_again(answer: bytes) -> None:
+    """And the request is not sent again."""
+    server = Server(answer, GOOD, closes_after=1)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        failed = await ask()
+        assert failed.exit_code is None
+        assert failed.error is not None
+        assert (await ask()).stdout == b"{}"
+
+    use(server, talk)
+    assert (server.connections, len(server.requests)) == (2, 2)
+
+
+def test_a_long_answer_is_cut_and_its_connection_is_not_used_again() -> None:
+    """The rest of a flood is not read."""
+    server = Server(OK + b"Content-Length: 1000000\r\n\r\n" + b"x" * 1_000_000, GOOD)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        outcome = await ask()
+        assert (outcome.stdout_truncated, len(outcome.stdout)) == (True, 1000)
+        assert (await ask()).stdout == b"{}"
+
+    use(server, talk)
+    assert server.connections == 2
+
+
+def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure() -> None:
+    """Nothing went out on it, so a new one is made."""
+    server = Server(GOOD, closes_after=1)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        for count in range(3):
+            assert (await ask()).stdout == b"{}"
+            assert server.connections == count + 1
+            await asyncio.sleep(0.02)  # until its end has come
+
+    use(server, talk)
+    assert len(server.requests) == 3
+
+
+def test_a_request_that_went_out_is_never_sent_again() -> None:
+    """The server closes after it has read the second one: it may have acted on it."""
+    server = Server(GOOD, closes_early=True)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        assert (await ask()).stdout == b"{}"
+        lost = await ask()
+        assert lost.exit_code is None
+        assert "closed before the answer was complete" in str(lost.error)
+
+    use(server, talk)
+    assert (server.connections, len(server.requests)) == (1, 2)
+
+
+def test_a_timeout_ends_the_connection() -> None:
+    """Its late answer is never taken for that of the next event."""
+    server = Server(b"", GOOD)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        assert (await ask()).timed_out
+        assert (await ask()).stdout == b"{}"
+
+    use(server, talk, timeout_ms=300)
+    assert server.connections == 2
+
+
+def test_many_at_once_keep_a_few() -> None:
+    """Each has a connection of its own; eight idle ones are kept."""
+    server = Server(GOOD)
+
+    async def talk(ask: Ask, connections: Connections) -> None:
+        outcomes = await asyncio.gather(*[ask() for _ in range(12)])
+        assert {outcome.stdout for outcome in outcomes} == {b"{}"}
+        taken = []
+        while (stream := connections.take(next(iter(connections._idle), ("", 0)))) is not None:
+            taken.append(stream)
+        assert len(taken) == 8
+        for stream in taken:
+            stream.close()
+
+    use(server, talk)
+
+
+def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any further event."""
+    monkeypatch.setattr("hookline.child.connections._IDLE_S", 0.0)
+    server = Server(GOOD)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        await ask()
+        await asyncio.wait_for(server.closed.wait(), 10)
+
+    use(server, talk)
+
+
+def test_any_loop_can_use_a_kept_one() -> None:
+    """A socket belongs to no loop while it is idle; and a forked program leaves it alone."""
+    clients: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            clients.append(self.client_address)
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    connections = Connections()
+    target = HttpTarget(url=f"http://localhost:{server.server_address[1]}/")
+
+    def ask() -> bytes:
+        return asyncio.run(post(target, b"{}", env={}, timeout_ms=5000, most_bytes=10, connections=connections)).stdout
+
+    try:
+        assert [ask(), ask()] == [b"{}", b"{}"]
+        assert len(set(clients)) == 1
+        child = os.fork()
+        if not child:
+            os._exit(0 if connections.take(("127.0.0.1", server.server_address[1])) is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert ask() == b"{}"
+        assert len(set(clients)) == 1
+    finally:
+        connections.close()
+        server.shutdown()
+        server.server_close()
+
+
+def test_nobody_there() -> None:
+    """Refused, in a sentence."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        outcome = asyncio.run(post(HttpTarget(url=url), b"", env={}, timeout_ms=5000, most_bytes=10))
+    assert "could not be asked" in str(outcome.error)
