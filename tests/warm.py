@@ -171,7 +171,8 @@ def _server() -> _Server:
 def _serve(channel: socket.socket) -> None:
     ours = (module.name for module in pkgutil.walk_packages(hookline.__path__, "hookline."))
     for name in (*_LOADED, *(name for name in ours if not name.startswith(_NOT_LOADED))):
-        importlib.import_module(name)
+        with suppress(ModuleNotFoundError):  # of a framework that is not installed here; no command needs it then
+            importlib.import_module(name)
     from google.genai import types  # noqa: PLC0415 - only the process that forks needs it
 
     # Pydantic finishes a type when it is first used, which takes as long as the rest of a short run.
