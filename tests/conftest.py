@@ -16,6 +16,8 @@ import hypothesis
 import pytest
 from tests import warm
 
+from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
+
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -47,22 +49,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of our own plugin
     """Every test has a home, a state directory and settings files of its own; the real ones are out of reach."""
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("HOOKLINE_STATE_DIR", str(tmp_path / "state"))
-    # Tests of the server start their own, and end it.
-    monkeypatch.setenv("HOOKLINE_SERVE", "0")
-    monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(tmp_path / "etc" / "settings.json"))
-    monkeypatch.setenv("HOOKLINE_ETC", str(tmp_path / "etc"))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    for name in list(os.environ):
-        if name.endswith("_PROJECT_DIR") or name in ("HOOKLINE_USER_SETTINGS", "HOOKLINE_PROJECT_SETTINGS"):
-            monkeypatch.delenv(name)
-    return home
+    return hookline_home
 
 
 @pytest.fixture

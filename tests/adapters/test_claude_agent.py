@@ -296,7 +296,6 @@ class ClaudeHost:
             return Outcome(shown=tuple(shown), requests=tuple(map(request_of, model.requests)))
 
 
-@pytest.mark.timeout(150)  # a row starts up to five processes of Claude Code
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 def test_every_effect_holds_or_is_declared(effect: effects.Effect) -> None:
     """The effects of tool hooks hold, and those of hooks around model calls are declared as impossible, and are."""
@@ -326,5 +325,5 @@ def test_real_claude_code_takes_broken_hooks_for_a_no(monkeypatch: pytest.Monkey
 def test_the_example_prints_what_is_shown() -> None:
     """The example runs as a reader would run it."""
     example = ROOT / "examples" / "adapters" / "claude_agent_agent.py"
-    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (0, example.with_suffix(".txt").read_text()), done.stderr

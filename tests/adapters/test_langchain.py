@@ -257,7 +257,7 @@ def test_without_after_model_hooks_tokens_are_streamed() -> None:
 def test_the_example_prints_what_is_shown() -> None:
     """The example runs as a reader would run it."""
     example = Path(__file__).parents[2] / "examples" / "adapters" / "langchain_agent.py"
-    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=120)
     assert (done.stdout, done.stderr) == (example.with_suffix(".txt").read_text(), "")
 
 

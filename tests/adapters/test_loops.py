@@ -176,7 +176,7 @@ def test_the_example_runs(loop: Loop, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=120,
     )
     server.close()
     assert (done.stdout, done.stderr, done.returncode) == ("It says: milk.\n", "", 0)

@@ -170,6 +170,14 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("test"),
         row("test", ATTACK),
     ],
+    "record": [
+        row("record"),
+        row("record", "--json", "-n", "0"),
+        row("record", "--to", "{cases}"),
+        row("record", "--to", ATTACK),
+        row("record", "--event", ATTACK),
+    ],
+    "replay": [row("replay"), row("replay", "--json", piped=""), row("replay", "{wrongcases}"), row("replay", ATTACK)],
     "trust": [
         row("trust", typed="y\n" * 30, trusted=False),
         row("trust", typed="n\n" * 30),

@@ -171,6 +171,7 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
         "stopReason": "enough",
         "systemMessage": "note",
         "suppressOutput": True,
+        "denied": True,
     }
 
 

@@ -36,6 +36,8 @@ COMMANDS: Mapping[str, str] = {
     "explain": "show what would run for an event, and why other hooks would not",
     "fire": "fire one event by hand and show what the hooks answer",
     "test": "run case files: events, and what your hooks must decide about them",
+    "record": "take real events from the log into a case file",
+    "replay": "run today's hooks on events of the log, and show what they would decide differently",
     "packs": "list the guards that come with hookline, with every rule",
     "trust": "review a project's hooks and let them run",
     "untrust": "take trust back",

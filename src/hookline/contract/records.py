@@ -128,6 +128,12 @@ class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only
     stop_reason: str | None
     system_message: str | None
     suppress_output: bool
+    denied: bool = False
+    """True when a hook denied, whether or not this event can block."""
+    go_on: bool = False
+    ask: bool = False
+    effect: Sequence[str] = ()
+    """What went on in another form, by its name on the wire."""
 
 
 class UnmatchedRecord(LogRecord, tag_field="kind", tag="unmatched", frozen=True, kw_only=True):

@@ -265,6 +265,10 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             stop_reason=None if answer is None else answer.why_stopped,
             system_message=None if answer is None else said(answer.note),
             suppress_output=answer is not None and answer.suppress is True,
+            denied=verdict.denied,
+            go_on=verdict.go_on,
+            ask=verdict.ask,
+            effect=tuple(verdict.effect or ()),
         )
 
     def _outcome(self) -> str:

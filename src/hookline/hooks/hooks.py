@@ -45,6 +45,7 @@ class Hooks:
         on_ask: OnAsk | None = None,
         quiet: bool = False,
         dialects: Sequence[str] = (),
+        log_file: bool = True,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -65,6 +66,7 @@ class Hooks:
             quiet: say nothing on stderr about a settings file that can't be read.
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
+            log_file: False keeps everything out of the log file that the settings name, for tests.
         """
         self._use(
             Config(
@@ -80,6 +82,7 @@ class Hooks:
                 on_fault=on_fault,
                 quiet=quiet,
                 dialects=dialects,
+                log_file=log_file,
             ),
             on_ask,
         )

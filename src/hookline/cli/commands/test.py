@@ -14,18 +14,16 @@ Exit codes:
 """
 
 import argparse
-import os
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hookline.cli.commands._case_files import Watch, chosen_files
-from hookline.cli.interrupt import run_loop
-from hookline.cli.options import add_common_options, at_least, make_config, read_config
+from hookline.cli.commands._case_run import add_jobs_option, run_with_progress
+from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.cases import case_lines, coverage_report, result_report
-from hookline.cli.report.printer import ProgressBar, print_lines, print_report
+from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import plural
 from hookline.config import Config
@@ -35,7 +33,7 @@ from hookline.files import write_atomically
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.coverage import HookCoverage, coverage_of
 from hookline.testing.cases.read import CaseFileError, read_cases
-from hookline.testing.cases.run import Result, run_cases
+from hookline.testing.cases.run import Result
 
 EXIT_NO_CASES = 2
 _MOST_PROBLEMS = 50
@@ -55,17 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
     add_jobs_option(parser)
     add_common_options(parser)
-
-
-def add_jobs_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--jobs`."""
-    parser.add_argument(
-        "--jobs",
-        metavar="N",
-        type=at_least(1),
-        default=os.cpu_count() or 1,
-        help="how many events at the same time (default: as many as there are processors)",
-    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -97,27 +84,6 @@ def _run_once(given: argparse.Namespace) -> int:
     coverage = _coverage(config, results) if not given.filter else []
     _report(given, results, coverage, time.monotonic() - started)
     return 0 if all(result.passed for result in results) else 1
-
-
-def run_with_progress(given: argparse.Namespace, cases: Sequence[Case]) -> list[Result]:
-    """Runs the cases, with a progress bar on a terminal."""
-    bar = ProgressBar(len(cases))
-    try:
-        return run_loop(
-            run_cases(
-                cases,
-                partial(_config_with, given),
-                jobs=int(given.jobs),
-                on_result=lambda result: bar.step(failed=not result.passed),
-            )
-        )
-    finally:
-        bar.close()
-
-
-def _config_with(given: argparse.Namespace, environment: Mapping[str, str]) -> Config:
-    environ = {**os.environ, **environment} if environment else os.environ
-    return read_config(given, environ=environ, log_file=False)
 
 
 def _chosen_cases(given: argparse.Namespace, config: Config) -> list[Case]:

@@ -16,6 +16,7 @@ from hookline.testing.cases.run import Result
 _MOST_LINES = 12
 _LONGEST_LINE = 400
 _MOST_FAILURES = 50
+_MOST_COMPARED = 400
 
 
 def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seconds: float) -> Iterator[str]:
@@ -26,7 +27,8 @@ def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seco
         # A hook without trust, for example, is the same problem in many cases.
         if result.problem is None or result.problem not in problems:
             problems.add(result.problem or "")
-            yield from _failure(result, sum(result.problem == other.problem for other in failures))
+            alike = sum(result.problem == other.problem for other in failures)
+            yield from failure_lines(result, "FAILED", alike if result.problem else 1)
             yield ""
     if len(failures) > _MOST_FAILURES:
         yield style.warn(f"… {len(failures) - _MOST_FAILURES} more failures (--json shows all)")
@@ -83,10 +85,11 @@ def coverage_report(entry: HookCoverage) -> dict[str, Any]:
     return {**place, "runs": entry.runs, "shown": shown, "notShown": [kind.value for kind in entry.gaps]}
 
 
-def _failure(result: Result, alike: int) -> Iterator[str]:
+def failure_lines(result: Result, word: str, alike: int = 1) -> Iterator[str]:
+    """A result that is not as it should be: its place, the differences, and what each hook did."""
     case = result.case
     place = show_place(case.place.file, case.place.line)
-    word = "FAILED" if result.problem is None else "ERROR"
+    word = word if result.problem is None else "ERROR"
     yield f"{style.bad(word)} {style.bold(one_line(f'{place} {case.title}'))}"
     if result.problem is not None:
         yield f"    {one_line(result.problem)}{f' (the same for {alike - 1} more)' if alike > 1 else ''}"
@@ -104,18 +107,15 @@ def difference_lines(difference: Difference) -> Iterator[str]:
     if len(expected) <= 1 and len(got) <= 1:
         lines = [f"- {difference.expected}", f"+ {difference.got}"]
     else:
-        lines = [line for line in difflib.ndiff(expected[:1000], got[:1000]) if not line.startswith("?")]
-        lines = _around_changes(lines)
+        # Not ndiff, which compares similar lines by their letters: a stranger's could take minutes.
+        before, after = ([cut(line, _LONGEST_LINE) for line in side[:_MOST_COMPARED]] for side in (expected, got))
+        compared = difflib.unified_diff(before, after, lineterm="", n=1)
+        lines = [f"{line[:1]} {line[1:]}" for line in compared if not line.startswith(("---", "+++", "@@"))]
     for line in lines[:_MOST_LINES]:
         paint = style.good if line.startswith("-") else style.bad if line.startswith("+") else style.dim
         yield f"      {paint(cut(line, _LONGEST_LINE))}"
     if len(lines) > _MOST_LINES:
         yield style.dim(f"      … {len(lines) - _MOST_LINES} more lines")
-
-
-def _around_changes(lines: Sequence[str]) -> list[str]:
-    changed = {at for at, line in enumerate(lines) if line[:1] in "+-"}
-    return [line for at, line in enumerate(lines) if {at - 1, at, at + 1} & changed]
 
 
 def _hooks(verdict: Verdict | None) -> Iterator[str]:

@@ -44,15 +44,25 @@ class HooksDisabledError(HooklineError):
     """The settings do not enable hooks, so cases would show nothing."""
 
 
+Compare = Callable[[Case, Verdict], tuple[Difference, ...]]
+"""What is not as it should be."""
+
+
+def compare_expected(case: Case, verdict: Verdict) -> tuple[Difference, ...]:
+    """What is not as the case expects."""
+    return judge(case.expected, case.fields, verdict)
+
+
 async def run_cases(
     cases: Sequence[Case],
     make_config: MakeConfig,
     *,
     jobs: int = 1,
+    compare: Compare = compare_expected,
     on_result: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
     """The results in the order of the cases; `on_result` gets each as soon as it is there."""
-    bench = Bench(make_config)
+    bench = Bench(make_config, compare)
     results: list[Result | None] = [None] * len(cases)
     waiting = iter(enumerate(cases))
 
@@ -75,8 +85,9 @@ async def run_cases(
 class Bench:
     """Fires events with the hooks that are configured, keeping one hook system for each environment."""
 
-    def __init__(self, make_config: MakeConfig) -> None:
+    def __init__(self, make_config: MakeConfig, compare: Compare = compare_expected) -> None:
         self._make_config = make_config
+        self._compare = compare
         self._systems: dict[frozenset[tuple[str, str]], HookSystem] = {}
         self._configs: dict[HookSystem, Config] = {}
 
@@ -93,7 +104,7 @@ class Bench:
             overheard.reset(token)
         if verdict.fault is not None:
             return Result(case=case, verdict=verdict, problem=f"hookline failed: {verdict.fault.message}")
-        differences = judge(case.expected, case.fields, verdict)
+        differences = self._compare(case, verdict)
         return Result(case=case, verdict=verdict, differences=differences, messages=tuple(dict.fromkeys(messages)))
 
     def hooks(self) -> tuple[HookEntry, ...]:

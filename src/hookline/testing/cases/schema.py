@@ -60,7 +60,8 @@ class InputTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str | None, Meta(description="What SessionStart, SessionEnd, PreCompress and Notification are matched by.")
     ] = None
     input: Annotated[
-        dict[str, Any] | None, Meta(description="The event's own fields as hooks read them; they go before the others.")
+        dict[str, Any] | str | None,
+        Meta(description="The event's own fields as hooks read them, or a text with them as a JSON object."),
     ] = None
     environment: Annotated[dict[str, str] | None, Meta(description="Variables for the hooks.")] = None
 
