@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from hookline.contract.events import (
     SessionStartSource,
 )
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
-from hookline.contract.llm import GenerateContentParameters, Translator
+from hookline.contract.llm import Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
@@ -35,6 +35,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, skips
+
+if TYPE_CHECKING:
+    from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
 
 
 class HookEventHandler:
@@ -92,19 +95,19 @@ class HookEventHandler:
         return await self._result(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
 
     async def fire_before_model_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]"
     ) -> AggregatedHookResult:
         """Fires BeforeModel."""
         return await self._result(HookEventName.BEFORE_MODEL, {"llm_request": llm_request})
 
     async def fire_after_model_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any], llm_response: Any
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]", llm_response: Any
     ) -> AggregatedHookResult:
         """Fires AfterModel; the response is the SDK's, or already in hook form."""
         return await self._result(HookEventName.AFTER_MODEL, {"llm_request": llm_request, "llm_response": llm_response})
 
     async def fire_before_tool_selection_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]"
     ) -> AggregatedHookResult:
         """Fires BeforeToolSelection."""
         return await self._result(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": llm_request})
@@ -193,7 +196,7 @@ class HookEventHandler:
             raise
         if verdict.plan is not None:
             try:
-                self._event_log.fired(verdict, progress.fire_id, progress.session)
+                self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
                 self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)
             if self._observer is not None:
@@ -225,6 +228,8 @@ class HookEventHandler:
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
+        if "llm_request" in told:
+            progress.model = _model_of(told["llm_request"])
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
@@ -311,8 +316,14 @@ class _Progress(msgspec.Struct):
     stage: str = "planning"
     plan: HookExecutionPlan | None = None
     session: str = ""
+    model: str | None = None
     fire_id: str = ""
     """Set when its hooks are about to start."""
+
+
+def _model_of(request: Any) -> str | None:
+    model = request.get("model") if isinstance(request, Mapping) else None
+    return model if isinstance(model, str) else None
 
 
 # Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.

@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
+from hookline.cli.ending import end_at_once
 from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
 from hookline.cli.report.printer import print_json, print_lines
@@ -67,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
+    end_at_once()
     if given.words and given.words not in (["verify"], ["head"], ["show", *given.words[1:2]]):
         raise UsageError("the only words without an option are show ID, verify and head; use options to choose records")
     if given.words == ["show"]:
@@ -75,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
     query = query_of(given)
-    path, backups = (Path(given.file), None) if given.file else _recorded_in(make_config(given))
+    path, backups = (Path(given.file), None) if given.file else recorded_log(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
     if given.words in (["verify"], ["head"]):
@@ -98,8 +100,8 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded_in(config: Config) -> tuple[Path, int]:
-    """The log, and how many rotated files it has when it is full."""
+def recorded_log(config: Config) -> tuple[Path, int]:
+    """The log that the settings name, with what ended programs had begun, and how many rotated files it has."""
     options = config.get_settings().options.log
     if not options.enabled:
         tell("the settings disable the log (hooksConfig.log.enabled), so nothing is recorded")
