@@ -456,3 +456,27 @@ def test_times_are_a_number(settings: Settings, times: str) -> None:
     """Anything else is refused before a hook runs."""
     with pytest.raises(SystemExit, match="1"):
         fire("--settings", settings("touch ran"), "--times", times)
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("exit 1", "note: it exited with code 1, which blocks nothing; to block, exit with 2"),
+        (
+            "echo Blocked >&2",
+            "note: it wrote to stderr (Blocked) and exited with code 0, which blocks nothing; exit with 2",
+        ),
+        ("echo 'not that' >&2; exit 2", None),
+        ("true", None),
+    ],
+)
+def test_fire_has_the_hints_of_check(
+    command: str, note: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever tries a guard by hand learns why it blocks nothing."""
+    file = tmp_path / "hooks.json"
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+    main(["fire", "BeforeTool", "--settings", str(file)])
+    printed = capsys.readouterr().out
+    assert (note in printed) if note else ("note:" not in printed)

@@ -52,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Writes all files, or none, and prints what to try next."""
+    given.project = str(given.project)  # a new project begins here, whatever a parent has
     require_project(given)
     _require_sense(given)
     project = Path(os.path.abspath(given.project))  # noqa: PTH100 - as it was spelled, not resolved
