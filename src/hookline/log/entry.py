@@ -57,6 +57,7 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     message: str | None = None  # type: ignore[assignment]
     kind: str | None = None
     source: str | None = None
+    way: str | None = None
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.
