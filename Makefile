@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ adapters: $(READY) ## the adapters' tests, each with its framework in an environ
 
 adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
 	@$(BIN)/python tools/adapters_page.py
+
+packs-page: $(READY) ## write docs/packs.md anew from the rules
+	@$(BIN)/python tools/packs_page.py
 
 check: fmt lint types trace test attacks ## what CI runs
 
