@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page docs check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -82,6 +82,14 @@ adapters: $(READY) ## the adapters' tests, each with its framework in an environ
 
 adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
 	@$(BIN)/python tools/adapters_page.py
+
+docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error
+	@$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs build/docs
+	@echo build/docs/index.html
+
+$(VENV)/.docs: $(READY)
+	@VENV="$(VENV)" sh tools/setup.sh docs
+	@touch $@
 
 check: fmt lint types trace test attacks ## what CI runs
 
