@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page docs check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page docs check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -90,6 +90,9 @@ docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warnin
 $(VENV)/.docs: $(READY)
 	@VENV="$(VENV)" sh tools/setup.sh docs
 	@touch $@
+
+packs-page: $(READY) ## write docs/packs.md anew from the rules
+	@$(BIN)/python tools/packs_page.py
 
 check: fmt lint types trace test attacks ## what CI runs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 ROUNDS = 25
-LIMITS = {"log": 8.0, "list": 8.0, "fire BeforeTool": 10.0}
+LIMITS = {"log": 6.0, "list": 6.0, "fire BeforeTool": 8.0}
 
 _SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}}
 

@@ -25,7 +25,7 @@ LAYERS = (
     ("shell", "files"),
     ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
-    ("engine",),
+    ("engine", "history"),
     ("system",),
     ("config",),
     ("triggers",),

@@ -18,15 +18,18 @@ def main() -> int:
     """Runs the command and returns its exit code; the only thing that sees every interrupt."""
     sys.unraisablehook = _pass_on
     sys.excepthook = _end_quietly
-    from hookline.cli.main import main as run_command  # noqa: PLC0415 - after the handler is set
+    from hookline.cli.ending import finish  # noqa: PLC0415 - after the handler is set
+    from hookline.cli.main import main as run_command  # noqa: PLC0415
 
     try:
-        return run_command()
+        code = run_command()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     finally:
         # The work is done: what is left is to end in an orderly way.
         set_handler(SIGINT, SIG_IGN)
+    finish(code)
+    return code
 
 
 def _pass_on(problem: "sys.UnraisableHookArgs") -> None:

@@ -20,7 +20,7 @@ from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRe
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, Verdict
-from hookline.contract.vocabulary import HookOptions, Lifecycle, OnError
+from hookline.contract.vocabulary import DEFAULT_MAX_WARM, HookOptions, Lifecycle, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
@@ -28,6 +28,7 @@ from hookline.engine.observing import Observing
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
+from hookline.engine.warmth import Warmth
 from hookline.errors import HookSystemNotInitializedError
 from hookline.log.consent import consent_record
 from hookline.log.file import FileSink
@@ -36,7 +37,7 @@ from hookline.log.paths import log_path
 from hookline.log.redact import Redactor
 from hookline.settings.decode import Settings, decode_settings
 from hookline.settings.merge import blocks_on_fault
-from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings
+from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings, WarmSettings
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class _Parts(msgspec.Struct, kw_only=True):
     registry: HookRegistry
     planner: HookPlanner
     handler: HookEventHandler
+    warmth: Warmth
 
 
 class HookSystem:
@@ -197,6 +199,7 @@ class HookSystem:
         self._stop_waiting()
         if self._parts is not None:
             self._parts.handler.dispose()
+            self._parts.warmth.close()
             self._parts.handler.runner.stays.close()
             self._parts.event_log.flush()
             self._parts.log.close()
@@ -237,9 +240,12 @@ class HookSystem:
             self.redactor.use(settings.options.redact)
         if settings.options.log != before.log:
             parts.log.use(self._make_sinks(settings.options))
+        if settings.options.warm != before.warm:
+            parts.warmth.close()
+            parts.warmth = warmth_of(settings.options)
         # Hooks may have changed; events that are under way are answered by the old workers.
         parts.handler.runner.stays.drain()
-        parts.handler.runner = self._make_runner(settings.options, parts.event_log)
+        parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warmth)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
         parts.registry.initialize()
 
@@ -270,10 +276,11 @@ class HookSystem:
             why_untrusted=self._why_untrusted,
             on_plan=lambda plan: self._report_plan(plan, event_log),
         )
+        warmth = warmth_of(settings.options)
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
-            runner=self._make_runner(settings.options, event_log),
+            runner=self._make_runner(settings.options, event_log, warmth),
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
@@ -282,7 +289,13 @@ class HookSystem:
         )
         self._set_on_fault(handler, settings.options.lifecycle)
         parts = _Parts(
-            settings=settings, log=log, event_log=event_log, registry=registry, planner=planner, handler=handler
+            settings=settings,
+            log=log,
+            event_log=event_log,
+            registry=registry,
+            planner=planner,
+            handler=handler,
+            warmth=warmth,
         )
         for hook in self._program:
             registry.add(hook)
@@ -318,7 +331,7 @@ class HookSystem:
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)
 
-    def _make_runner(self, options: HooksConfigSettings, event_log: EventLog) -> HookRunner:
+    def _make_runner(self, options: HooksConfigSettings, event_log: EventLog, warmth: Warmth) -> HookRunner:
         return HookRunner(
             limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
             environ=self._environ,
@@ -329,7 +342,13 @@ class HookSystem:
             on_worker=event_log.worker,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
+            warmth=warmth,
         )
+
+
+def warmth_of(options: HooksConfigSettings) -> Warmth:
+    """How many interpreters the settings let wait for events."""
+    return Warmth(options.warm.max if isinstance(options.warm, WarmSettings) else DEFAULT_MAX_WARM * options.warm)
 
 
 def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSink, ...]:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hookline.child.spawn import ExecError, Invocation, Stdio, _error, spawn
+from hookline.child.job import Stdio
+from hookline.child.spawn import ExecError, Invocation, _error, spawn
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

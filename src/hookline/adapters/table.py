@@ -61,7 +61,7 @@ class Adapter:
     use: str
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """Why the host can't apply an effect. The key is the effect's name; for one event of it, with a colon and the event."""
+    """Why the host can't apply an effect, by its name; for one event of it, with a colon and the event."""
     can_choose_model: bool = False
     """Whether a hook's choice of a model has an effect."""
     suppression: str = ""

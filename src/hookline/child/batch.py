@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 
-from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, LateInput
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, LateInput
 from hookline.child.limit import SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process
@@ -157,7 +157,8 @@ class _Batch:
             if not self.slots.try_acquire(slot, self._most):
                 _settle(job)
                 await self.slots.acquire(slot, self._most)
-            process = Process(self, index, job, slot)
+            claim = None if job.parking is None else await self._claim(job, slot)
+            process = Process(self, index, job, slot, claim)
             self._running.add(process)
             try:
                 return process.start()
@@ -172,6 +173,17 @@ class _Batch:
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
             pauses = 0 if self.slots.running else pauses + 1
+
+    async def _claim(self, job: ChildJob, slot: object) -> Claim | None:
+        """A parked interpreter for the job, or None."""
+        try:
+            claim = job.parking.claim(job) if job.parking is not None else None
+            return claim if claim is not None and await claim.ready() else None
+        except asyncio.CancelledError:
+            self.slots.release(slot)
+            raise
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, the hook can still be started
+            return None
 
     def _on_timer(self) -> None:
         now = time.monotonic()

@@ -8,8 +8,8 @@ from functools import lru_cache
 from hookline.child.confine import can_confine, confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
-from hookline.child.job import ChildJob
-from hookline.child.spawn import ExecError, Invocation, Stdio, spawn
+from hookline.child.job import ChildJob, Stdio
+from hookline.child.spawn import ExecError, Invocation, spawn
 from hookline.contract.hooks import ResourceLimits
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
@@ -33,6 +33,18 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
         except ExecError:
             pass  # bash can run it or has the usual message for it
     return spawn(shell_invocation(job.command, job.cwd, job.env, mark), job.cwd, stdio)
+
+
+def invocation_of(job: ChildJob) -> Invocation | None:
+    """The program that the job's process becomes without any other in front of it; None if there is one.
+
+    Raise an OSError or a ValueError where starting it would.
+    """
+    if job.limits is not None:
+        return None
+    if job.argv is not None:
+        return program_invocation(job.argv, job.cwd, job.env)
+    return direct_invocation(job.command, job.cwd, job.env) if FEATURES.direct else None
 
 
 def _lasting(job: ChildJob, mark: bytes) -> Invocation | None:

@@ -3,7 +3,7 @@
 We use the best that the system has. The environment variable HOOKLINE_CHILD switches some of it off, for a platform
 where a feature misbehaves. It holds any of these words, separated by spaces: `popen` (start processes with
 subprocess.Popen), `threads` (wait for each process in a thread instead of with pidfd and epoll), `shell` (run every
-command in a shell).
+command in a shell), `cold` (start every hook when its event is fired, none before).
 """
 
 import os
@@ -13,6 +13,8 @@ from functools import cached_property
 
 # The versions in which we know the arguments of the private function behind subprocess.
 _KNOWN_FORK_EXEC = ((3, 11), (3, 12), (3, 13))
+# Where child/parked/site/sitecustomize.py knows the numbers of system calls.
+_KNOWN_MACHINES = ("x86_64", "aarch64")
 
 
 class Features:
@@ -33,6 +35,20 @@ class Features:
     def direct(self) -> bool:
         """Execute simple commands without a shell."""
         return not _is_off("shell")
+
+    @cached_property
+    def warm(self) -> bool:
+        """Start the interpreters of scripts before their events."""
+        return self.why_cold is None
+
+    @cached_property
+    def why_cold(self) -> str | None:
+        """Why interpreters can't be started before their events; None where they can."""
+        if _is_off("cold"):
+            return "HOOKLINE_CHILD switches it off"
+        if sys.platform != "linux" or os.uname().machine not in _KNOWN_MACHINES:
+            return "only Linux on x86_64 and aarch64 has what it needs"
+        return None if self.direct else "HOOKLINE_CHILD has every command run by a shell"
 
 
 FEATURES = Features()

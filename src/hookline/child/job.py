@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 
 from hookline.contract.hooks import ResourceLimits
 from hookline.contract.vocabulary import DEFAULT_MAX_CONCURRENT, DEFAULT_OUTPUT_LIMIT_BYTES, RunWay
+
+# The child's ends of its three pipes: stdin, stdout, stderr.
+Stdio = tuple[int, int, int]
 
 
 class LateInput:
@@ -19,6 +23,29 @@ class LateInput:
     def data(self) -> bytes:
         """The input; made when this is asked for the first time."""
         return self._make()
+
+
+class Claim(Protocol):
+    """A process that waits for the event of one job; see child/parked/."""
+
+    async def ready(self) -> bool:
+        """Wait until it can get the event; False if it can't, and then the claim is given up."""
+
+    def send(self, stdio: Stdio, mark: bytes) -> int:
+        """Give it the event; return its process id, or 0 if it did not get it."""
+
+    def has_taken(self) -> bool:
+        """Whether the script was about to run; known after the exit."""
+
+    def finish(self) -> None:
+        """Called when the run is over."""
+
+
+class Claims(Protocol):
+    """Where processes wait for events."""
+
+    def claim(self, job: "ChildJob") -> Claim | None:
+        """A process for this job, or None if one has to be started."""
 
 
 class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +63,8 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A program and its arguments, to be started in place of the command and without a shell."""
     limits: ResourceLimits | None = None
     """What it may use of the machine; None means no limit."""
+    parking: Claims | None = None
+    """Where an interpreter may be waiting for this job; None means that a process is started for it."""
     ends_with_us: bool = False
     """True for a process that stays: the system kills it when this program ends, however that happens."""
 

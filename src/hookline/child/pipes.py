@@ -7,8 +7,7 @@ import os
 import select
 from collections.abc import Callable, Sequence
 
-from hookline.child.job import LateInput
-from hookline.child.spawn import Stdio
+from hookline.child.job import LateInput, Stdio
 from hookline.child.watcher import Watcher
 
 _DEFAULT_PIPE_BYTES = 1 << 16

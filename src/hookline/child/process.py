@@ -1,6 +1,7 @@
 """One hook's process, from spawn to exit."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -8,12 +9,13 @@ from typing import Protocol
 
 from hookline.child import command, strays
 from hookline.child.confine import refusal
-from hookline.child.job import ChildJob, ChildLimits, ChildOutcome
+from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, Stdio
 from hookline.child.limit import Limit
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import SHORTAGES
 from hookline.child.watcher import Watcher, watcher_for
+from hookline.contract.vocabulary import RunWay
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
@@ -64,21 +66,25 @@ class Process:
     _stderr: OutputPipe
     _watcher: Watcher
 
-    def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object) -> None:
-        """Take over a slot of the owner's limit, which is released when the process has finished."""
+    def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object, claim: Claim | None = None) -> None:
+        """Take over a slot of the owner's limit, which is released when the process has finished.
+
+        With a claim, a process that waits for this event becomes the hook's process.
+        """
         self.index = index
         self.job = job
         self._slot = slot
         self._owner = owner
+        self._claim = claim
 
     def start(self) -> None:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
-        self._started_at = time.monotonic()
+        self._started_at = self._started_at or time.monotonic()
         child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         try:
             self._mark = next(strays.MARKS)
-            self._pid = command.start(job, child_ends, self._mark)
+            self._pid = self._wake(child_ends) or command.start(job, child_ends, self._mark)
         except BaseException:
             self._close_pipes()
             raise
@@ -97,6 +103,13 @@ class Process:
             self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)
+
+    def _wake(self, child_ends: Stdio) -> int:
+        """Give the event to the process that waits for it; return its id, or 0 if a process has to be started."""
+        pid = 0 if self._claim is None else self._claim.send(child_ends, self._mark)
+        if not pid:
+            self._claim = None
+        return pid
 
     def terminate(self) -> None:
         """Send SIGTERM to the process group and to what left it; SIGKILL follows after the grace period."""
@@ -211,9 +224,12 @@ class Process:
                 if not reaped:  # a tracer (a debugger, strace) has to see the exit first
                     self._watcher.wait_in_thread(self._pid, self._on_exit)
                     return
+        REAPER.running.discard(self._pid)
+        if self._claim is not None and self._terminated_at is None and not self._claim.has_taken():
+            self._start_cold()
+            return
         self._has_exited = True
         self._status = status
-        REAPER.running.discard(self._pid)
         if self._terminated_at is not None and not self._is_killed:
             REAPER.adopt(self._pid, deadline=self._kill_deadline(), unreaped=False)
         if self._stdin.fd >= 0:
@@ -226,7 +242,26 @@ class Process:
             self._owner.schedule(self, time.monotonic() + self._owner.limits.pipe_grace_s)
             self._watch_pipes()
 
+    def _start_cold(self) -> None:
+        """Start a process after all: the one that waited has died before it ran anything of the hook."""
+        self._release_claim()
+        self._close_pipes()
+        self._pid, self._error, self._watches_pipes = 0, None, False
+        try:
+            self.start()
+        except Exception as error:  # noqa: BLE001 - the others must not wait for this one
+            self._has_exited = True
+            self._error = f"could not be started: {error}"
+            self._is_shortage = getattr(error, "errno", None) in SHORTAGES
+            self._finish()
+
+    def _release_claim(self) -> None:
+        if self._claim is not None:
+            claim, self._claim = self._claim, None
+            claim.finish()
+
     def _finish(self) -> None:
+        way = RunWay.COLD if self._claim is None else RunWay.WARM
         try:
             code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
             if self.job.limits is not None:
@@ -242,11 +277,14 @@ class Process:
                 duration_ms=(time.monotonic() - self._started_at) * 1000,
                 error=self._error,
                 is_shortage=self._is_shortage,
+                way=way,
             )
         except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
             outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}", is_shortage=True)
         self._owner.slots.release(self._slot)
         self._owner.finished(self, outcome)
+        with contextlib.suppress(Exception):  # the outcome is known, whatever happens here
+            self._release_claim()
 
     def _close_pidfd(self) -> None:
         if self._pidfd >= 0:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hookline.child.features import FEATURES
+from hookline.child.job import Stdio
 
 # These may end when other processes exit.
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
@@ -26,9 +27,6 @@ _CLOSE_FDS = True
 # start takes the same time however much memory this program uses.
 _LAST_ARGUMENTS = (True, True, -1, None, None, None, -1, None, True)
 
-# The child's ends of its three pipes: stdin, stdout, stderr.
-Stdio = tuple[int, int, int]
-
 
 class Invocation(NamedTuple):
     """A program ready to be executed."""
@@ -42,10 +40,13 @@ class ExecError(OSError):
     """The program could not be executed; its working directory and everything else was fine."""
 
 
-def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
-    """Return the id of the new process; raise ExecError or another OSError if there is none."""
+def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] = ()) -> int:
+    """Return the id of the new process; raise ExecError or another OSError if there is none.
+
+    Besides its stdio it inherits the descriptors in `keep`.
+    """
     if not FEATURES.fork_exec:
-        return _spawn_with_popen(invocation, cwd, stdio)
+        return _spawn_with_popen(invocation, cwd, stdio, keep)
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
     sys.audit("subprocess.Popen", executable, argv, cwd, None)
@@ -55,7 +56,8 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
             if error_write <= _HIGHEST_STDIO:
                 error_write = _move_above_stdio(error_write)
             pipes = (stdin, -1, -1, stdout, -1, stderr, error_read, error_write)
-            pid: int = _fork_exec(argv, (executable,), _CLOSE_FDS, (error_write,), cwd, env, *pipes, *_LAST_ARGUMENTS)
+            kept = tuple(sorted((error_write, *keep))) if keep else (error_write,)
+            pid: int = _fork_exec(argv, (executable,), _CLOSE_FDS, kept, cwd, env, *pipes, *_LAST_ARGUMENTS)
         finally:
             os.close(error_write)
         try:
@@ -98,7 +100,7 @@ def _error(message: bytes, cwd: str, executable: bytes) -> OSError:
     return ExecError(number, os.strerror(number), os.fsdecode(executable))
 
 
-def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
+def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...]) -> int:
     executable, argv, env = invocation
     stdin, stdout, stderr = stdio
     pairs = (entry.partition(b"=") for entry in env)
@@ -112,6 +114,7 @@ def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio) -> int:
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
+            pass_fds=keep,
         )
     except OSError as error:
         if error.filename == cwd or error.errno in SHORTAGES:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.wire import cut_depth, parse_json, stringify_json
 
 _MOST_QUOTED = 200
@@ -15,9 +16,9 @@ _DECIDING = ("decision", "permissiondecision", "permission", "action", "behavior
 # Arguments and messages are a hook's material, not its answer.
 _MATERIAL = frozenset({"tool_input", "updatedInput", "llm_request", "llm_response"})
 
-DECIDING_KEY = re.compile(r'"(decision|permissionDecision|continue|hookSpecificOutput)"\s*:')
-TEXT_OF_A_DENIAL = re.compile(rf"""^["'`*]*(?:(?:{"|".join(_NO)})\b|(?:permission)?decision\s*[:=])""", re.IGNORECASE)
-MENTIONS_A_DENIAL = re.compile(r"den(?:y|ied)|block|reject|refuse|forbid|false", re.IGNORECASE)
+DECIDING_KEY = lazy_pattern(r'"(decision|permissionDecision|continue|hookSpecificOutput)"\s*:')
+TEXT_OF_A_DENIAL = lazy_pattern(rf"""^["'`*]*(?:(?:{"|".join(_NO)})\b|(?:permission)?decision\s*[:=])""", re.IGNORECASE)
+MENTIONS_A_DENIAL = lazy_pattern(r"den(?:y|ied)|block|reject|refuse|forbid|false", re.IGNORECASE)
 
 
 def quoted(value: Any) -> str:

@@ -104,6 +104,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """True for a BeforeTool guard that runs after all other hooks and can't rewrite the arguments."""
     limits: ResourceLimits | None = None
     """What it may use; None for a hook without any limit, which is started without a detour."""
+    warm: bool = True
+    """False for a command whose interpreter must not be started before an event."""
     needs_trust: bool = False
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
     dialect: str = OWN_DIALECT

@@ -1,7 +1,9 @@
 """What hooks see of a model call: a form that stays the same when the SDK changes."""
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+
+if TYPE_CHECKING:
+    from hookline.contract._parameters import GenerateContentParameters as GenerateContentParameters  # noqa: PLC0414 - part of this module
 
 ToolMode = Literal["AUTO", "ANY", "NONE"]
 
@@ -81,17 +83,6 @@ class LLMResponse(TypedDict, total=False):
     usageMetadata: LLMUsage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateContentParameters:
-    """The three arguments of the SDK's `generate_content`: what model callers hand in and get back."""
-
-    model: str
-    contents: Any
-    """Whatever the SDK takes: a string, a `Content`, or a list of strings, parts and `Content` objects."""
-    config: Any = None
-    """A `GenerateContentConfig`, its dictionary form, or None."""
-
-
 class Translator(Protocol):
     """Turns an SDK's requests and responses into the form that hooks see."""
 
@@ -100,3 +91,12 @@ class Translator(Protocol):
 
     def to_hook_llm_response(self, sdk_response: Any) -> LLMResponse:
         """What hooks see of a model response."""
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the one dataclass on first use: `dataclasses` loads `inspect`, a tenth of the start of `hookline list`."""
+    if name == "GenerateContentParameters":
+        from hookline.contract._parameters import GenerateContentParameters  # noqa: PLC0415
+
+        return GenerateContentParameters
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,8 @@
 
 import re
 
+from hookline.contract.patterns import lazy_pattern
+
 # `regress` compiles recursively, and a stack overflow ends the process. Measured on a thread with a stack of 128 KiB:
 # it crashes from 700 alternatives or 90 nested groups on; at both limits at once it uses three quarters.
 LARGEST_BYTES = 4096
@@ -9,7 +11,7 @@ MOST_ALTERNATIVES = 400
 DEEPEST_NESTING = 20
 
 # An unclosed class runs to the end of the pattern: to try again at each bracket would be quadratic.
-_PIECE = re.compile(r"(\\(?:k<[^>]*>|[0-9]+)|\)|\\.|\[(?:\\.|[^\]\\])*+\]?|\()([*+?{]?)", re.DOTALL)
+_PIECE = lazy_pattern(r"(\\(?:k<[^>]*>|[0-9]+)|\)|\\.|\[(?:\\.|[^\]\\])*+\]?|\()([*+?{]?)", re.DOTALL)
 
 
 def pattern_fault(pattern: str) -> str | None:

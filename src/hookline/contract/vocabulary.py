@@ -9,6 +9,7 @@ DEFAULT_TIMEOUT_MS = 60_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10 * 1024 * 1024
 DEFAULT_MAX_CONCURRENT = 128
 DEFAULT_MAX_STOP_BLOCKS = 8
+DEFAULT_MAX_WARM = 8
 DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from hookline.contract.events import (
     SessionStartSource,
 )
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
-from hookline.contract.llm import GenerateContentParameters, Translator
+from hookline.contract.llm import Translator
 from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
@@ -35,6 +35,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, skips
+
+if TYPE_CHECKING:
+    from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
 
 
 class HookEventHandler:
@@ -92,19 +95,19 @@ class HookEventHandler:
         return await self._result(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
 
     async def fire_before_model_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]"
     ) -> AggregatedHookResult:
         """Fires BeforeModel."""
         return await self._result(HookEventName.BEFORE_MODEL, {"llm_request": llm_request})
 
     async def fire_after_model_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any], llm_response: Any
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]", llm_response: Any
     ) -> AggregatedHookResult:
         """Fires AfterModel; the response is the SDK's, or already in hook form."""
         return await self._result(HookEventName.AFTER_MODEL, {"llm_request": llm_request, "llm_response": llm_response})
 
     async def fire_before_tool_selection_event(
-        self, llm_request: GenerateContentParameters | Mapping[str, Any]
+        self, llm_request: "GenerateContentParameters | Mapping[str, Any]"
     ) -> AggregatedHookResult:
         """Fires BeforeToolSelection."""
         return await self._result(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": llm_request})

@@ -15,6 +15,7 @@ from hookline.engine.callables import call_hooks
 from hookline.engine.reading import left_running, not_runnable, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked, ask_each
+from hookline.engine.warmth import Warmth
 from hookline.engine.ways import Means, Way, way_of
 
 
@@ -26,6 +27,7 @@ class Mixed(msgspec.Struct, frozen=True):
     on_end: Callable[[HookEntry], None] | None
     on_late: Callable[[HookExecutionResult], None] | None
     stays: Stays
+    warmth: Warmth
 
     async def run(
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
@@ -34,7 +36,7 @@ class Mixed(msgspec.Struct, frozen=True):
         if all(hook.call is not None for hook in hooks):
             return await call_hooks(hooks, told, self.on_end)
         stdin = stringify_json(told)
-        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays)
+        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays, warmth=self.warmth)
         asked = ask_each(hooks, told, stdin, inherited)
         if len(asked) == 1:  # without a task
             return [await self._run_one(asked[0], means)]

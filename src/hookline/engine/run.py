@@ -19,6 +19,7 @@ from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.engine.stays import Stays
+from hookline.engine.warmth import Warmth
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -44,6 +45,7 @@ class HookRunner:
         on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
+        warmth: Warmth | None = None,
     ) -> None:
         """Takes its options.
 
@@ -55,6 +57,7 @@ class HookRunner:
             on_end: called for each hook that ends, while others may still run.
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
+            warmth: which hooks may have interpreters that wait for their events; none, if not given.
             on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
                 thread; only a weak reference to it is kept.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
@@ -65,6 +68,7 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
+        self._warmth = warmth or Warmth(0)
         self._call_hooks: CallHooks | None = None
         self.stays = Stays(on_worker)
         """What outlives an event: the processes of workers, and connections."""
@@ -113,7 +117,7 @@ class HookRunner:
             # Loaded on use: most hooks are commands of ours.
             from hookline.engine.mixed import Mixed  # noqa: PLC0415
 
-            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays)
+            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth)
             return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
@@ -125,6 +129,7 @@ class HookRunner:
                 env=own_environment(hook, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
                 limits=hook.limits,
+                parking=self._warmth.parking_for(hook),
             )
             for hook in hooks
         ]

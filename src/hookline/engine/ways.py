@@ -11,6 +11,7 @@ from hookline.contract.vocabulary import OWN_DIALECT, HookType
 from hookline.engine.callables import run_callables
 from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked
+from hookline.engine.warmth import Warmth
 from hookline.shell.quoting import quote_project_variables
 
 _POWERSHELLS = ("pwsh", "powershell")
@@ -25,6 +26,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     http_allow: tuple[str, ...] = ()
     """Other machines that may be asked."""
+    warmth: Warmth
     stays: Stays
     """What outlives an event."""
 
@@ -39,6 +41,7 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
         env=asked.env,
         timeout_ms=hook.timeout_ms,
         limits=hook.limits,
+        parking=means.warmth.parking_for(hook),
     )
     (outcome,) = await run_children([job], limits=means.limits)
     return outcome

@@ -7,11 +7,11 @@ import msgspec
 from msgspec.structs import replace
 
 from hookline.contract.answers import said
-from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
 
 if TYPE_CHECKING:
+    from hookline.contract.llm import GenerateContentParameters
     from hookline.formats.genai.sdk import GenerateContentResponse
 
 # The translation to SDK types is imported on use: every event needs these classes, and few need the translation.
@@ -32,7 +32,7 @@ class BeforeModelHookOutput(DefaultHookOutput):
         response = from_hook_llm_response(given)
         return response if response.candidates else None
 
-    def apply_llm_request_modifications(self, target: GenerateContentParameters) -> GenerateContentParameters:
+    def apply_llm_request_modifications(self, target: "GenerateContentParameters") -> "GenerateContentParameters":
         """The request to send: the hook's changes laid over the target, or the target itself."""
         given = said(self.answer.llm_request)
         if given is None:

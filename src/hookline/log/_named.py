@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import cached_property
 
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.shapes import places
 
@@ -22,31 +23,31 @@ _LONG_VALUE = 40
 _LONGEST_CONTAINER_IN_CODE = 4096
 _LONGEST_PHRASE = 100
 # A new line, also in JSON; places for values; code.
-_NOT_A_PHRASE = re.compile(r"\n|\\n|[{}<>$%()]")
+_NOT_A_PHRASE = lazy_pattern(r"\n|\\n|[{}<>$%()]")
 _NAME_LETTERS = string.ascii_letters + string.digits + "_-"
 
 # Possessive: hostile text must not cause backtracking. Quotes may be escaped, as in JSON inside JSON.
-_SEPARATOR = re.compile(r"""(\\*+["']?)\s*+(=>|:=|=(?!=)|:(?!:))\s*+(\\*+["'`])?""")
-_AFTER_OPTION = re.compile(r"""()(=|\x20++)(\\*+["'`])?""")
-_WORD = re.compile(r"""[^\s"'`\\,;&|<>(){}\[\]]++""")
-_SHELL_WORD = re.compile(r"""[^\s"'`\\;&|<>]++""")
-_QUOTED_WORD = re.compile(r"""[^\s"'`\\]++""")
-_ITEM = re.compile(r"""[^\s"{}\[\],\\]++""")
-_QUOTE = re.compile(r"""(\\*+)(["'`])""")
-_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_SEPARATOR = lazy_pattern(r"""(\\*+["']?)\s*+(=>|:=|=(?!=)|:(?!:))\s*+(\\*+["'`])?""")
+_AFTER_OPTION = lazy_pattern(r"""()(=|\x20++)(\\*+["'`])?""")
+_WORD = lazy_pattern(r"""[^\s"'`\\,;&|<>(){}\[\]]++""")
+_SHELL_WORD = lazy_pattern(r"""[^\s"'`\\;&|<>]++""")
+_QUOTED_WORD = lazy_pattern(r"""[^\s"'`\\]++""")
+_ITEM = lazy_pattern(r"""[^\s"{}\[\],\\]++""")
+_QUOTE = lazy_pattern(r"""(\\*+)(["'`])""")
+_BRACKET = lazy_pattern(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 # ASCII without `*?[]`, written as ranges: a class with all the other characters in it takes 2 ms to compile.
-_LITERAL = re.compile(r"[\x00-)+->@-Z\\^-\x7f]+|\[[^\]]*\]?")
+_LITERAL = lazy_pattern(r"[\x00-)+->@-Z\\^-\x7f]+|\[[^\]]*\]?")
 
 
 # `token_type`, `TOKEN_URL`, `PASSWORD_FILE` say something about a secret.
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"[_-]?(?:type|kind|ur[li]|endpoint|path|file|filename|dir|name|field|header|pattern|prefix|count|limit|ttl|seconds)s?\Z",
     re.IGNORECASE,
 )
 _TYPES = frozenset(
     {"string", "String", "object", "number", "boolean", "unknown", "integer", "password", "passwd", "passphrase"}
 )
-_NAME_IN_VALUE = re.compile(r"[Tt]oken|TOKEN|[Pp]assw|PASSW|[Ss]ecret|SECRET|[Kk]ey|KEY|[Cc]redential|CREDENTIAL")
+_NAME_IN_VALUE = lazy_pattern(r"[Tt]oken|TOKEN|[Pp]assw|PASSW|[Ss]ecret|SECRET|[Kk]ey|KEY|[Cc]redential|CREDENTIAL")
 
 
 class Names:

@@ -6,6 +6,7 @@ that stand before `,"hash"`. A line whose predecessor is not in the same file na
 
 import os
 import re
+import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -20,8 +21,9 @@ _BLOCK = 1024 * 1024
 
 # OpenSSL hashes long lines faster; Python's own code starts faster, and loads faster. `random` chooses so, too.
 _SHORT_LINE = 1024
+# By its name, because looking for a module that is not there takes longer than loading one that is.
 _sha256_of_short: Any = None
-for _module in ("_sha2", "_sha256", "hashlib"):
+for _module in ("_sha2" if sys.version_info >= (3, 12) else "_sha256", "hashlib"):
     try:
         _sha256_of_short = import_module(_module).sha256
         break

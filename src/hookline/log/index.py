@@ -24,9 +24,6 @@ from hookline.log.entry import decode_block
 Progress = Callable[[int, int], None]
 """Called while an index is made, with the number of bytes that are read and of those that have to be."""
 
-STRETCH_BYTES = 4 * 1024 * 1024
-"""The size of what a summary is about: small enough to be read at once, large enough that summaries are small."""
-
 # What a file has to lack before its index is made or extended; less is read quickly.
 _SMALL_PART = 4
 # Another layout of summaries is another version, by itself.

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from hookline.log.index import LogIndex, Progress
     from hookline.log.statistics import Statistics
 
+STRETCH_BYTES = 4 * 1024 * 1024
+"""The size of what a summary is about: small enough to be read at once, large enough that summaries are small."""
+
 _POLL_S = 0.2
 # So much of the end is read before the index is asked for: the newest records are mostly all that is wanted.
 _NEAR_BYTES = 2 * 1024 * 1024
@@ -99,7 +102,12 @@ class LogReader:
     """
 
     def __init__(
-        self, path: Path, *, progress: "Progress | None" = None, uses_index: bool = True, stretch_bytes: int = 0
+        self,
+        path: Path,
+        *,
+        progress: "Progress | None" = None,
+        uses_index: bool = True,
+        stretch_bytes: int = STRETCH_BYTES,
     ) -> None:
         self._path = path
         self._progress = progress
@@ -212,11 +220,11 @@ class LogReader:
 
     @cached_property
     def _index(self) -> "LogIndex | None":
-        from hookline.log.index import STRETCH_BYTES, LogIndex  # noqa: PLC0415 - a small log does without
-
-        stretch_bytes = self._stretch_bytes or STRETCH_BYTES
+        stretch_bytes = self._stretch_bytes
         if not self._uses_index or sum(file.size for file in self._files) < stretch_bytes:
             return None
+        from hookline.log.index import LogIndex  # noqa: PLC0415 - a small log does without
+
         return LogIndex(self._path, self._files, stretch_bytes=stretch_bytes, progress=self._progress)
 
     def _stretches(self) -> Iterator[_Stretch]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookline.hook import BeforeTool
 
-_COMMAND_KEYS = frozenset(
+COMMAND_KEYS = frozenset(
     ("command", "cmd", "commands", "script", "shell_command", "bash", "commandline", "command_line")
 )
 _DIRECTORY_KEYS = ("directory", "dir_path", "cwd", "workdir", "working_directory")
@@ -30,7 +30,7 @@ def directory_of(event: BeforeTool) -> str:
 def commands_of(tool_input: Mapping[str, Any]) -> Iterator[str]:
     """The shell commands of a tool call: under any of the usual keys, as a text or as a list of words."""
     for key, value in tool_input.items():
-        if key.lower() not in _COMMAND_KEYS:
+        if key.lower() not in COMMAND_KEYS:
             continue
         if isinstance(value, str):
             yield value
@@ -47,7 +47,7 @@ def paths_of(tool_input: Mapping[str, Any]) -> Iterator[str]:
     """The values that may be paths or patterns of paths: no commands, and no texts to be written."""
     for key, value in _strings(tool_input):
         is_path = 0 < len(value) <= _LONGEST_PATH and "\n" not in value and "\0" not in value and "://" not in value
-        if is_path and key.lower() not in _COMMAND_KEYS and not _TEXT_KEYS.search(key):
+        if is_path and key.lower() not in COMMAND_KEYS and not _TEXT_KEYS.search(key):
             yield value
 
 

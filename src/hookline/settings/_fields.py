@@ -22,6 +22,7 @@ _STRICTER: Mapping[str, Any] = {
     "on_error": OnError.BLOCK,
     "on_failure": "block",
     "on_fault": OnError.BLOCK,
+    "warm": False,
     "trust": TrustLevel.STRICT,
 }
 # Guessing the word that was meant is slow, and a project's file may have many wrong ones.

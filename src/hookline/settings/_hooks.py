@@ -285,6 +285,7 @@ class HookReader:
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             limits=limits,
+            warm=hook.warm,
             needs_trust=self._layer.is_guest,
             # Other agents apply what their hooks answer there.
             is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,

@@ -8,16 +8,18 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
+from hookline.contract.patterns import lazy_pattern
+
 PathStep = str | int
 
 # An unclosed string or comment runs to the end of the text: to try again at every character would be quadratic.
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
-_COMMENT = re.compile(rf"{_STRING}|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?", re.DOTALL)
-_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
-_HAS_TRAILING_COMMA = re.compile(r",\s*[}\]]")
-_VALUE = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]|[^\s",:{}\[\]]+', re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n\r]")
-_NEWLINE = re.compile("\n")
+_COMMENT = lazy_pattern(rf"{_STRING}|//[^\n\r]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?", re.DOTALL)
+_TRAILING_COMMA = lazy_pattern(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_HAS_TRAILING_COMMA = lazy_pattern(r",\s*[}\]]")
+_VALUE = lazy_pattern(r'("(?:[^"\\]++|\\.)*+")(\s*:)?|[{}\[\]]|[^\s",:{}\[\]]+', re.DOTALL)
+_NOT_NEWLINE = lazy_pattern(r"[^\n\r]")
+_NEWLINE = lazy_pattern("\n")
 _DECODER = json.JSONDecoder(parse_int=str)  # only places are asked for, and Python refuses to read very long numbers
 _LONGEST_INTEGER = 309
 # A project's file may hold millions of values. Only problems need places, and this many are enough.

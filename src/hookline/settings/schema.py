@@ -10,6 +10,7 @@ from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
     DEFAULT_MAX_STOP_BLOCKS,
+    DEFAULT_MAX_WARM,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
     Lifecycle,
@@ -103,6 +104,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     ] = None
     network: Annotated[
         bool, about("false runs it without a network, where the system can do that; elsewhere the hook fails.")
+    ] = True
+    warm: Annotated[
+        bool,
+        about("false starts its interpreter at each event; true (the default) lets a Python script's wait for it."),
     ] = True
     plugin: Annotated[
         str | None,
@@ -208,6 +213,12 @@ class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     allow: Annotated[tuple[str, ...], about("Hosts that they may be on, besides this machine.")] = ()
 
 
+class WarmSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
+    """Python interpreters that are started before their events."""
+
+    max: Annotated[Count, about("How many of them may wait at the same time.")] = DEFAULT_MAX_WARM
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -250,6 +261,12 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
+    warm: Annotated[
+        bool | WarmSettings,
+        about(
+            "false starts every hook at its event; otherwise Python scripts that run often have interpreters waiting."
+        ),
+    ] = WarmSettings()
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()

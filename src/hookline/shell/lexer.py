@@ -7,17 +7,19 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hookline.contract.patterns import lazy_pattern
+
 # Plain characters, a single-quoted text or an escaped character.
-_LITERAL = re.compile(r"([^ \t\n;&|<>()'\"\\`${}#]+)|'([^']*)'|\\(.)", re.DOTALL)
-_LITERAL_IN_QUOTES = re.compile(r"([^\"\\`$}]+)|\\([$`\"\\\n])")
-_OPERATOR = re.compile(r"&>>|&>|>>|>\||>&|<>|<<<|<&|;;&|;;|;&|&&|\|\||\|&|[;&|<>()\n]")
-_HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
-_COMMENT, _COMMENT_IN_BACKQUOTES = re.compile(r"#[^\n]*"), re.compile(r"#[^\n`]*")
-_BACKQUOTED = re.compile(r"`(?:\\.|[^`\\])*`", re.DOTALL)
+_LITERAL = lazy_pattern(r"([^ \t\n;&|<>()'\"\\`${}#]+)|'([^']*)'|\\(.)", re.DOTALL)
+_LITERAL_IN_QUOTES = lazy_pattern(r"([^\"\\`$}]+)|\\([$`\"\\\n])")
+_OPERATOR = lazy_pattern(r"&>>|&>|>>|>\||>&|<>|<<<|<&|;;&|;;|;&|&&|\|\||\|&|[;&|<>()\n]")
+_HEREDOC = lazy_pattern(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
+_COMMENT, _COMMENT_IN_BACKQUOTES = lazy_pattern(r"#[^\n]*"), lazy_pattern(r"#[^\n`]*")
+_BACKQUOTED = lazy_pattern(r"`(?:\\.|[^`\\])*`", re.DOTALL)
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
-_VARIABLE = re.compile(rf"\$(?:({_NAME})|\{{({_NAME})\}}|[?!#@*$0-9-])")
-_PARAMETER = re.compile(rf"\$\{{(?:({_NAME})|[!#]?\w*)(?::?[-=?+]|##?|%%?|//?|\^\^?|,,?|[:@\[])?")
-_ANSI = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
+_VARIABLE = lazy_pattern(rf"\$(?:({_NAME})|\{{({_NAME})\}}|[?!#@*$0-9-])")
+_PARAMETER = lazy_pattern(rf"\$\{{(?:({_NAME})|[!#]?\w*)(?::?[-=?+]|##?|%%?|//?|\^\^?|,,?|[:@\[])?")
+_ANSI = lazy_pattern(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
 
 # Where in a construct whose words are compared we are, and the keyword that leads on.
 _NEXT = {

@@ -17,6 +17,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
+from hookline.child.features import FEATURES
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
@@ -27,7 +28,7 @@ from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import DEFAULT_MAX_WARM, OWN_DIALECT, ConfigSource
 from hookline.files import open_regular
 from hookline.log.paths import log_path, why_unwritable
 from hookline.settings.merge import by_authority, hooks_enabled
@@ -66,6 +67,7 @@ def examine(config: Config) -> list[Sign]:
         _enabled(setup),
         _shell(setup),
         _limits(setup),
+        _warm(setup),
         _log(setup),
         *_trust_store(setup),
         *_hooks(setup),
@@ -175,6 +177,17 @@ def _limits(setup: Setup) -> Sign:
         f"the system allows {allowed[0]} open files and {allowed[1]} processes"
     )
     return Sign("limits", Health.GOOD, message)
+
+
+def _warm(setup: Setup) -> Sign:
+    """Whether interpreters of Python scripts are started before their events."""
+    warm = setup.options.warm
+    if warm is False:
+        return Sign("warm hooks", Health.GOOD, "off: hooksConfig.warm is false")
+    if FEATURES.why_cold is not None:
+        return Sign("warm hooks", Health.GOOD, f"off: {FEATURES.why_cold}; hooks run all the same")
+    most = DEFAULT_MAX_WARM if warm is True else warm.max
+    return Sign("warm hooks", Health.GOOD, f"the interpreters of at most {most} Python scripts wait for events")
 
 
 def _log(setup: Setup) -> Sign:

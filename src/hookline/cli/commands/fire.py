@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.interrupt import run_loop
+from hookline.cli.ending import end_at_once
+from hookline.cli.loading import load_without
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.fire import fire_lines, times_lines
 from hookline.cli.report.printer import print_lines, print_wire
@@ -25,8 +26,8 @@ from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import HookType
 from hookline.contract.wire import parse_json
-from hookline.engine.beside import BESIDE
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
@@ -64,6 +65,9 @@ def run(given: argparse.Namespace) -> int:
         tell(f"{given.project} is not a directory, so no hook can be started in it")
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
+    _load_asyncio(config)
+    from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
+
     verdict, times = run_loop(_fire(config, event, fields, given.times))
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])
@@ -78,8 +82,17 @@ def run(given: argparse.Namespace) -> int:
     return EXIT_BLOCKED if verdict.blocked else 0
 
 
+def _load_asyncio(config: Config) -> None:
+    if all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks):
+        # asyncio loads ssl, a twentieth of this command. Only requests, and plugins in this process, could use it.
+        load_without("asyncio", "ssl")
+        end_at_once()
+
+
 async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
+    from hookline.engine.beside import BESIDE  # noqa: PLC0415 - it loads asyncio
+
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event)
@@ -100,6 +113,7 @@ async def _fire(
     if system is None:
         return Verdict(event=event), []
     from hookline.cli.commands._times import compare  # noqa: PLC0415 - only where it is asked for
+    from hookline.engine.beside import BESIDE  # noqa: PLC0415
 
     await system.initialize()
     handler = system.get_event_handler()

@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from hookline.cli.ending import end_at_once
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
@@ -64,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the hooks."""
+    end_at_once()
     event = event_of(given.event) if given.event is not None else None
     config = make_config(given)
     configured, in_programs = known_hooks(config)

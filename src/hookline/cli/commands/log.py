@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
+from hookline.cli.ending import end_at_once
 from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
 from hookline.cli.report.printer import print_json, print_lines
@@ -67,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
+    end_at_once()
     if given.words and given.words not in (["verify"], ["head"], ["show", *given.words[1:2]]):
         raise UsageError("the only words without an option are show ID, verify and head; use options to choose records")
     if given.words == ["show"]:

@@ -6,6 +6,7 @@ Examples:
   hookline test --filter secrets          the cases whose name, input or file contains this text
   hookline test --watch                   again whenever a case, a setting or a script has changed
   hookline test --junit results.xml       in CI
+  hookline test --mutate                  attack the guards: other forms of the inputs that cases say are blocked
 
 Runs are not in the log and do not count in stats. docs/testing.md says how to write a case file.
 
@@ -21,6 +22,7 @@ from typing import Any
 
 from hookline.cli.commands._case_files import Watch, chosen_files
 from hookline.cli.commands._case_run import add_jobs_option, run_with_progress
+from hookline.cli.commands._mutate import add_mutate_options, recorded_cases, run_mutants
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.cases import case_lines, coverage_report, result_report
 from hookline.cli.report.printer import print_lines, print_report
@@ -51,12 +53,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watch", action="store_true", help="run again whenever a file has changed, until interrupted")
     parser.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
+    add_mutate_options(parser)
     add_jobs_option(parser)
     add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
     """Runs the cases and prints what came of them."""
+    if not given.mutate and (given.from_log or given.write):
+        raise UsageError("--from-log and --write belong to --mutate")
     code = _run_once(given)
     while given.watch:
         _wait_for_change(given)
@@ -79,6 +84,8 @@ def _run_once(given: argparse.Namespace) -> int:
         return EXIT_NO_CASES
     if not config.get_enable_hooks():
         raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; no case was run')
+    if given.mutate:
+        return run_mutants(given, cases, config.get_working_dir())
     started = time.monotonic()
     results = run_with_progress(given, cases)
     coverage = _coverage(config, results) if not given.filter else []
@@ -87,10 +94,11 @@ def _run_once(given: argparse.Namespace) -> int:
 
 
 def _chosen_cases(given: argparse.Namespace, config: Config) -> list[Case]:
-    files, trusted = chosen_files(given, config)
-    if not files:
+    recorded = recorded_cases(given, config) if given.from_log else []
+    files, trusted = chosen_files(given, config) if given.files or not recorded else ([], [])
+    if not files and not recorded:
         return []
-    cases = read_cases(files, environment_of=trusted)
+    cases = [*read_cases(files, environment_of=trusted), *recorded]
     wanted = [case for case in cases if _is_wanted(case, given.filter)]
     if not wanted:
         tell(f"none of the {plural(len(cases), 'input')} in {plural(len(files), 'file')} fits --filter")

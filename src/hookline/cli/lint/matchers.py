@@ -7,6 +7,7 @@ from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.words import speaker_of, tools_by_any_name
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
@@ -21,20 +22,20 @@ _MCP = "mcp__"
 _MCP_SAMPLE = "mcp__server__tool"
 
 # A star after a letter, a digit or an underscore is probably a wildcard; `\w*` is not.
-_WILDCARD = re.compile(r"(?<!\\)[A-Za-z0-9_]\*|^\s*\*")
-_NESTING = re.compile(r"[\\(\[]")
+_WILDCARD = lazy_pattern(r"(?<!\\)[A-Za-z0-9_]\*|^\s*\*")
+_NESTING = lazy_pattern(r"[\\(\[]")
 # No tool's name has spaces; `| ?x` is meant as it is.
-_SPACED_BAR = re.compile(r"(?<!\s)\s++\|(?:\s++(?![*+?{]))?|\|\s++(?![*+?{])")
+_SPACED_BAR = lazy_pattern(r"(?<!\s)\s++\|(?:\s++(?![*+?{]))?|\|\s++(?![*+?{])")
 # A permission as other systems write it: a tool and its arguments, such as `Bash(git commit:*)`.
-_PERMISSION = re.compile(r"(\w+)\(.*\)", re.DOTALL)
-_NAME = re.compile(r"[\w.-]+")
-_WORD = re.compile(r"\w+")
+_PERMISSION = lazy_pattern(r"(\w+)\(.*\)", re.DOTALL)
+_NAME = lazy_pattern(r"[\w.-]+")
+_WORD = lazy_pattern(r"\w+")
 _PLAIN_TEXT = "which is not a regular expression and is compared as plain text"
 _NO_WILDCARD = (
     "but a matcher is a regular expression and not a wildcard: the star repeats the character before it, found "
     "anywhere in the name"
 )
-_WORDS = re.compile(r"(\^?\(?(?:\?:)?)(\w+(?:\|\w+)*)(\)?\$?)")
+_WORDS = lazy_pattern(r"(\^?\(?(?:\?:)?)(\w+(?:\|\w+)*)(\)?\$?)")
 
 
 def subjects_of(event: HookEventName, setup: Setup) -> tuple[str | None, ...]:

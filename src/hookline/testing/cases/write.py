@@ -7,6 +7,7 @@ from typing import Any
 
 from hookline.contract.wire import stringify_json
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.testing.cases.case import Case, Outcome
 from hookline.testing.cases.inputs import fields_of
 from hookline.testing.cases.recorded import Recorded
 
@@ -21,22 +22,34 @@ def case_file_lines(events: Iterable[Recorded]) -> Iterator[str]:
         yield ""
         if recorded.has_hidden:
             yield "# The log has hidden a secret in this input, so hooks may judge it differently."
-        yield "[[case]]"
-        yield f"name = {toml_text(recorded.name)}"
-        yield f"event = {toml_text(recorded.event)}"
-        yield from _input_lines(recorded)
-        by = f", by = {toml_value(list(recorded.by))}" if recorded.by else ""
-        yield f"expect = {{ outcome = {toml_text(recorded.outcome)}{by} }}"
+        yield from _case_lines(recorded.to_case())
 
 
-def _input_lines(recorded: Recorded) -> Iterator[str]:
-    fields = dict(recorded.fields)
-    if not _is_possible(fields) or not {*fields} <= {*fields_of(recorded.event)}:
+def lines_of_cases(cases: Iterable[Case]) -> Iterator[str]:
+    """The lines of a case file with these cases."""
+    for case in cases:
+        yield ""
+        yield from _case_lines(case)
+
+
+def _case_lines(case: Case) -> Iterator[str]:
+    yield "[[case]]"
+    yield f"name = {toml_text(case.name)}"
+    yield f"event = {toml_text(case.event)}"
+    yield from _input_lines(case)
+    expected = case.expected
+    by = f", by = {toml_value(list(expected.by))}" if expected.by else ""
+    yield f"expect = {{ outcome = {toml_text(expected.outcome or Outcome.GOES_ON)}{by} }}"
+
+
+def _input_lines(case: Case) -> Iterator[str]:
+    fields = dict(case.fields)
+    if not _is_possible(fields) or not {*fields} <= {*fields_of(case.event)}:
         # TOML has no null, and no lone surrogates; JSON has both. Fields that we do not know are taken from it only.
         text = stringify_json(fields).decode()
         yield f"input = {toml_text(json.dumps(json.loads(text)))}"
         return
-    if EVENT_TABLE[recorded.event].subject == "tool_name":
+    if EVENT_TABLE[case.event].subject == "tool_name":
         yield f"tool = {toml_text(fields.pop('tool_name'))}"
         for key, value in fields.pop("tool_input").items():
             yield f"arguments.{toml_key(key)} = {toml_value(value)}"

@@ -1,0 +1,1 @@
+"""Hooks in Python that are started before their event; see docs/warm-hooks.md."""

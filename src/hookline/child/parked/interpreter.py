@@ -1,0 +1,206 @@
+"""Speaks with a parked interpreter: a Python process that has stopped before its script; see site/sitecustomize.py.
+
+One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, or `load` with names of modules; it
+answers `parked` with files and folders that matter, `loaded` with names, or `refused` with a reason. The other socket
+leads to the copy, a spare. That sends its process id, gets one event (directory, report, mark, changes of the
+environment, three descriptors), and sends `taken` right before the script runs. When a socket is closed, the process at
+its other end exits.
+"""
+
+import contextlib
+import os
+import select
+import socket
+import time
+from pathlib import Path
+
+from hookline.child import strays
+from hookline.child.job import Stdio
+from hookline.child.parked.recipe import Recipe
+from hookline.child.reaper import REAPER
+from hookline.child.spawn import Invocation, spawn
+from hookline.contract.vocabulary import CHILD_MARK
+
+SITE = str(Path(__file__).with_name("site"))
+VARIABLE = "HOOKLINE_PARK"
+
+_PATIENCE_S = 20.0
+_EXITING_S = 1.0
+_LONGEST_MESSAGE = 1 << 17
+# Room in its environment for values that are longer at an event than they were when it was parked.
+_SLACK = "." * 256
+
+
+class NotParkedError(Exception):
+    """The interpreter can't be parked; the message has the reason."""
+
+
+class Interpreter:
+    """A parked interpreter. Whoever makes it has to `end` it."""
+
+    def __init__(self, invocation: Invocation, cwd: str, recipe: Recipe) -> None:
+        """Start the hook's own command, and wait until it has stopped; raise NotParkedError or OSError."""
+        self._control, self.pid = _start(invocation, cwd, "park", recipe.script)
+        try:
+            self.paths = _answer(self._control, b"parked")
+        except BaseException:
+            self.end()
+            raise
+        self.room = sum(len(entry) + 1 for entry in invocation.env) + len(_SLACK)
+        """How long the text of the environment may be at an event."""
+
+    def fork(self) -> "Spare":
+        """Ask for a copy, which is ready a moment later; raise OSError if the interpreter is gone."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                self._control.settimeout(_PATIENCE_S)
+                socket.send_fds(self._control, [b"fork"], [theirs.fileno()], socket.MSG_NOSIGNAL)
+            except BaseException:
+                ours.close()
+                raise
+        ours.setblocking(False)  # noqa: FBT003
+        return Spare(ours)
+
+    def load(self, names: list[bytes]) -> set[str]:
+        """Import modules of its standard library; return those that it has now, as far as they are outermost ones."""
+        self._control.settimeout(_PATIENCE_S)
+        self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
+        return {os.fsdecode(name) for name in _answer(self._control, b"loaded")}
+
+    def close(self) -> None:
+        """Close the socket alone."""
+        self._control.close()
+
+    def end(self) -> None:
+        """Let it exit."""
+        self._control.close()
+        _leave(self.pid)
+
+
+class Spare:
+    """A copy of a parked interpreter that waits for one event."""
+
+    pid = 0
+    """Its process id, once it is ready."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    def fileno(self) -> int:
+        """The socket, which can be read when the spare is ready."""
+        return self._channel.fileno()
+
+    def look(self) -> bool:
+        """Whether it is ready; raise OSError if it is gone."""
+        if not self.pid:
+            try:
+                message = self._channel.recv(64)
+            except BlockingIOError:
+                return False
+            if not message.isdigit():
+                raise ConnectionResetError
+            pid = int(message)
+            # Nobody else's process may be taken for it, and signalled.
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                _leave(pid)
+                raise ConnectionResetError
+            self.pid = pid
+            REAPER.running.add(pid)
+        return True
+
+    def send(self, message: bytes, stdio: Stdio) -> bool:
+        """Give it its event; False if it did not get it."""
+        if len(message) > _LONGEST_MESSAGE:
+            return False
+        try:
+            socket.send_fds(self._channel, [message], stdio, socket.MSG_NOSIGNAL)
+        except OSError:
+            return False
+        return True
+
+    def has_taken(self) -> bool:
+        """Whether it was about to run the script; known when it has exited."""
+        try:
+            return self._channel.recv(64) == b"taken"
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Let go of it, because it has got its event or has exited."""
+        self._channel.close()
+
+    def discard(self) -> None:
+        """Let it exit without an event."""
+        with contextlib.suppress(OSError):
+            if not self.pid:
+                select.select([self._channel], [], [], _EXITING_S)
+                self.look()
+        self._channel.close()
+        if self.pid:
+            _leave(self.pid)
+
+
+def probe(invocation: Invocation, cwd: str, recipe: Recipe) -> None:
+    """Raise NotParkedError if this Python ignores what we ask of it, so that it would run the script."""
+    found = (*recipe.launcher, "-c", "pass")
+    control, pid = _start(Invocation(os.fsencode(_program(recipe, cwd)), found, invocation.env), cwd, "probe", "-c")
+    try:
+        _answer(control, b"probed")
+    finally:
+        control.close()
+        _leave(pid)
+
+
+def _program(recipe: Recipe, cwd: str) -> str:
+    return os.path.join(cwd, recipe.launcher[0])  # noqa: PTH118 - a name with a slash stays as it is
+
+
+def _start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple[socket.socket, int]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # Python looks at its streams when it starts, and pipes are what it will get. Nobody reads or writes these.
+    read_end, write_end = os.pipe()
+    wish = f"{VARIABLE}={theirs.fileno()}:{os.getpid()}:{purpose}:{script}"
+    env = (*_with_site(invocation.env), os.fsencode(wish))
+    try:
+        pid = spawn(invocation._replace(env=env), cwd, (read_end, write_end, write_end), keep=(theirs.fileno(),))
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+        os.close(read_end)
+        os.close(write_end)
+    REAPER.running.add(pid)
+    return ours, pid
+
+
+def _with_site(env: tuple[bytes, ...]) -> list[bytes]:
+    """The environment with our folder in front of PYTHONPATH, and a mark of its own."""
+    entries: dict[bytes, bytes] = {}
+    for entry in env:
+        name, _, value = entry.partition(b"=")
+        entries[name] = value
+    path = entries.get(b"PYTHONPATH", b"")
+    entries[b"PYTHONPATH"] = os.fsencode(SITE) + (os.pathsep.encode() + path if path else b"")
+    entries[CHILD_MARK.encode()] = entries.get(CHILD_MARK.encode(), b"") + next(strays.MARKS) + _SLACK.encode()
+    return [name + b"=" + value for name, value in entries.items()]
+
+
+def _answer(control: socket.socket, wanted: bytes) -> list[bytes]:
+    control.settimeout(_PATIENCE_S)
+    try:
+        word, *rest = control.recv(_LONGEST_MESSAGE).split(b"\0")
+    except OSError as error:
+        raise NotParkedError(f"it did not answer ({error})") from error
+    if word == wanted:
+        return rest
+    if word == b"refused":
+        raise NotParkedError(b" ".join(rest).decode("utf-8", "replace"))
+    raise NotParkedError("it does not import sitecustomize from PYTHONPATH")
+
+
+def _leave(pid: int) -> None:
+    """Have a process reaped that is about to exit, and killed if it does not."""
+    REAPER.adopt(pid, deadline=time.monotonic() + _EXITING_S, unreaped=True)
+    REAPER.running.discard(pid)

@@ -1,0 +1,100 @@
+"""One script with its arguments and directory: what is parked for it, and whether that still fits."""
+
+import os
+import time
+from typing import Any
+
+from hookline.child.parked.interpreter import Interpreter, Spare
+from hookline.child.parked.recipe import Recipe, Signature, recipe_of, signature
+from hookline.child.parked.surroundings import facts_of, variables
+from hookline.child.spawn import Invocation
+
+# A folder that was changed so recently may change again within the same tick of its clock.
+_TICK_S = 0.05
+# No file has this one, so that it is looked at again.
+_UNKNOWN: Signature = ()
+
+
+class Place:
+    """One script with its arguments and directory, and what is parked for it."""
+
+    def __init__(self, invocation: Invocation, cwd: str) -> None:
+        self.invocation = invocation
+        self.cwd = cwd
+        self.program: Signature = None
+        self.recipe: Recipe | None = None
+        self.facts: tuple[Any, ...] | None = None
+        # Whoever makes a place has seen one run before.
+        self.runs = 1
+        self.last_used = 0.0
+        self.refusal: str | None = None
+        self.is_parking = False
+        self.is_forgotten = False
+        self.interpreter: Interpreter | None = None
+        self.spares: list[Spare] = []
+        self.wanted = 1
+        self.fixed: dict[str, Signature] = {}
+        self.searched: dict[str, Signature] = {}
+        self.loaded: set[str] = set()
+        self.reporting: Signature = None
+        self.reports_left = 0
+
+    @property
+    def script(self) -> str:
+        """The file of the script."""
+        return os.path.join(self.cwd, self.recipe.script if self.recipe else "")  # noqa: PTH118 - at every event
+
+    def is_current(self, invocation: Invocation) -> bool:
+        """Whether a run of this program now would start as the parked one did."""
+        program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))  # noqa: PTH118
+        recipe = self.recipe
+        if program != self.program:
+            self.program, recipe = program, recipe_of(invocation, self.cwd)
+        facts = None if recipe is None else facts_of(recipe, invocation, self.cwd)
+        is_current = (recipe, facts) == (self.recipe, self.facts)
+        if not is_current:
+            self.recipe, self.facts, self.refusal = recipe, facts, None
+        return is_current
+
+    def take(self, interpreter: Interpreter, invocation: Invocation) -> None:
+        """Have an interpreter from now on, which was started with this invocation."""
+        self.invocation, self.interpreter = invocation, interpreter
+        self.reporting, self.loaded, self.fixed = None, set(), {}
+        self.searched = {os.path.dirname(os.path.realpath(self.script)): _UNKNOWN}  # noqa: PTH120
+        for kind, path in ((each[:1], os.fsdecode(each[1:])) for each in interpreter.paths):
+            if kind == b"s":
+                self.fixed[path] = signature(path)
+            else:
+                self.searched[path] = _UNKNOWN
+
+    def is_untouched(self) -> bool:
+        """Whether the files that Python has read at its start are as they were, and nothing hides a module of it."""
+        if any(signature(path) != known for path, known in self.fixed.items()):
+            return False
+        for folder, known in self.searched.items():
+            now = signature(folder)
+            if now != known or now is None:
+                if _hides(folder, self.loaded):
+                    return False
+                is_settled = now is not None and time.time() - now[3] / 1e9 > _TICK_S
+                self.searched[folder] = now if is_settled else _UNKNOWN
+        return True
+
+    def changes(self, invocation: Invocation) -> tuple[bytes, ...] | None:
+        """How the environment differs from the one that it was parked with; None if that can't be sent."""
+        now, then = variables(invocation.env), variables(self.invocation.env)
+        if now == then:
+            return ()
+        if self.recipe is None or self.recipe.is_shim:
+            return None
+        gone = [b"-" + name for name in then if name not in now]
+        return (*gone, *[b"+" + name + b"=" + now[name] for name in now if then.get(name) != now[name]])
+
+
+def _hides(folder: str, names: set[str]) -> bool:
+    """Whether a folder has something that a script would import in place of these modules."""
+    try:
+        found = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
+    except OSError:
+        return False
+    return any(name.partition(".")[0] in names for name in found)

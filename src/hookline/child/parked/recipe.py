@@ -1,0 +1,88 @@
+"""Which commands can be parked: a Python script, run by an interpreter that we know."""
+
+import os
+from functools import lru_cache
+from typing import NamedTuple
+
+from hookline.child.spawn import Invocation
+from hookline.shell.direct import find_program
+from hookline.shell.python import launched_python, python_command, shebang_launcher
+
+# As much as the kernel reads.
+_LONGEST_SHEBANG = 256
+_ELF = b"\x7fELF"
+_LONGEST_SHIM = 4096
+
+Signature = tuple[int, ...] | None
+
+
+class Recipe(NamedTuple):
+    """How a script is run."""
+
+    launcher: tuple[str, ...]
+    """The words in front of the script; the first one may be the program `env`."""
+    python: str
+    """The file of the interpreter, or of a shim that chooses one."""
+    script: str
+    """As the interpreter is given it: its `sys.argv[0]`."""
+    is_shim: bool
+    """True for a shim of pyenv, which looks into files and variables to choose an interpreter."""
+
+
+def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
+    """How to park this program, or None if it is no Python script or its interpreter can't be told for sure."""
+    program = os.fsdecode(invocation.executable)
+    path = _path_in(invocation.env)
+    command = python_command(invocation.argv)
+    if command is not None:
+        launcher, script, python = (program, *command.launcher[1:]), command.script, program
+    else:
+        found = shebang_launcher(_start_of(os.path.join(cwd, program), _LONGEST_SHEBANG))  # noqa: PTH118 - at every event
+        if found is None:
+            return None
+        launcher, script, python = found, program, launched_python(found)
+    if "/" not in python:
+        python = find_program(python, cwd, {"PATH": path}) or ""
+    python = os.path.join(cwd, python)  # noqa: PTH118
+    if not os.path.isfile(os.path.join(cwd, script)):  # noqa: PTH113, PTH118
+        return None
+    kind = _kind(python, signature(python))
+    return None if kind is None else Recipe(launcher, python, script, kind == "shim")
+
+
+def signature(path: str) -> Signature:
+    """What changes when a file is replaced or written to; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+
+
+@lru_cache(maxsize=64)
+def _kind(python: str, signed: Signature) -> str | None:
+    """`binary`, or `shim` for a shim of pyenv; None for any other script: it may do anything before it runs Python."""
+    if signed is None:
+        return None
+    start = _start_of(python, _LONGEST_SHIM)
+    if start.startswith(_ELF):
+        return "binary"
+    is_shim = os.path.basename(os.path.dirname(python)) == "shims" and b'/libexec/pyenv" exec "$program" "$@"' in start  # noqa: PTH119, PTH120
+    return "shim" if is_shim else None
+
+
+def _path_in(env: tuple[bytes, ...]) -> str:
+    return next((os.fsdecode(entry[5:]) for entry in env if entry.startswith(b"PATH=")), "")
+
+
+def _start_of(path: str, most: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.read(fd, most)
+    except OSError:  # a directory
+        return b""
+    finally:
+        os.close(fd)

@@ -1,0 +1,107 @@
+"""Everything that a parked interpreter has taken over at its start and that may be different at an event."""
+
+import os
+import re
+from functools import lru_cache
+from typing import Any
+
+from hookline.child.parked.recipe import Recipe, Signature, signature
+from hookline.child.spawn import Invocation
+from hookline.contract.vocabulary import CHILD_MARK
+
+# Python, its libraries and the C library read these when they start.
+_READ_AT_START = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"TZ", b"HOME=", b"PYENV", b"MALLOC_", b"GLIBC_", b"OPENSSL_")
+# The other variables of Python make it print, trace or wait while it starts.
+_HARMLESS = frozenset(
+    f"PYTHON{name}".encode()
+    for name in (
+        *(
+            "PATH",
+            "UNBUFFERED",
+            "DONTWRITEBYTECODE",
+            "IOENCODING",
+            "UTF8",
+            "HASHSEED",
+            "HOME",
+            "NOUSERSITE",
+            "USERBASE",
+        ),
+        *("WARNINGS", "SAFEPATH", "PYCACHEPREFIX", "OPTIMIZE", "COERCECLOCALE", "INTMAXSTRDIGITS", "BREAKPOINT"),
+    )
+)
+_MARK = CHILD_MARK.encode() + b"="
+# What a child inherits of this process; both files have more, which changes all the time.
+_INHERITED = re.compile(
+    rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|SigBlk|SigIgn|Cpus_allowed):.*", re.MULTILINE
+)
+_STATUS_BYTES = 1 << 14
+
+
+def facts_of(recipe: Recipe, invocation: Invocation, cwd: str) -> tuple[Any, ...] | None:
+    """All of it, to be compared; None with a variable that makes Python start in another way."""
+    read_at_start = _read_at_start(invocation.env)
+    if read_at_start is None:
+        return None
+    folder = os.path.dirname(recipe.python)  # noqa: PTH120 - at every event
+    return (
+        signature(recipe.python),
+        signature(f"{folder}/pyvenv.cfg"),
+        signature(f"{folder}/../pyvenv.cfg"),
+        signature("/etc/localtime"),
+        read_at_start,
+        own_state(),
+        _version_files(recipe, cwd) if recipe.is_shim else None,
+    )
+
+
+def own_state() -> tuple[Any, ...]:
+    """What a child inherits of this process besides its environment: its user, umask, signals, limits."""
+    status = _read("/proc/thread-self/status")
+    return (*_INHERITED.findall(status), _read("/proc/self/limits"), os.getpriority(os.PRIO_PROCESS, 0))
+
+
+@lru_cache(maxsize=16)
+def variables(env: tuple[bytes, ...]) -> dict[bytes, bytes]:
+    """The variables of an encoded environment, without the mark and `_`, which differ from run to run."""
+    pairs = (entry.partition(b"=") for entry in env if not entry.startswith((_MARK, b"_=")))
+    return {name: value for name, _, value in pairs}
+
+
+def marks_in(env: tuple[bytes, ...]) -> bytes:
+    """The marks of the runs that this program itself is part of."""
+    return next((entry[len(_MARK) :] for entry in env if entry.startswith(_MARK)), b"")
+
+
+@lru_cache(maxsize=16)
+def _read_at_start(env: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+    found = tuple(sorted(entry for entry in env if entry.startswith(_READ_AT_START)))
+    # An empty one counts as none, and could not be told from none any more.
+    if b"PYTHONPATH=" in found:
+        return None
+    if any(entry.startswith(b"PYTHON") and entry.partition(b"=")[0] not in _HARMLESS for entry in found):
+        return None
+    return found
+
+
+def _version_files(recipe: Recipe, cwd: str) -> tuple[Signature, ...]:
+    """The files in which pyenv looks for the version to use."""
+    root = recipe.python.removesuffix("/shims/" + os.path.basename(recipe.python))  # noqa: PTH119
+    script_folder = os.path.dirname(os.path.join(cwd, recipe.script))  # noqa: PTH118, PTH120
+    places = [f"{root}/version"]
+    for start in (cwd, script_folder):
+        folder = os.path.realpath(start)
+        while True:
+            places.append(f"{folder}/.python-version")
+            parent = os.path.dirname(folder)  # noqa: PTH120
+            if parent == folder:
+                break
+            folder = parent
+    return tuple(map(signature, places))
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _STATUS_BYTES)
+    finally:
+        os.close(fd)

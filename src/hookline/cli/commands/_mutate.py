@@ -1,0 +1,130 @@
+"""`hookline test --mutate`: other forms of what a guard stops, and harmless things that look like it."""
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hookline.cli.commands._case_run import run_with_progress
+from hookline.cli.commands._recorded import Finder
+from hookline.cli.report.printer import print_report
+from hookline.cli.report.style import style
+from hookline.cli.report.text import cut, one_line, plural, show_place
+from hookline.config import Config
+from hookline.contract.text import tell
+from hookline.errors import UsageError
+from hookline.files import write_atomically
+from hookline.testing.cases.case import Case
+from hookline.testing.cases.run import Result
+from hookline.testing.cases.write import lines_of_cases
+from hookline.testing.mutants.attack import Attempt, Checked, Findings, attempts, findings, originals
+from hookline.testing.mutants.sandbox import Sandbox
+
+EXIT_NOTHING_TO_TRY = 2
+_MOST_OF_LOG = 200
+_MOST_SHOWN = 40
+_LONGEST = 160
+
+
+def add_mutate_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument(
+        "--mutate",
+        action="store_true",
+        help="attack the guards: try other forms of the inputs that cases say are blocked",
+    )
+    parser.add_argument(
+        "--from-log", action="store_true", help="with --mutate: also inputs that the log has as blocked"
+    )
+    parser.add_argument("--write", metavar="FILE", help="with --mutate: write what the guards got wrong as a case file")
+
+
+def recorded_cases(given: argparse.Namespace, config: Config) -> list[Case]:
+    """The inputs of this project that hooks have blocked, from the log."""
+    anything = dict.fromkeys(("event", "tool", "hook", "session", "agent", "since", "until"))
+    options = argparse.Namespace(**{**anything, **vars(given), "decision": "deny", "all_projects": False})
+    finder = Finder(options, config)
+    found = finder.newest(_MOST_OF_LOG)
+    finder.report(len(found))
+    return [recorded.to_case() for recorded in found]
+
+
+def run_mutants(given: argparse.Namespace, cases: Sequence[Case], project: str) -> int:
+    """Tries all mutants of the cases, and prints what got through and what was stopped for nothing."""
+    wanted = originals(cases)
+    if not wanted:
+        tell("no case says that a command or a path is blocked, so there is nothing to change; docs/testing.md has one")
+        return EXIT_NOTHING_TO_TRY
+    with Sandbox() as sandbox, tempfile.TemporaryDirectory(prefix="hookline-link-") as folder:
+        link = Path(folder) / "link"
+        tried = [each for case in wanted for each in _attempts(case, project, sandbox, link)]
+        before = run_with_progress(given, wanted)
+        results = run_with_progress(given, [attempt.case for attempt in tried])
+    found = findings(tried, results)
+    if given.write:
+        _write(given.write, [attempt.case for attempt in (*found.passed, *found.stopped)])
+    print_report(given, _report(found, before), _lines(found, before, given.write))
+    return 0 if not found.passed and not found.stopped and all(result.passed for result in before) else 1
+
+
+def _attempts(case: Case, project: str, sandbox: Sandbox, link: Path) -> list[Attempt]:
+    return list(attempts([case], project, sandbox, str(link)))
+
+
+def _write(name: str, cases: Sequence[Case]) -> None:
+    text = "# What a guard got wrong, found by hookline test --mutate.\n" + "\n".join(lines_of_cases(cases)) + "\n"
+    try:
+        write_atomically(Path(name), text.encode())
+    except OSError as error:
+        raise UsageError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _report(found: Findings, before: Sequence[Result]) -> dict[str, Any]:
+    return {
+        "tried": found.tried,
+        "passed": [_attempt(each) for each in found.passed],
+        "stopped": [_attempt(each) for each in found.stopped],
+        "notStoppedAsWritten": [result.case.title for result in before if not result.passed],
+        "unclear": [{"case": result.case.title, "problem": result.problem} for result in found.unclear],
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "case": attempt.original.title,
+        "way": attempt.mutant.way,
+        "input": attempt.mutant.text,
+        "checked": attempt.checked,
+        "place": str(attempt.original.place),
+    }
+
+
+def _lines(found: Findings, before: Sequence[Result], file: str | None) -> Iterator[str]:
+    for result in before:
+        if not result.passed:
+            why = result.problem or "its input is not stopped as it is written"
+            yield style.bad(f"{one_line(result.case.title)} ({show_place(str(result.case.place))}): {one_line(why)}")
+    yield from _group("These do the same as what is stopped, and got through:", found.passed, style.bad)
+    yield from _group("These are harmless, and were stopped:", found.stopped, style.warn)
+    if found.unclear:
+        yield style.warn(f"{plural(len(found.unclear), 'input')} could not be judged: {found.unclear[0].problem}")
+    run = sum(attempt.checked is Checked.RUN for attempt in found.passed)
+    facts = f", {run} of them run on stand-ins and seen to be the same" if run else ""
+    yield (
+        f"{plural(found.tried, 'form')} of {plural(len(before), 'input')} tried: "
+        f"{len(found.passed)} got through{facts}, {len(found.stopped)} stopped for nothing"
+    )
+    if file and (found.passed or found.stopped):
+        yield f"Written to {one_line(file)}: mend the guard, and keep the cases."
+
+
+def _group(title: str, found: Sequence[Attempt], paint: Any) -> Iterator[str]:
+    if not found:
+        return
+    yield style.bold(title)
+    for attempt in found[:_MOST_SHOWN]:
+        yield f"  {paint(attempt.mutant.way)}: {cut(one_line(attempt.mutant.text), _LONGEST)}"
+    if len(found) > _MOST_SHOWN:
+        yield style.dim(f"  … {len(found) - _MOST_SHOWN} more (--json shows all, --write keeps them)")
+    yield ""

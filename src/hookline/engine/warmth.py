@@ -1,0 +1,50 @@
+"""Which hooks may have an interpreter parked; what that takes is loaded when a hook runs for the second time."""
+
+import threading
+from typing import TYPE_CHECKING
+
+from hookline.child.features import FEATURES
+from hookline.contract.hooks import HookEntry
+
+if TYPE_CHECKING:
+    from hookline.child.parked.parking import Parking
+
+# A program may make up commands without end.
+_MOST_SEEN = 1000
+
+
+class Warmth:
+    """The parked interpreters of one engine, if it has any."""
+
+    def __init__(self, most: int) -> None:
+        """Park at most so many; 0 means that every hook runs cold."""
+        self._most = most if FEATURES.warm else 0
+        self._seen: set[str] = set()
+        self._parking: Parking | None = None
+        self._lock = threading.Lock()
+
+    def parking_for(self, hook: HookEntry) -> "Parking | None":
+        """Where to look for an interpreter that waits for this hook; None for a hook that must be started."""
+        if not self._most or not hook.warm or hook.limits is not None or hook.command is None:
+            return None
+        if hook.command not in self._seen:
+            if len(self._seen) < _MOST_SEEN:
+                self._seen.add(hook.command)
+            return None
+        return self._parking or self._open()
+
+    def close(self) -> None:
+        """End all of them; hooks that run later run cold."""
+        with self._lock:
+            self._most = 0
+            parking, self._parking = self._parking, None
+        if parking is not None:
+            parking.close()
+
+    def _open(self) -> "Parking | None":
+        from hookline.child.parked.parking import Parking  # noqa: PLC0415 - most programs fire each hook once
+
+        with self._lock:  # loops in other threads may be here
+            if self._parking is None and self._most:
+                self._parking = Parking(self._most)
+            return self._parking

@@ -1,0 +1,39 @@
+"""Reads a file of JSON lines that somebody else writes: while it grows, and whatever is in it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hookline.settings.read import open_without_waiting
+
+_LONGEST_LINE = 64 << 20
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
+    """Each line with its number, as an object; None for one that can't be read. A last line without an end is left."""
+    with open_without_waiting(path) as file:
+        number = 0
+        while line := file.readline(_LONGEST_LINE):
+            number += 1
+            if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
+                return  # it is being written
+            yield number, _object(line)
+
+
+def _object(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, or else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def text(value: Any) -> str:
+    """The value if it is a text, or else an empty one."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,116 @@
+"""Cases that a guard stops → mutants of their inputs as cases, and what the guard made of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from hookline.contract.events import HookEventName
+from hookline.packs.actions import COMMAND_KEYS
+from hookline.testing.cases.case import Case, Expectation, Outcome, outcomes_of
+from hookline.testing.cases.run import Result
+from hookline.testing.mutants import commands, paths
+from hookline.testing.mutants.mutant import Kind, Mutant
+from hookline.testing.mutants.sandbox import Sandbox
+
+_STOPPED = (Outcome.BLOCKED, Outcome.ASKS, Outcome.STOPS)
+_PATH_KEYS = ("file_path", "absolute_path", "path", "notebook_path", "target_file", "filename")
+
+
+class Checked(StrEnum):
+    """How it is known that a mutant does the same."""
+
+    RUN = "run"
+    """Both were run on stand-ins, and called the same programs with the same arguments."""
+    KNOWN = "known"
+    """By the rules of paths, or by the program's manual."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One mutant of one input, as a case."""
+
+    original: Case
+    mutant: Mutant
+    case: Case
+    checked: Checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the guard got wrong."""
+
+    passed: tuple[Attempt, ...]
+    """They do the same as what it stops, and got through."""
+    stopped: tuple[Attempt, ...]
+    """They are harmless, and were stopped."""
+    unclear: tuple[Result, ...]
+    """Cases that could not be judged."""
+    tried: int
+
+
+def originals(cases: Sequence[Case]) -> list[Case]:
+    """The cases whose input a guard has to stop, and in which a command or a path can be changed."""
+    stopped = [case for case in cases if case.expected.outcome in _STOPPED and case.event is HookEventName.BEFORE_TOOL]
+    return [case for case in stopped if _target(case) is not None]
+
+
+def attempts(cases: Sequence[Case], project: str, sandbox: Sandbox, link: str) -> Iterator[Attempt]:
+    """All mutants of these cases, except those that turned out to do something else."""
+    for case in originals(cases):
+        key, value = _target(case) or ("", "")
+        is_command = key.lower() in COMMAND_KEYS
+        made = commands.mutants_of(value) if is_command else paths.mutants_of(value, project, link)
+        for mutant in made:
+            is_same = sandbox.is_same(value, mutant.text) if is_command and _is_run(mutant) else None
+            if is_same is False:
+                continue
+            checked = Checked.RUN if is_same else Checked.KNOWN
+            yield Attempt(original=case, mutant=mutant, case=_mutated(case, key, mutant), checked=checked)
+
+
+def findings(tried: Sequence[Attempt], results: Sequence[Result]) -> Findings:
+    """What the results, in the same order, say about the guard."""
+    passed, stopped, unclear = [], [], []
+    for attempt, result in zip(tried, results, strict=True):
+        if result.verdict is None:
+            unclear.append(result)
+            continue
+        is_stopped = any(outcome in _STOPPED for outcome in outcomes_of(result.verdict))
+        if attempt.mutant.kind is Kind.SAME and not is_stopped:
+            passed.append(attempt)
+        elif attempt.mutant.kind is Kind.HARMLESS and is_stopped:
+            stopped.append(attempt)
+    return Findings(passed=tuple(passed), stopped=tuple(stopped), unclear=tuple(unclear), tried=len(tried))
+
+
+def _is_run(mutant: Mutant) -> bool:
+    return mutant.kind is Kind.SAME and mutant.runnable
+
+
+def _target(case: Case) -> tuple[str, str] | None:
+    """The argument that is changed: the command, or else the path of a file that is read or written."""
+    arguments = _arguments(case)
+    for key, value in arguments.items():
+        if key.lower() in COMMAND_KEYS and isinstance(value, str) and value.strip():
+            return key, value
+    for key in _PATH_KEYS:
+        if isinstance(value := arguments.get(key), str) and value:
+            return key, value
+    return None
+
+
+def _arguments(case: Case) -> Mapping[str, Any]:
+    given = case.fields.get("tool_input")
+    return given if isinstance(given, Mapping) else {}
+
+
+def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
+    wanted = Outcome.BLOCKED if mutant.kind is Kind.SAME else Outcome.GOES_ON
+    return replace(
+        case,
+        name=f"{case.name}: {mutant.way}",
+        fields={**case.fields, "tool_input": {**_arguments(case), key: mutant.text}},
+        expected=Expectation(outcome=wanted),
+        input_label="",
+    )

@@ -1,0 +1,25 @@
+"""One input that was made from another."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """What a mutant is to the input that it was made from."""
+
+    SAME = "same"
+    """It does the same, so the guard has to stop it, too."""
+    HARMLESS = "harmless"
+    """It only looks like it, so the guard has to let it pass."""
+
+
+class Mutant(msgspec.Struct, frozen=True, kw_only=True):
+    """Another form of an input."""
+
+    kind: Kind
+    way: str
+    """How it was made, in a few words."""
+    text: str
+    runnable: bool = True
+    """False where the sandbox must not run it: it names a program by its path."""

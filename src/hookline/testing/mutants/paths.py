@@ -1,0 +1,34 @@
+"""Other forms of a path."""
+
+import posixpath
+from collections.abc import Iterator
+
+from hookline.testing.mutants.mutant import Kind, Mutant
+
+# Letters that look like Latin ones.
+_ALIKE = str.maketrans({"a": "а", "e": "е", "o": "о", "p": "р", "c": "с", "x": "х"})  # noqa: RUF001 - on purpose
+
+
+def mutants_of(path: str, project: str, link: str) -> Iterator[Mutant]:
+    """The forms of a path that lead to the same file, and names that only look like it.
+
+    `link` is a symbolic link to it, which the caller has made.
+    """
+    whole = posixpath.normpath(posixpath.join(project, path))
+    for way, text in (
+        ("a dot before it", f"./{path}" if not path.startswith("/") else f"/.{path}"),
+        ("through its parent", posixpath.join(posixpath.dirname(path), "x", "..", posixpath.basename(path))),
+        ("two slashes", whole.replace("/", "//", 1) if whole.startswith("/") else f".//{path}"),
+        ("the whole path", whole),
+        ("a link", link),
+    ):
+        if text != path:
+            yield Mutant(kind=Kind.SAME, way=way, text=text, runnable=False)
+    name = posixpath.basename(path)
+    for way, text in (
+        ("an example of it", f"{path}.example"),
+        ("a page about it", posixpath.join("docs", f"about-{name.lstrip('.')}.md")),
+        ("look-alike letters", posixpath.join(posixpath.dirname(path), name.translate(_ALIKE))),
+    ):
+        if text != path:
+            yield Mutant(kind=Kind.HARMLESS, way=way, text=text, runnable=False)

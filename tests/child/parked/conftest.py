@@ -1,0 +1,76 @@
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.parked.parking import Parking
+
+
+def _pythons() -> Iterator[tuple[str, str]]:
+    """Other versions of Python that can be found here, each with the path of its program."""
+    for version in ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"):
+        places = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"), Path(f"/usr/bin/python{version}")]
+        if found := next((place for place in places if place.exists()), None):
+            yield version, str(found)
+
+
+PYTHONS = tuple(_pythons())
+USUAL = ChildLimits()
+NOTHING: Mapping[str, str] = {}
+
+
+class Garage:
+    """Scripts in a folder, and a Parking for them."""
+
+    def __init__(self, folder: Path, most: int = 8, python: str = sys.executable) -> None:
+        self.folder = folder
+        self.parking = Parking(most)
+        self.python = python
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LLXPRT_PROJECT_DIR": str(folder)}
+
+    def script(self, text: str, name: str = "hook.py", *, mode: int = 0o644) -> Path:
+        """A script in the folder."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def job(
+        self, command: str, env: Mapping[str, str] = NOTHING, *, timeout_ms: float = 15_000, cwd: Path | None = None
+    ) -> ChildJob:
+        """A job that may be parked."""
+        return ChildJob(
+            command=command,
+            stdin=b'{"a":1}\n',
+            cwd=str(cwd or self.folder),
+            env={**self.env, **env},
+            timeout_ms=timeout_ms,
+            parking=self.parking,
+        )
+
+    def run(self, *jobs: ChildJob, limits: ChildLimits = USUAL) -> list[ChildOutcome]:
+        """Run jobs at the same time, and wait until everything is parked that will be."""
+        outcomes = asyncio.run(run_children(jobs, limits=limits))
+        self.settle()
+        return outcomes
+
+    def ways(self, job: ChildJob, times: int) -> list[str]:
+        """The ways in which a job runs so many times in a row."""
+        return [self.run(job)[0].way.value for _ in range(times)]
+
+    def settle(self) -> None:
+        """Wait until new spares are ready."""
+        assert self.parking.wait_until_idle()
+
+
+@pytest.fixture
+def garage(tmp_path: Path) -> Iterator[Garage]:
+    """A garage that is closed after the test."""
+    made = Garage(tmp_path)
+    yield made
+    made.parking.close()

@@ -1,0 +1,123 @@
+"""What a script does is the same, cold or warm."""
+
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.child.parked.conftest import PYTHONS, Garage
+from tests.child.parked.probes import PROBES
+
+from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
+
+ROUNDS = 3
+SEEN = {"PROBE": "x", "LANG": "C.UTF-8"}
+# One for each thing that depends on the version of Python.
+FEW = (
+    *("answer", "streams", "exit 2", "exception", "syntax error", "recursion depth", "SIGINT", "argv", "main", "path"),
+    *("environment", "environment in C", "environment in proc", "descriptors", "session", "signal handlers", "thread"),
+    *(
+        "atexit",
+        "del of a module",
+        "del in a cycle",
+        "unclosed file",
+        "native id",
+        "asyncio",
+        "multiprocessing",
+        "fork",
+    ),
+    *("local module hides", "random without a seed", "sitecustomize", "deprecated module", "logging", "ctypes"),
+)
+
+
+def furnish(folder: Path, text: str) -> None:
+    """Makes the folder of a probe, with what it imports."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "package").mkdir(parents=True)
+    (folder / "script.py").write_text(text, encoding="latin-1" if "latin-1" in text else "utf-8")
+    (folder / "helper.py").write_text("WORD = 'help'\n")
+    (folder / "queue.py").write_text("WORD = 'ours'\n")
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "package" / "inner.py").write_text("NAME = __name__\n")
+
+
+def seen(outcome: ChildOutcome, folder: Path) -> dict[str, Any]:
+    """Everything that a run has left."""
+    files = {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() and path.suffix == "" else b""
+        for path in sorted(folder.rglob("*"))
+    }
+    return {
+        "stdout": outcome.stdout,
+        "stderr": outcome.stderr,
+        "exit": outcome.exit_code,
+        "signal": outcome.signal,
+        "error": outcome.error,
+        "files": files,
+    }
+
+
+def differences(garage: Garage, names: tuple[str, ...]) -> list[str]:
+    """What is different when the probes run cold once and warm twice, all of them at once in each round."""
+    jobs: dict[str, ChildJob] = {}
+    folders = {name: garage.folder / name.replace(" ", "-") for name in names}
+    for name, folder in folders.items():
+        furnish(folder, PROBES[name])
+        jobs[name] = garage.job(f"{garage.python} script.py one 'two words' ''", SEEN, cwd=folder)
+    rounds = []
+    for _ in range(ROUNDS):
+        for name, folder in folders.items():
+            furnish(folder, PROBES[name])
+        outcomes = garage.run(*jobs.values(), limits=ChildLimits(max_concurrent=8))
+        rounds.append({n: (o.way.value, seen(o, folders[n])) for n, o in zip(jobs, outcomes, strict=True)})
+    cold, *warm = rounds
+    assert {way for way, _ in cold.values()} == {"cold"}
+    return [
+        f"{name}\n  cold {cold[name][1]}\n  {each[name][0]} {each[name][1]}"
+        for each in warm
+        for name in names
+        if each[name] != ("warm", cold[name][1])
+    ]
+
+
+@pytest.mark.timeout(120)
+def test_every_probe_does_the_same(tmp_path: Path) -> None:
+    """Output, exit code, signal and files, of a hundred scripts."""
+    assert len(PROBES) >= 60
+    garage = Garage(tmp_path, most=len(PROBES))
+    found = differences(garage, tuple(PROBES))
+    garage.parking.close()
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "python", [pytest.param(path, id=name, marks=[] if name == "3.13" else pytest.mark.slow) for name, path in PYTHONS]
+)
+def test_other_versions_of_python(tmp_path: Path, python: str) -> None:
+    """Those that can be had here."""
+    garage = Garage(tmp_path, most=len(FEW), python=python)
+    found = differences(garage, FEW)
+    garage.parking.close()
+    assert not found, "\n".join(found)
+
+
+def test_what_is_shared(garage: Garage) -> None:
+    """The seed of hashes, and addresses: they are new for each run only when hooks are cold."""
+    garage.script("import sys\nprint(hash('x'), id(sys))")
+    run = partial(garage.run, garage.job(f"{garage.python} hook.py"))
+    cold, _, one, other = [run()[0].stdout for _ in range(4)]
+    assert (one == other, cold == one) == (True, False)
+
+
+def test_random_numbers_are_not_shared(garage: Garage) -> None:
+    """Not even when `random` is one of the modules that were imported before."""
+    garage.script(
+        "import random, uuid, tempfile\nprint(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))"
+    )
+    run = partial(garage.run, garage.job(f"{garage.python} hook.py"))
+    outcomes = [run()[0] for _ in range(5)]
+    assert [outcome.way for outcome in outcomes] == ["cold", *["warm"] * 4]
+    for column in zip(*(outcome.stdout.split() for outcome in outcomes), strict=True):
+        assert len(set(column)) == len(outcomes)

@@ -1,0 +1,466 @@
+"""When a script is parked, when it is not, and that it never runs without an event."""
+
+import asyncio
+import gc
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from tests.child.parked.conftest import Garage
+
+from hookline.child.batch import ChildLimits, run_children
+from hookline.child.parked.parking import Parking
+
+PYENV = Path.home() / ".pyenv"
+COUNTS = "open('runs', 'a').write('x')\nimport json, sys\njson.load(sys.stdin)\nprint('ran')\n"
+
+
+def count(garage: Garage) -> int:
+    """How often the script has run."""
+    path = garage.folder / "runs"
+    return len(path.read_text()) if path.exists() else 0
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def parked(garage: Garage) -> Garage:
+    """A script that counts its runs, and is parked."""
+    garage.script(COUNTS)
+    assert garage.ways(garage.job(f"{garage.python} hook.py"), 2) == ["cold", "warm"]
+    return garage
+
+
+def test_parked_after_it_was_asked_for(garage: Garage) -> None:
+    """The first run that gets here is a script's second one; then each run is warm, and none more than once."""
+    garage.script(COUNTS)
+    assert garage.ways(garage.job(f"{garage.python} hook.py"), 5) == ["cold", *["warm"] * 4]
+    assert count(garage) == 5
+
+
+@pytest.mark.parametrize("options", ["-I", "-E", "-S", "-IS"])
+def test_the_probe_finds_an_interpreter_that_ignores_us(garage: Garage, options: str) -> None:
+    """Even if nobody knew what these options mean, the script does not run without an event."""
+    garage.script(COUNTS)
+    with patch("hookline.shell.python._OPTIONS", re.compile("-[IES]+")):
+        assert garage.ways(garage.job(f"{garage.python} {options} hook.py"), 4) == ["cold"] * 4
+    assert (count(garage), garage.parking.pids) == (4, ())
+
+
+def test_python_without_what_it_takes_is_not_parked(garage: Garage) -> None:
+    """An exception on our side of the start ends the process: the script does not run."""
+    (garage.folder / "broken").mkdir()
+    (garage.folder / "broken" / "ctypes.py").write_text("raise ImportError('none here')")
+    garage.script(COUNTS)
+    job = garage.job(f"{garage.python} hook.py", {"PYTHONPATH": str(garage.folder / "broken")})
+    assert garage.ways(job, 3) == ["cold"] * 3
+    assert count(garage) == 3
+
+
+@pytest.mark.parametrize(
+    "first_line",
+    [
+        pytest.param("#!{python}", id="path"),
+        pytest.param("#!{python} -u", id="option"),
+        pytest.param("#! /usr/bin/env python3", id="env"),
+        pytest.param("#!/usr/bin/env -S python3 -uB", id="env with options"),
+    ],
+)
+def test_scripts_with_a_shebang(garage: Garage, first_line: str) -> None:
+    """They are what most hooks are."""
+    bin_folder = garage.folder / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "python3").symlink_to(os.path.realpath(sys.executable))
+    garage.script(f"{first_line.format(python=sys.executable)}\n{COUNTS}", mode=0o755)
+    job = garage.job("./hook.py", {"PATH": f"{bin_folder}:/usr/bin:/bin"})
+    assert garage.ways(job, 3) == ["cold", "warm", "warm"]
+    assert count(garage) == 3
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '{python} -c \'open("runs", "a").write("x")\'',
+        "{python} -m hook",
+        "{python} -X utf8 hook.py",
+        "{python} -I hook.py",
+        "{python} hook.py | cat",
+        "exec {python} hook.py",
+        "{python} < hook.py",
+        "cd . && {python} hook.py",
+        "./wrapper hook.py",
+    ],
+)
+def test_other_commands_run_cold(garage: Garage, command: str) -> None:
+    """Whatever is more than an interpreter and a file."""
+    garage.script(COUNTS)
+    garage.script(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n', "wrapper", mode=0o755)
+    assert garage.ways(garage.job(command.format(python=sys.executable)), 3) == ["cold"] * 3
+    assert (count(garage), garage.parking.pids) == (3, ())
+
+
+def test_a_wrapper_of_the_name_python_runs_cold(garage: Garage) -> None:
+    """It may do anything before it starts Python."""
+    garage.script(COUNTS)
+    garage.script(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n', "bin/python3", mode=0o755)
+    job = garage.job("python3 hook.py", {"PATH": f"{garage.folder}/bin:/usr/bin:/bin"})
+    assert garage.ways(job, 3) == ["cold"] * 3
+    assert count(garage) == 3
+
+
+def test_virtual_environments(garage: Garage) -> None:
+    """The packages of the environment are found, and a change of pyvenv.cfg is noticed."""
+    env = garage.folder / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(env)], check=True)
+    (site,) = env.glob("lib/python*/site-packages")
+    (site / "only_here.py").write_text("WORD = 'inside'\n")
+    garage.script("import only_here, sys\nprint(only_here.WORD, sys.prefix)")
+    job = garage.job("env/bin/python hook.py")
+    for way in ("cold", "warm", "warm"):
+        (outcome,) = garage.run(job)
+        assert (outcome.way, outcome.stdout.decode()) == (way, f"inside {env}\n")
+    with (env / "pyvenv.cfg").open("a") as file:
+        file.write("# changed\n")
+    assert garage.ways(job, 3) == ["cold", "cold", "warm"]
+    (site / "more.pth").write_text("import sys; sys.from_pth = True\n")
+    garage.script("import sys\nprint(sys.from_pth)")
+    outcomes = [garage.run(job)[0] for _ in range(3)]
+    assert [(o.way, o.stdout) for o in outcomes] == [("cold", b"True\n"), ("cold", b"True\n"), ("warm", b"True\n")]
+
+
+@pytest.mark.skipif(not (PYENV / "shims/python3").exists(), reason="pyenv is not installed")
+def test_shims_of_pyenv(garage: Garage) -> None:
+    """The version is that of the nearest .python-version at the time of the event."""
+    root = PYENV
+    versions = sorted(path.name for path in (root / "versions").glob("3.1[1-3].*"))
+    if len(versions) < 2:
+        pytest.skip("one version of Python is not enough")
+    garage.script("import sys, os\nprint('.'.join(map(str, sys.version_info[:3])), os.environ.get('PYENV_VERSION'))")
+    choice = garage.folder / ".python-version"
+    job = garage.job("python3 hook.py", {"PATH": f"{root}/shims:{root}/bin:/usr/bin:/bin", "PYENV_ROOT": str(root)})
+    seen = []
+    for version, times in ((versions[0], 3), (versions[1], 3)):
+        choice.write_text(f"{version}\n")
+        seen += [(o.way.value, o.stdout.decode().split()[0]) for o in (garage.run(job)[0] for _ in range(times))]
+    assert seen == [
+        ("cold", versions[0]), ("warm", versions[0]), ("warm", versions[0]),
+        ("cold", versions[1]), ("cold", versions[1]), ("warm", versions[1]),
+    ]  # fmt: skip
+
+
+@contextmanager
+def _umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def _limit() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0 if before[0] else 1, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+@contextmanager
+def _ignored_signal() -> Iterator[None]:
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("surroundings", [_umask, _limit, _ignored_signal])
+def test_what_a_process_inherits(parked: Garage, surroundings: Callable[[], AbstractContextManager[None]]) -> None:
+    """With another umask, limit or ignored signal the next run is cold, and the one after the next is warm again."""
+    job = parked.job(f"{parked.python} hook.py")
+    with surroundings():
+        assert parked.ways(job, 3) == ["cold", "cold", "warm"]
+    assert parked.ways(job, 3) == ["cold", "cold", "warm"]
+    assert count(parked) == 8
+
+
+def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
+    """Those of Python, of the loader and of locales; each set of them is parked anew."""
+    for name, value in (("TZ", "Asia/Tokyo"), ("PYTHONHASHSEED", "7"), ("LC_ALL", "C"), ("LD_X", "1"), ("HOME", "/")):
+        job = parked.job(f"{parked.python} hook.py", {name: value})
+        assert parked.ways(job, 3) == ["cold", "cold", "warm"], name
+    assert parked.ways(parked.job(f"{parked.python} hook.py", {"PYTHONVERBOSE": "1"}), 3) == ["cold"] * 3
+
+
+def test_other_variables_are_passed_on(garage: Garage) -> None:
+    """Changed, added and removed ones arrive, in Python and for its children."""
+    garage.script("import os, subprocess\nprint(sorted((k, v) for k, v in os.environ.items() if k.startswith('X_')))\n"
+                  "subprocess.run('env | grep ^X_ | sort', shell=True)")  # fmt: skip
+    command = f"{garage.python} -u hook.py"
+    assert garage.ways(garage.job(command, {"X_A": "1", "X_B": "2"}), 2) == ["cold", "warm"]
+    (outcome,) = garage.run(garage.job(command, {"X_B": "changed ü", "X_C": "new"}))
+    assert (outcome.way, outcome.stdout.decode()) == (
+        "warm",
+        "[('X_B', 'changed ü'), ('X_C', 'new')]\nX_B=changed ü\nX_C=new\n",
+    )
+    (outcome,) = garage.run(garage.job(command, {"X_B": "x" * 10_000}))
+    assert (outcome.way, len(outcome.stdout) > 20_000) == ("cold", True)
+
+
+def test_the_script_is_read_at_the_event(parked: Garage) -> None:
+    """A change counts at once, and needs no new interpreter."""
+    job = parked.job(f"{parked.python} hook.py")
+    parked.script("print('changed')")
+    (outcome,) = parked.run(job)
+    assert (outcome.way, outcome.stdout) == ("warm", b"changed\n")
+    (parked.folder / "hook.py").unlink()
+    (outcome,) = parked.run(job)
+    assert (outcome.exit_code, b"can't open file" in outcome.stderr) == (2, True)
+
+
+def test_a_module_that_appears_beside_the_script(garage: Garage) -> None:
+    """It hides the one of the standard library, also if that was imported before."""
+    garage.script(
+        "import json\nprint(json.__file__.endswith('hidden.py') or json.WORD if hasattr(json, 'WORD') else 'std')"
+    )
+    job = garage.job(f"{garage.python} hook.py")
+    assert [garage.run(job)[0].stdout for _ in range(3)] == [b"std\n"] * 3
+    garage.script("WORD = 'ours'\n", "json.py")
+    outcomes = [garage.run(job)[0] for _ in range(4)]
+    assert [o.stdout for o in outcomes] == [b"ours\n"] * 4
+    assert [o.way for o in outcomes] == ["cold", "cold", "warm", "warm"]
+
+
+def test_own_sitecustomize(garage: Garage) -> None:
+    """One that the environment has is imported for each run, at the event, as always; and so is its failure."""
+    garage.script("open('customized', 'a').write('x')\nimport sys\nsys.custom = __file__\n", "lib/sitecustomize.py")
+    garage.script("import sys\nprint(sys.custom, sys.modules['sitecustomize'].__file__, sys.path[1])")
+    job = garage.job(f"{garage.python} hook.py", {"PYTHONPATH": str(garage.folder / "lib")})
+    outcomes = [garage.run(job)[0] for _ in range(3)]
+    assert [o.way for o in outcomes] == ["cold", "warm", "warm"]
+    assert len({o.stdout for o in outcomes}) == 1
+    assert (garage.folder / "customized").read_text() == "xxx"
+    garage.script("1/0", "lib/sitecustomize.py")
+    errors = [garage.run(job)[0] for _ in range(3)]
+    assert len({(o.stdout, o.stderr, o.exit_code) for o in errors}) == 1
+    assert b"Error in sitecustomize" in errors[-1].stderr
+
+
+def test_at_most_so_many(tmp_path: Path) -> None:
+    """The others run cold; none is ended for another one that is used as much."""
+    garage = Garage(tmp_path, most=2)
+    jobs = []
+    for name in "abc":
+        garage.script("", f"{name}.py")
+        jobs.append(garage.job(f"{garage.python} {name}.py"))
+    for _ in range(3):
+        outcomes = garage.run(*jobs)
+    assert sorted(outcome.way for outcome in outcomes) == ["cold", "warm", "warm"]
+    assert len(garage.parking.pids) == 4
+    garage.parking.close()
+
+
+def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
+    """After five minutes, or here sooner."""
+    garage = Garage(tmp_path)
+    garage.parking = Parking(idle_s=2)
+    garage.script(COUNTS)
+    garage.run(garage.job(f"{garage.python} hook.py"))
+    pids = garage.parking.pids
+    assert len(pids) == 2
+    wait_for(lambda: not any(map(is_alive, pids)))
+    assert (count(garage), garage.parking.pids) == (1, ())
+    garage.parking.close()
+
+
+def test_nobody_refers_to_it_any_more(tmp_path: Path) -> None:
+    """An engine that is never closed leaves nothing behind."""
+    garage = Garage(tmp_path)
+    garage.script(COUNTS)
+    garage.run(garage.job(f"{garage.python} hook.py"))
+    pids = garage.parking.pids
+    assert len(pids) == 2
+    del garage.parking
+    gc.collect()
+    wait_for(lambda: not any(map(is_alive, pids)))
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()", "os.execvp('true', ['true'])"])
+def test_the_program_ends(tmp_path: Path, end: str) -> None:
+    """However it ends, what it has parked ends with it, and nothing has run."""
+    Garage(tmp_path).script(COUNTS)
+    program = textwrap.dedent(f"""
+        import asyncio, os, sys
+        from pathlib import Path
+        from tests.child.parked.conftest import Garage
+        garage = Garage(Path({str(tmp_path)!r}))
+        garage.run(garage.job(garage.python + " hook.py"))
+        print(*garage.parking.pids, flush=True)
+        {end}
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    pids = [*map(int, done.stdout.split())]
+    assert (len(pids), done.stderr) == (2, "")
+    wait_for(lambda: not any(map(is_alive, pids)))
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage) -> None:
+    """Nor does it keep it alive."""
+    pids = parked.parking.pids
+    child = os.fork()
+    if not child:
+        way = asyncio.run(run_children([parked.job(f"{parked.python} hook.py")]))[0].way
+        os._exit(way == "cold" and not parked.parking.pids)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    assert parked.parking.pids == pids
+    assert parked.ways(parked.job(f"{parked.python} hook.py"), 1) == ["warm"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("whom", ["the spare", "the interpreter", "both"])
+def test_it_dies_before_the_event(parked: Garage, number: signal.Signals, whom: str) -> None:
+    """The event runs all the same, and once."""
+    interpreter, spare = parked.parking.pids
+    for pid in {"the spare": [spare], "the interpreter": [interpreter], "both": [interpreter, spare]}[whom]:
+        os.kill(pid, number)
+        wait_for(lambda pid=pid: not is_alive(pid))  # type: ignore[misc]
+    job = parked.job(f"{parked.python} hook.py")
+    outcomes = [parked.run(job)[0] for _ in range(4)]
+    assert [(o.exit_code, o.stdout, o.error) for o in outcomes] == [(0, b"ran\n", None)] * 4
+    assert (outcomes[-1].way, count(parked)) == ("warm", 6)
+
+
+def test_it_dies_with_the_event_on_its_way(parked: Garage) -> None:
+    """It has got the event and not taken it: the hook is started, once."""
+    _, spare = parked.parking.pids
+    os.kill(spare, signal.SIGSTOP)
+
+    async def killed_meanwhile() -> tuple[str, bytes]:
+        running = asyncio.ensure_future(run_children([parked.job(f"{parked.python} hook.py")]))
+        await asyncio.sleep(0.05)
+        os.kill(spare, signal.SIGKILL)
+        (outcome,) = await running
+        return outcome.way, outcome.stdout
+
+    assert asyncio.run(killed_meanwhile()) == ("cold", b"ran\n")
+    assert count(parked) == 3
+
+
+def test_it_does_not_take_the_event(parked: Garage) -> None:
+    """A spare that hangs is ended at the timeout, and its script is not started after that."""
+    _, spare = parked.parking.pids
+    os.kill(spare, signal.SIGSTOP)
+    (outcome,) = parked.run(parked.job(f"{parked.python} hook.py", timeout_ms=300), limits=ChildLimits(grace_s=0.3))
+    assert (outcome.timed_out, outcome.way, count(parked)) == (True, "warm", 2)
+    wait_for(lambda: not is_alive(spare))
+
+
+def test_many_events_at_once(parked: Garage) -> None:
+    """There is one spare; the others are made as they are needed."""
+    outcomes = parked.run(*[parked.job(f"{parked.python} hook.py")] * 6)
+    assert [(o.exit_code, o.stdout, o.way) for o in outcomes] == [(0, b"ran\n", "warm")] * 6
+    assert count(parked) == 8
+
+
+def test_no_ghost_runs(tmp_path: Path) -> None:
+    """However it is parked, changed, killed and ended, a script runs as often as there are events."""
+    _ghosts(tmp_path, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_ghost_runs_in_two_hundred_times(tmp_path: Path) -> None:
+    """The same for longer."""
+    _ghosts(tmp_path, 200)
+
+
+def _ghosts(folder: Path, times: int) -> None:
+    garage = Garage(folder)
+    garage.script(COUNTS)
+    events = 0
+    for number in range(times):
+        options = {"X_N": str(number)} if number % 3 else {"TZ": f"UTC{number % 5}"}
+        job = garage.job(f"{garage.python} hook.py", options)
+        for _ in range(1 + number % 3):
+            garage.run(job)
+            events += 1
+        pids = garage.parking.pids
+        if number % 4 == 1 and pids:
+            os.kill(pids[number % len(pids)], signal.SIGKILL)
+        if number % 5 == 2:
+            garage.script(f"# {number}\n{COUNTS}")
+        if number % 6 == 3:
+            garage.parking.close()
+            garage.parking = Parking()
+    garage.parking.close()
+    assert count(garage) == events
+
+
+def test_descriptors_and_processes_stay(parked: Garage) -> None:
+    """From event to event nothing is left behind."""
+    _flat(parked, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ten_thousand_events(parked: Garage) -> None:
+    """Descriptors, processes and memory stay as they are."""
+    _flat(parked, 10_000)
+
+
+def _flat(garage: Garage, events: int) -> None:
+    job = garage.job(f"{garage.python} hook.py")
+
+    async def fire(times: int) -> None:
+        for _ in range(times):
+            (outcome,) = await run_children([job])
+            assert (outcome.way, outcome.stdout) == ("warm", b"ran\n")
+
+    def state() -> tuple[int, int]:
+        garage.settle()
+        # Those that were just replaced are reaped within a moment.
+        wait_for(lambda: len(_children()) == len(garage.parking.pids))
+        return len([*Path("/proc/self/fd").iterdir()]), len(garage.parking.pids)
+
+    asyncio.run(fire(events // 10))
+    before, memory = state(), _resident(os.getpid())
+    parked_memory = _resident(garage.parking.pids[0])
+    asyncio.run(fire(events))
+    assert state() == before
+    assert _resident(os.getpid()) - memory < 4 << 20
+    assert _resident(garage.parking.pids[0]) - parked_memory < 1 << 20
+
+
+def _children() -> list[str]:
+    return [pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()]
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

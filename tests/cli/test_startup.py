@@ -1,0 +1,79 @@
+"""What the commands that people wait for load: modules are what their start takes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+HTTP = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:9/"}]}]}}
+
+# Beside the name of a command: the most modules of ours, and what it must not load.
+SLOW = {"typing_extensions", "ssl", "http", "email", "shutil", "tempfile", "regress", "sqlite3", "multiprocessing"}
+OF_LARGE_LOGS = {"hookline.log.index", "hookline.log._summary", "hookline.log.verify"}
+OF_EVENTS = {
+    "asyncio",
+    "logging",
+    "inspect",
+    "dataclasses",
+    "socket",
+    "subprocess",
+    "hookline.system",
+    "hookline.child",
+}
+LIMITS = {
+    "log": (65, SLOW | OF_EVENTS | OF_LARGE_LOGS | {"hookline.engine", "hookline.formats"}),
+    "list": (90, SLOW | (OF_EVENTS - {"hookline.child"}) | OF_LARGE_LOGS | {"hookline.engine.run"}),
+    "fire BeforeTool": (120, SLOW | OF_LARGE_LOGS | {"dataclasses", "hookline.log.reader", "hookline.child.http"}),
+}
+
+
+def loaded(words: str, settings: object, folder: Path) -> set[str]:
+    """The modules that are there when a command has ended."""
+    file = folder / "settings.json"
+    file.write_text(json.dumps(settings))
+    program = (
+        "import sys; from hookline.cli.main import main\n"
+        f"main([*{words.split()!r}, '--settings', {str(file)!r}, '--project', {str(folder)!r}])\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=20)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("words", LIMITS)
+def test_a_command_loads_what_it_needs(words: str, tmp_path: Path) -> None:
+    """Each module takes a tenth of a millisecond and more, and some take ten."""
+    most, unwanted = LIMITS[words]
+    modules = loaded(words, SETTINGS, tmp_path)
+    assert unwanted & modules == set()
+    assert sum(name.startswith("hookline") for name in modules) <= most
+
+
+def test_a_request_can_be_made_over_tls(tmp_path: Path) -> None:
+    """`fire` leaves ssl out only where no hook could use it."""
+    assert "ssl" in loaded("fire BeforeTool", HTTP, tmp_path)
+
+
+def test_what_was_left_out_can_be_loaded_later(tmp_path: Path) -> None:
+    """Hiding a module is over when the package has been loaded."""
+    program = (
+        "import sys; from hookline.cli.loading import load_without\n"
+        "load_without('asyncio', 'ssl'); assert 'ssl' not in sys.modules\n"
+        "import ssl, asyncio; assert ssl.create_default_context and asyncio.run\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, timeout=20)
+
+
+def test_the_end_of_a_short_command_is_complete() -> None:
+    """It skips taking the interpreter apart, and nothing else: exit functions run, output and exit code arrive."""
+    program = (
+        "import atexit, sys, threading, time; from hookline.cli.ending import end_at_once, finish\n"
+        "atexit.register(lambda: print('exit function'))\n"
+        "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()\n"
+        "end_at_once(); print('work', end=' '); finish(7); print('never')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=20)
+    assert (done.stdout, done.stderr, done.returncode) == ("work thread\nexit function\n", "", 7)

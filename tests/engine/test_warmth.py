@@ -1,0 +1,97 @@
+"""Whether hooks of an engine run warm: settings, the environment, and what is left when it ends."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from hookline import Config
+from hookline.child.features import FEATURES
+from hookline.contract.events import HookEventName
+from hookline.system import HookSystem
+
+
+def system_of(folder: Path, hook: dict[str, Any] | None = None, **options: Any) -> HookSystem:
+    """An engine with one hook that allows everything, and a log."""
+    (folder / "hook.py").write_text(
+        "import json, sys\njson.load(sys.stdin)\nprint(json.dumps({'decision': 'allow'}))\n"
+    )
+    entry = {"type": "command", "command": f"{sys.executable} hook.py", "name": "guard", **(hook or {})}
+    settings = {
+        "enableHooks": True,
+        "hooks": {"BeforeTool": [{"hooks": [entry]}]},
+        "hooksConfig": {"log": {"path": str(folder / "log.jsonl")}, **options},
+    }
+    system = Config(working_dir=str(folder), session_id="s", settings=settings).get_hook_system()
+    assert system is not None
+    system.start()
+    return system
+
+
+def fired(system: HookSystem, times: int = 4) -> list[str]:
+    """The ways in which the hook ran, with time between the events."""
+    ways = []
+    for _ in range(times):
+        verdict = asyncio.run(
+            system.get_event_handler().fire(HookEventName.BEFORE_TOOL, {"tool_name": "ls", "tool_input": {}})
+        )
+        (run,) = verdict.runs
+        assert (run.success, run.decision, run.error) == (True, "allow", None)
+        ways.append(run.way.value)
+        parking = system._parts.warmth._parking  # type: ignore[union-attr]
+        assert parking is None or parking.wait_until_idle()
+    return ways
+
+
+def test_the_third_run_is_warm(tmp_path: Path) -> None:
+    """The log says so, and the end of the engine ends what was parked."""
+    system = system_of(tmp_path)
+    assert fired(system) == ["cold", "cold", "warm", "warm"]
+    pids = system._parts.warmth._parking.pids  # type: ignore[union-attr]
+    assert len(pids) == 2
+    system.dispose()
+    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [record["way"] for record in records if record["kind"] == "hook"] == ["cold", "cold", "warm", "warm"]
+    deadline = time.monotonic() + 10
+    while any(os.path.exists(f"/proc/{pid}") for pid in pids):  # noqa: PTH110
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("hook", "options"),
+    [
+        pytest.param({"warm": False}, {}, id="the hook"),
+        pytest.param({}, {"warm": False}, id="the settings"),
+        pytest.param({"limits": {"files": 100}}, {}, id="limits"),
+        pytest.param({"warm": "no"}, {}, id="a wrong value is the stricter one"),
+    ],
+)
+def test_switched_off(tmp_path: Path, hook: dict[str, Any], options: dict[str, Any]) -> None:
+    """Then every run is cold, and nothing is loaded for it."""
+    system = system_of(tmp_path, hook, **options)
+    assert fired(system) == ["cold"] * 4
+    assert system._parts.warmth._parking is None  # type: ignore[union-attr]
+    system.dispose()
+
+
+def test_switched_off_by_the_environment(tmp_path: Path) -> None:
+    """HOOKLINE_CHILD=cold, and every system that lacks what it takes."""
+    with patch.dict(vars(FEATURES), {"warm": False}):
+        system = system_of(tmp_path)
+        assert fired(system) == ["cold"] * 4
+        system.dispose()
+
+
+def test_the_settings_say_how_many(tmp_path: Path) -> None:
+    """At least one; another value than a number is ignored."""
+    system = system_of(tmp_path, warm={"max": 1})
+    assert fired(system, 3) == ["cold", "cold", "warm"]
+    system.dispose()
+    assert system_of(tmp_path, warm={"max": "many"}).get_settings().options.warm.max == 8  # type: ignore[union-attr]
