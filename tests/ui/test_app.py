@@ -172,6 +172,7 @@ def test_an_event_can_be_replayed(used: Page, own_home: Path) -> None:
     before = used.desk.log.read_bytes()
     same = used.post(f"/api/events/{fire}/replay").json
     assert (same["outcome"], same["by"], same["differences"]) == ("blocked", ["guard"], [])
+    assert same["elsewhere"] is None
     file = own_home / ".llxprt" / "settings.json"
     file.write_text(file.read_text().replace("exit 2", "exit 0"))
     now = used.post(f"/api/events/{fire}/replay").json
