@@ -114,7 +114,7 @@ class CommandDesk:
         return {"file": target.origin, "changed": is_changed}
 
     def _is_here(self, directory: str) -> bool:
-        return os.path.realpath(directory) == os.path.realpath(self._given.project)
+        return os.path.realpath(directory) == os.path.realpath(str(self._given.project))
 
     def _config(self) -> Config:
         return read_config(self._given, log_file=False)
