@@ -17,7 +17,7 @@ with open("pyproject.toml", "rb") as file:
     print("\n".join(tomllib.load(file)["dependency-groups"]["dev"]))
 PY
 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --editable ".[agent]" --requirement "$VENV/dev-requirements.txt"
+    --editable ".[agent,ui]" --requirement "$VENV/dev-requirements.txt"
 # Pyright is a program for Node. Without it one test is skipped, and says so.
 if command -v npm >/dev/null 2>&1; then
     npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$VENV/pyright" pyright@1.1 >/dev/null 2>&1 ||
