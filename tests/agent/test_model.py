@@ -133,6 +133,13 @@ def test_an_error_of_the_network_names_the_address(monkeypatch: pytest.MonkeyPat
     assert str(caught.value) == f"gemini-test gave no answer: All connection attempts failed ({address})"
 
 
+def test_a_base_url_leads_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts more than the variable of the SDK."""
+    with gemini_server([Reply(chunks=[FIRST, SECOND])], monkeypatch) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+        assert ask(GeminiModel("gemini-test", base_url=server.url)) == ["Hel", "lo"]
+
+
 def test_a_slow_first_byte_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the model thinks before its first byte, the answer is waited for and the loop stays free."""
     release = threading.Event()

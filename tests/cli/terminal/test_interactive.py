@@ -203,7 +203,7 @@ def test_a_long_output_can_be_expanded(desk: Desk) -> None:
     here = desk.sit_down([calls(("run_shell_command", {"command": command}))], [says("Done.")], words=("--yes",))
     here.say("run it")
     here.expect("line-12-.")
-    assert "line-13-." not in here.expect("… 20 more lines; Ctrl-O shows them")
+    assert "line-13-." not in here.expect("… 21 more lines; Ctrl-O shows them")
     here.expect("line-40-.")
     here.expect("\n>")
     here.type("\x0f")

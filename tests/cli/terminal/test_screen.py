@@ -75,6 +75,16 @@ def test_text_is_shown_while_it_arrives(monkeypatch: pytest.MonkeyPatch, capsys:
     assert (last.count("Half a"), last[-1:]) == (1, "\n")
 
 
+def test_text_that_arrives_does_not_act_on_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither its escapes nor its entities, and no row of it begins in the first column."""
+    sent = while_busy(["\x1b[2J\u202e&#x202e; Allow it? " * 9], "Allow it?", monkeypatch, capsys)
+    rows = [row for row in re.split(r"[\r\n]", sent) if row.strip()]
+    assert "\\x1b[2J\\u202e\\u202e" in rows[0]
+    assert all(row.startswith("  ") and row.isprintable() for row in rows)
+
+
 def test_what_arrives_is_never_taller_than_the_screen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
