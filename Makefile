@@ -86,7 +86,7 @@ adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters de
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
 	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
 
-.PHONY: docs
+.PHONY: docs cookbook-page
 docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error
 	@$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs build/docs
 	@echo build/docs/index.html
@@ -94,6 +94,9 @@ docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warnin
 $(VENV)/.docs: $(READY)
 	@VENV="$(VENV)" sh tools/setup.sh docs
 	@touch $@
+
+cookbook-page: $(READY) ## write docs/cookbook.md anew from examples/cookbook/
+	@$(BIN)/python tools/cookbook_page.py
 
 packs-page: $(READY) ## write docs/packs.md anew from the rules
 	@$(BIN)/python tools/packs_page.py
