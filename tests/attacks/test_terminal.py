@@ -210,7 +210,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
     ],
     "ui": [
         row("ui", "--port", ATTACK),
-        row("ui", "--file", ATTACK),
+        row("ui", "--file", f"{ATTACK}?"),
         row("ui", "--project", ATTACK),
         row("ui", "--settings", ATTACK),
     ],

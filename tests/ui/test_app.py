@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from tests.ui.conftest import Page
 
 import hookline.ui
 from hookline.log.entry import LogQuery
+from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
+from hookline.ui.records import sessions
 
 STATIC = Path(hookline.ui.__file__).parent / "static"
 
@@ -169,6 +172,7 @@ def test_an_event_can_be_replayed(used: Page, own_home: Path) -> None:
     before = used.desk.log.read_bytes()
     same = used.post(f"/api/events/{fire}/replay").json
     assert (same["outcome"], same["by"], same["differences"]) == ("blocked", ["guard"], [])
+    assert same["elsewhere"] is None
     file = own_home / ".llxprt" / "settings.json"
     file.write_text(file.read_text().replace("exit 2", "exit 0"))
     now = used.post(f"/api/events/{fire}/replay").json
@@ -199,6 +203,15 @@ def test_new_records_are_sent_to_the_page(page: Page) -> None:
     sent = asyncio.run(first_rows())
     assert sent.startswith(b"event: rows\ndata: ")
     assert [row["kind"] for row in json.loads(sent[18:])] == ["event"]
+
+
+def test_the_index_is_made_once(page: Page) -> None:
+    """Requests that need it wait for the first of them."""
+    page.fire("shell", command="ls")
+    indexed = Indexed(page.desk.log)
+    with ThreadPoolExecutor(4) as threads:
+        waiting = [threads.submit(indexed.run, sessions, page.desk.log) for _ in range(4)]
+    assert [[one["session"] for one in done.result()] for done in waiting] == [["s1"]] * 4
 
 
 def test_no_text_is_ever_parsed_as_html() -> None:

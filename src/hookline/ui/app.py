@@ -16,6 +16,7 @@ from hookline.contract.wire import parse_json, stringify_json
 from hookline.errors import HooklineError, UsageError
 from hookline.ui.desk import Desk
 from hookline.ui.guard import Guard
+from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
 from hookline.ui.records import plots, read_query, sessions, story, timeline, whole_event
 
@@ -29,6 +30,7 @@ Answer = Callable[[Request], Awaitable[Any]]
 def make_app(desk: Desk, *, token: str, port: int) -> tuple[Guard, Live]:
     """The application for this address, and its live part, which has to be closed."""
     live = Live(desk.log)
+    indexed = Indexed(desk.log)
 
     async def index(_request: Request) -> Response:
         return FileResponse(_STATIC / "index.html")
@@ -43,41 +45,46 @@ def make_app(desk: Desk, *, token: str, port: int) -> tuple[Guard, Live]:
     routes = [
         Route("/", index),
         Route("/api/live", follow),
-        *(Route(f"/api/{path}", _json(answer)) for path, answer in _readings(desk).items()),
+        *(Route(f"/api/{path}", _json(answer)) for path, answer in _readings(desk, indexed).items()),
         *(Route(f"/api/{path}", _json(act), methods=["POST"]) for path, act in _actions(desk).items()),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     return Guard(Starlette(routes=routes), token=token, port=port), live
 
 
-def _readings(desk: Desk) -> dict[str, Answer]:
+def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
     """What the page reads. Reading the log takes time, so that happens in threads."""
 
+    def later(function: Callable[..., Any], *given: Any) -> Awaitable[Any]:
+        return run_in_threadpool(indexed.run, function, *given)
+
     async def rows(request: Request) -> Any:
-        return await run_in_threadpool(timeline, desk.log, dict(request.query_params))
+        given = dict(request.query_params)
+        # The newest records are there at once, also of a log that has no index yet.
+        return await (run_in_threadpool(timeline, desk.log, given) if not given else later(timeline, desk.log, given))
 
     async def event(request: Request) -> Any:
-        return await run_in_threadpool(whole_event, desk.log, request.path_params["fire"])
+        return await later(whole_event, desk.log, request.path_params["fire"])
 
     async def case(request: Request) -> Any:
-        return await run_in_threadpool(desk.case_of, request.path_params["fire"])
+        return await later(desk.case_of, request.path_params["fire"])
 
     async def all_sessions(_request: Request) -> Any:
-        return await run_in_threadpool(sessions, desk.log)
+        return await later(sessions, desk.log)
 
     async def session(request: Request) -> Any:
         given = request.query_params
-        return await run_in_threadpool(story, desk.log, given.get("id", ""), given.get("before"))
+        return await later(story, desk.log, given.get("id", ""), given.get("before"))
 
     async def hooks(_request: Request) -> Any:
-        return await run_in_threadpool(desk.hooks)
+        return await later(desk.hooks)
 
     async def durations(request: Request) -> Any:
         given = request.query_params
-        return await run_in_threadpool(plots, desk.log, given.get("hook", ""), given.get("event", ""))
+        return await later(plots, desk.log, given.get("hook", ""), given.get("event", ""))
 
     async def settings(_request: Request) -> Any:
-        return await run_in_threadpool(desk.settings)
+        return await later(desk.settings)
 
     return {
         "rows": rows,

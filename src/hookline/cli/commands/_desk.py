@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -98,7 +99,7 @@ class CommandDesk:
             "messages": result.messages,
             "differences": [{"what": it.what, "before": it.expected, "now": it.got} for it in result.differences],
             "hidden": recorded.has_hidden,
-            "project": recorded.cwd,
+            "elsewhere": None if self._is_here(recorded.cwd) else recorded.cwd,
             **({} if result.verdict is None else _verdict(result.verdict)),
         }
         cleaned: Report = self._config().get_redactor().clean(report)
@@ -111,6 +112,9 @@ class CommandDesk:
         given = argparse.Namespace(**{**vars(self._given), "name": name, "scope": "user", "settings": None})
         target, is_changed = (switch_on if is_on else switch_off)(given, "hookline ui")
         return {"file": target.origin, "changed": is_changed}
+
+    def _is_here(self, directory: str) -> bool:
+        return os.path.realpath(directory) == os.path.realpath(str(self._given.project))
 
     def _config(self) -> Config:
         return read_config(self._given, log_file=False)

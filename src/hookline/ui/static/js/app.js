@@ -35,14 +35,17 @@ async function route(isFirst = false) {
   }
   const view = h("div", { class: `view ${name}` });
   main.replaceChildren(h("p", { class: "waiting" }, "Loading…"));
+  const slow = setTimeout(() => main.replaceChildren(h("p", { class: "waiting", role: "status" }, "Reading… The first look at a large log takes a while: it gets an index.")), 2000);
   try {
     const found = pattern.exec(path) ?? [];
     const left = await show(view, { given: found[1] === undefined ? "" : decodeURIComponent(found[1]), query: new URLSearchParams(query) });
     if (mine !== turn) return left?.();
     leave = left ?? leave;
   } catch (error) {
-    if (mine !== turn) return;
+    if (mine !== turn) return undefined;
     view.replaceChildren(h("h1", {}, title), problem(error));
+  } finally {
+    clearTimeout(slow);
   }
   main.replaceChildren(view);
   if (!isFirst) main.querySelector("h1")?.focus();

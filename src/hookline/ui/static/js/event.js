@@ -71,6 +71,7 @@ function showReplay(found) {
   return h("div", { class: "replay" }, h("h2", {}, "Replayed now ", found.outcome ? badge(found.outcome) : null), verdict,
     found.differences.map((one) => h("div", { class: "said" }, h("h4", {}, text(one.what, 100)), diff(one.before, one.now))),
     found.reason ? h("p", {}, "Reason: ", text(found.reason)) : null,
+    found.elsewhere ? h("p", { class: "empty" }, "It happened in another project: ", text(found.elsewhere, 300), ". These are the hooks of the project that this page is about.") : null,
     found.hidden ? h("p", { class: "empty" }, "The log has hidden a secret in this input, so hooks may judge it differently.") : null,
     found.effect ? h("div", { class: "said" }, h("h4", {}, "It goes on with"), tree(found.effect)) : null,
     (found.messages ?? []).map((message) => h("p", { class: "empty" }, text(message))),

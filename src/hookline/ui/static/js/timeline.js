@@ -117,7 +117,7 @@ function filters(changed) {
     select("show", "Show", [["", "events"], ["runs", "runs of hooks"], ["all", "all records"]]),
     select("event", "Event", any(EVENTS)), input("tool", "Tool"), input("hook", "Hook"),
     select("decision", "Decision", any(DECISIONS)), input("agent", "Agent"), input("session", "Session"),
-    input("since", "Since", { placeholder: "10m, 2h, 7d, 2025-02-18" }), input("until", "Until"),
+    input("since", "Since", { placeholder: "10m, 2h, 7d", title: "10m, 2h, 7d, or 2025-02-18T16:30" }), input("until", "Until"),
     input("slower-than", "Slower than", { placeholder: "ms", inputmode: "numeric" }),
     check("failures", "Failures"), check("unfinished", "Unfinished"),
     h("button", { type: "reset", class: "quiet" }, "Clear"));
