@@ -500,7 +500,7 @@ def test_sdk_has_the_callbacks_that_are_passed_on() -> None:
     from hookline.adapters import openai_agents  # noqa: PLC0415 - for this test only
 
     theirs = {name for name in dir(AgentHooks) if name.startswith("on_")}
-    assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_llm_end"}
+    assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_end", "on_llm_end"}
 
 
 def test_the_example_prints_what_is_shown() -> None:
