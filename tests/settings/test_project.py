@@ -3,10 +3,10 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hookline.settings import project as module
 from hookline.settings.project import find_project
 
 
@@ -71,13 +71,12 @@ def test_a_strangers_settings_are_not_used(
     file = settings_in(project)
     stranger = project / part
     real = os.lstat
-    monkeypatch.setattr(
-        module.os,
-        "lstat",
-        lambda path: (
-            os.stat_result((*real(path)[:4], 12345, *real(path)[5:])) if Path(path) == stranger else real(path)
-        ),
-    )
+
+    def lstat(path: str, **options: Any) -> os.stat_result:
+        status = real(path, **options)
+        return os.stat_result((*status[:4], 12345, *status[5:])) if Path(path) == stranger else status
+
+    monkeypatch.setattr(os, "lstat", lstat)
     found = find_project(str(below))
     assert (found.directory, found.is_parent) == (str(below), False)
     assert str(found.refused) == (
