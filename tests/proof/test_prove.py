@@ -34,7 +34,11 @@ class Claude:
 
     def ask(self, command: str) -> bool:
         """Asks about a command; returns whether it was denied."""
-        payload = {"session_id": self.session, "cwd": str(self.project), "hook_event_name": "PreToolUse"}
+        payload: dict[str, Any] = {
+            "session_id": self.session,
+            "cwd": str(self.project),
+            "hook_event_name": "PreToolUse",
+        }
         payload |= {"tool_name": "Bash", "tool_input": {"command": command}}
         call = Call(
             words=("claude", "PreToolUse"),

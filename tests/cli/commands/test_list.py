@@ -69,6 +69,8 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "onError": "allow",
         "budget": None,
         "lastRun": None,
+        "lastBlock": None,
+        "words": {"configured": False, "observed": None, "enforced": None},
         "runs": 0,
         "failures": 0,
         "median": None,

@@ -81,7 +81,7 @@ def run(given: argparse.Namespace) -> int:
     settings = config.get_settings()
     unused = [] if event else [asdict(hook) for hook in settings.unused]
     unread = unread_report(config)
-    report = {
+    report: dict[str, Any] = {
         "enabled": enabled,
         "hooks": hooks,
         "functions": functions,
