@@ -40,6 +40,14 @@ hypothesis.settings.load_profile("hookline")
 HookScript = Callable[..., Path]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Starts what commands are forked from before a test needs it: its loading is no part of any test's time."""
+    items = [item for item in session.items if isinstance(item, pytest.Function)]
+    uses_it = any("warm" in vars(item.module) or {"person", "bench"} & {*item.fixturenames} for item in items)
+    if uses_it and not session.config.option.collectonly:
+        warm.start()
+
+
 @pytest.fixture(autouse=True)
 def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of our own plugin
     """Every test has a home, a state directory and settings files of its own; the real ones are out of reach."""

@@ -32,7 +32,7 @@ LAYERS = (
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
     ("proof",),
-    ("testing",),
+    ("testing", "ui"),
     ("cli",),
     ("__main__",),
 )

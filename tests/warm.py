@@ -139,27 +139,25 @@ class _Server:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
             )
-        self._ready = self._socket.makefile("rb")
-        self._ready.readline()
-        self.pid = os.getpid()
 
     def send(self, request: Mapping[str, Any], files: Sequence[int]) -> None:
         """Sends what is to be started; the files are the one for its status, and stdin, stdout and stderr."""
         data = json.dumps(request).encode()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))]
-        self._socket.sendmsg([len(data).to_bytes(4, "big")], ancillary)
-        self._socket.sendall(data)
-        # The files are duplicated when they are received, and until then they must stay open.
-        self._ready.readline()
+        self._socket.sendmsg([len(data).to_bytes(4, "big"), data], ancillary)
 
     def close(self) -> None:
         """Ends the process; the commands that it started go on."""
-        self._ready.close()
         self._socket.close()
         self._process.wait()
 
 
 _running: list[_Server] = []
+
+
+def start() -> None:
+    """Starts the process that forks, if it does not run yet; what it is asked meanwhile waits until it has loaded."""
+    _server()
 
 
 def _server() -> _Server:
@@ -173,14 +171,14 @@ def _server() -> _Server:
 def _serve(channel: socket.socket) -> None:
     ours = (module.name for module in pkgutil.walk_packages(hookline.__path__, "hookline."))
     for name in (*_LOADED, *(name for name in ours if not name.startswith(_NOT_LOADED))):
-        importlib.import_module(name)
+        with suppress(ModuleNotFoundError):  # of a framework that is not installed here; no command needs it then
+            importlib.import_module(name)
     from google.genai import types  # noqa: PLC0415 - only the process that forks needs it
 
     # Pydantic finishes a type when it is first used, which takes as long as the rest of a short run.
     for kind in (types.Content, types.Part, types.Tool, types.GenerateContentConfig, types.GenerateContentResponse):
         kind.model_rebuild()
     gc.freeze()
-    channel.sendall(b"ready\n")
     while True:
         size, ancillary, _, _ = channel.recvmsg(4, socket.CMSG_SPACE(4 * array.array("i").itemsize))
         if not size:
@@ -196,7 +194,6 @@ def _serve(channel: socket.socket) -> None:
             _start_and_wait(json.loads(data), socket.socket(fileno=files[0]), list(files[1:]))
         for descriptor in files:
             os.close(descriptor)
-        channel.sendall(b"taken\n")
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
@@ -13,7 +14,7 @@ import pytest
 
 from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
-from hookline.agent.model import DEFAULT_GEMINI, GeminiModel
+from hookline.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
 from hookline.testing import says
@@ -195,6 +196,16 @@ def test_malformed_json_at_once_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     assert message.startswith("gemini-test gave no answer: ")
     assert "{nonsense" in message
     assert len(server.paths) == 1
+
+
+def test_an_error_of_the_network_names_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person sees where the request went; nothing of its path and query, where a key may stand."""
+    with gemini_server([], monkeypatch):
+        model = GeminiModel("gemini-test", attempts=1)
+    address = os.environ["GOOGLE_GEMINI_BASE_URL"]
+    with pytest.raises(ModelError) as caught:
+        ask(model)
+    assert str(caught.value) == f"gemini-test gave no answer: All connection attempts failed ({address})"
 
 
 def test_a_slow_first_byte_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

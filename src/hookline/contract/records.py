@@ -134,6 +134,12 @@ class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only
     ask: bool = False
     effect: Sequence[str] = ()
     """What went on in another form, by its name on the wire."""
+    by: Sequence[str] = ()
+    """The hooks that blocked it, stopped the agent, or want a person to be asked."""
+    provenance: Mapping[str, Sequence[str]] = {}
+    """For each field of the merged answer, by its path, the hooks whose value stands there."""
+    model: str | None = None
+    """The model that is asked, on events about a request."""
 
 
 class UnmatchedRecord(LogRecord, tag_field="kind", tag="unmatched", frozen=True, kw_only=True):

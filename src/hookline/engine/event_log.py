@@ -120,12 +120,12 @@ class EventLog:
             except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
                 pass
 
-    def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
+    def fired(self, verdict: Verdict, fire_id: str, session: str, model: str | None = None) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by()))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by(), model))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -212,6 +212,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     fire_id: str
     session: str
     asked_by: dict[str, Any] = {}
+    model: str | None = None
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -269,6 +270,9 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             go_on=verdict.go_on,
             ask=verdict.ask,
             effect=tuple(verdict.effect or ()),
+            by=verdict.deciders,
+            provenance=verdict.decided_by,
+            model=self.model,
         )
 
     def _outcome(self) -> str:

@@ -57,6 +57,15 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     message: str | None = None  # type: ignore[assignment]
     kind: str | None = None
     source: str | None = None
+    way: str | None = None
+    # What an event came to; see EventRecord.
+    stop: bool | None = None
+    denied: bool | None = None
+    go_on: bool | None = None
+    ask: bool | None = None
+    effect: tuple[str, ...] | None = None
+    by: tuple[str, ...] | None = None
+    model: str | None = None
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.

@@ -40,9 +40,15 @@ _STRING = re.compile(
     r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL
 )
 _LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
+_MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b")
+_FETCHES = re.compile(
+    r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
+)
+_DECODES = re.compile(r"b64decode|base64|fromhex|unhexlify|codecs\.|zlib|marshal|atob\(|unpack")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
 _HANDS_OVER = re.compile(
-    r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD", re.IGNORECASE
+    r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD|popen|getline",
+    re.IGNORECASE,
 )
 
 
@@ -96,6 +102,11 @@ def _read(commands: Reader, code: str, language: str) -> None:
         return
     if _CONNECTS.search(code) and _HANDS_OVER.search(code):
         commands.emit(("reverse-shell",))
+    if _MADE_UP.search(code):
+        if _FETCHES.search(code):
+            commands.emit(("run-from-network",))
+        elif _DECODES.search(code):
+            commands.doubt("code is decoded and run")
     for found in _DELETES.finditer(code):
         target = found[1]
         known = target[1:-1] if target[0] in "\"'" else UNKNOWN

@@ -27,7 +27,8 @@ def _files(call: Call) -> set[str]:
     found = {call.path(each) for each in (*call.writes, *([target] if target else []))}
     for word in call.words[1:]:
         # wget, and curl -O, name the file after the address.
-        if re.match(r"https?://", word) and (call.program != "curl" or call.flags & {"-O", "--remote-name"}):
+        is_address = re.match(r"https?://", word) or re.match(r"[\w-]+(?:\.[\w-]+)+/", word)
+        if is_address and (call.program != "curl" or call.flags & {"-O", "--remote-name"}):
             found.add(call.path(posixpath.basename(word.split("?")[0])))
     return found
 

@@ -32,6 +32,7 @@ PLACES = {
     "unknown": "a path that is not known before it runs",
     "disk": "a disk or the memory",
     "secret": "a file with secrets",
+    "credential": "a file with secrets outside the project",
     "startup": "a file that shells, cron or the system run at start",
     "access": "a file that says who may log in or gain rights",
     "hooks": "a file that makes git or an agent run commands",
@@ -84,6 +85,8 @@ def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
         found.add("project")
     if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
         found.add("repository")
+    if "secret" in _by_name(path) and not (project and path.startswith(f"{project}/")):
+        found.add("credential")
     inside = bool(project) and path.startswith(f"{project}/")
     if path.startswith("/") and not inside and not path.startswith("/dev/") and not found & {"project"}:
         found.add("outside")

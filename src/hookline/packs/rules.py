@@ -5,6 +5,7 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
     run      the program, and the words behind it: "git reset"; "|" for a choice, "*" in names
     flag     one of these flags is given (two lists: one of each)
     unless   none of these flags is given
+    source   an operand but the last is, for programs that copy or move
     at       an operand is one of these kinds of places (see places.py)
     to       a file that is written is
     reads    a file that is read is
@@ -45,6 +46,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     flag: tuple[str | tuple[str, ...], ...] = ()
     unless: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     word: str = ""
@@ -127,7 +129,7 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
         line = re.compile(pattern.line, re.IGNORECASE)
         yield lambda call, _: line.search(call.told) is not None
     yield from _surroundings(pattern)
-    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by)):
+    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, _sources)):
         if kinds:
             yield lambda call, where, kinds=kinds, paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
     if pattern.at:
@@ -186,6 +188,10 @@ def written_by(call: Call) -> list[str]:
     elif program in ("curl", "wget", "gcc", "cc", "sort"):
         found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
     return found
+
+
+def _sources(call: Call) -> Sequence[str]:
+    return call.operands if call.value_of("-t", "--target-directory") else call.operands[:-1]
 
 
 def read_by(call: Call) -> list[str]:
@@ -272,5 +278,7 @@ def _fault(rule: Rule, seen: set[str]) -> str | None:
         return f"has the action {rule.action!r}; known are {', '.join(ACTIONS)}"
     if not rule.when or not rule.stopped or not rule.passed:
         return "needs a pattern, and examples both ways"
-    unknown = {each for pattern in rule.when for each in (*pattern.at, *pattern.to, *pattern.reads)} - PLACES.keys()
+    unknown = {
+        each for pattern in rule.when for each in (*pattern.at, *pattern.source, *pattern.to, *pattern.reads)
+    } - PLACES.keys()
     return f"names the places {', '.join(sorted(unknown))}, which do not exist" if unknown else None

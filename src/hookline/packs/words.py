@@ -16,6 +16,7 @@ OUTPUT = "\ue002"
 # More values than this are not told apart.
 _MOST_VALUES = 16
 
+_BLANKS = " \t\n"
 _BRACES = re.compile(r"\{([^{}]*(?:,[^{}]*)+)\}")
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
@@ -39,11 +40,14 @@ class Expander:
         choices = [self._piece(piece, is_first=index == 0) for index, piece in enumerate(_joined(word.pieces))]
         found: dict[str, None] = {}
         for combination in product(*choices):
-            for text in _split(combination):
+            for text in _split(combination, self._blanks()):
                 found.setdefault(text)
             if len(found) > _MOST_VALUES:
                 break
         return list(found)
+
+    def _blanks(self) -> str:
+        return (self._values("IFS") or (_BLANKS,))[0] or _BLANKS
 
     def text(self, word: Word) -> str:
         """The same as one text, for places where the shell does not split: assignments, here-documents."""
@@ -72,12 +76,13 @@ class Expander:
             self._output(piece.items, source[0])
             return (OUTPUT,)
         if piece.name == "IFS":
-            return (" ",)
+            return (self._blanks()[0],)
         name = piece.name or source.strip("${}")
         known = self._values(name)
         if piece.is_plain or known is None or not piece.name:
             default = _DEFAULT.fullmatch(source) if known is None else None
-            return known or ((self._plain(default[1]),) if default else (UNKNOWN,))
+            # The variable may have a value that is not known here.
+            return known or ((self._plain(default[1]), UNKNOWN) if default else (UNKNOWN,))
         # With a known value `${x:-…}` is that value, and `${x[@]}` all of them; other operators change it.
         return known if _DEFAULT.fullmatch(source) or source.endswith(("[@]}", "[*]}")) else (UNKNOWN,)
 
@@ -106,14 +111,14 @@ def _items_of(piece: Expansion) -> tuple[Item, ...]:
     return read_script(re.sub(r"\\([`$\\\"])", r"\1", piece.source[1:-1]))[0]
 
 
-def _split(parts: tuple[tuple[str, bool], ...]) -> Iterator[str]:
+def _split(parts: tuple[tuple[str, bool], ...], blanks: str) -> Iterator[str]:
     """The words that these parts form together: blanks of an unquoted value end a word."""
     current, has_text = "", False
     for text, may_split in parts:
-        if not may_split or not any(char in text for char in " \t\n"):
+        if not may_split or not any(char in text for char in blanks):
             current, has_text = current + text, has_text or text != "" or not may_split
             continue
-        first, *others = re.split(r"[ \t\n]+", text)
+        first, *others = re.split(f"[{re.escape(blanks)}]+", text)
         current += first
         for other in others:
             if current:

@@ -87,7 +87,8 @@ def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     stocked.fire(event="AfterTool")
     lines = stocked.run("list").splitlines()
     assert lines[0].split() == [
-        *("HOOK", "STATE", "MATCHER", "TIMEOUT", "ORDER", "RUNS", "FAILED", "MEDIAN", "P95", "LAST", "RUN", "FROM"),
+        *("HOOK", "STATE", "MATCHER", "TIMEOUT", "ORDER", "RUNS", "FAILED", "MEDIAN", "P95", "LAST", "RUN"),
+        *("EVIDENCE", "FROM"),
     ]
     assert lines[1::2][:2] == ["BeforeTool", "AfterTool"]
     assert re.split(r"\s{2,}", lines[2].strip())[:6] == ["guard", "untrusted", "^ls$", "60 s", "sequential", "0"]

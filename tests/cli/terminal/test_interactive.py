@@ -82,7 +82,7 @@ def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
     here.expect("write_file wants to write notes.txt")
     diff = here.expect("[a]lways: write_file inside the project in this session")
     assert [line.strip() for line in diff.strip().splitlines()] == ["@@ -1,2 +1,2 @@", "-old", "+new", "kept"]
-    here.expect("Allow write_file? [y]es, [a]lways, [v]iew, [N]o:")
+    here.expect("Allow write_file to write notes.txt? [y]es, [a]lways, [v]iew, [N]o:")
     here.type("y\r")
     here.expect("✓ write_file notes.txt")
     here.expect("I wrote it.")
@@ -450,10 +450,12 @@ def test_a_session_is_gone_on_with(desk: Desk) -> None:
     first.say("first")
     first.expect("One.")
     first.say("/quit")
+    first.expect("To resume: hookline agent --resume s1")
     assert first.leaves_with() == 0
     second = desk.sit_down([says("Two.")], words=("--resume",))
     second.expect("resuming session s1; /help shows the commands")
-    second.say("second")
+    assert [line.strip() for line in second.expect("\n>").split("\n") if line.strip()] == ["> first", "One."]
+    second.type("second\r")
     second.expect("Two.")
     second.say("/quit")
     assert second.leaves_with() == 0

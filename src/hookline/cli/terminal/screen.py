@@ -16,10 +16,11 @@ from rich.text import Text
 
 from hookline.agent.events import Event, HistoryCompressed, HooksFinished, ModelText, Note, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.cli.report.text import cut, one_line, plain
+from hookline.agent.transcript import PastSession
+from hookline.cli.report.text import cut, one_line, plain, text_lines
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, names, not_called, not_sent
+from hookline.cli.terminal.output import display_lines, ending, first_lines, names, not_called, not_sent
 from hookline.contract.events import HookEventName
 from hookline.contract.text import printable, visible
 
@@ -32,6 +33,7 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
 }
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
 _INDENT = 2
+_PAST_ROWS = 10
 _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
@@ -159,6 +161,15 @@ class Terminal:
     def _print_streamed(self, text: str) -> None:
         if text.strip():
             self._print_indented(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
+
+    def show_past(self, past: PastSession) -> None:
+        """Shows the end of a conversation that is resumed."""
+        if past.prompt:
+            rows = first_lines(text_lines(plain(past.prompt)), _PAST_ROWS)
+            self.indented([f"> {row}" for row in rows], "dim")
+        if past.answer is None:
+            self.indented(["(a hook hides this answer)"], "dim")
+        self._print_streamed(past.answer or "")
 
     def _show_call(self, call: ToolCall) -> None:
         sign, ascii_sign, style = _SIGNS[call.status]

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import shlex
 import signal
 import uuid
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from hookline.agent.approval import Approver
 from hookline.agent.events import Listener, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.agent.loop import Agent
-from hookline.agent.model import DEFAULT_GEMINI, GeminiModel, Model
+from hookline.agent.model import Model
+from hookline.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.agent.replay import Recorder, ReplayModel
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
@@ -26,6 +28,9 @@ from hookline.errors import UsageError
 from hookline.settings.merge import names_dialects
 from hookline.settings.read import MOST_PROBLEMS
 
+DEFAULT_MODEL = "gemini"
+"""The value of `--model` when it is not given."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -34,11 +39,13 @@ class Session:
     agent: Agent
     config: Config
     watch: HookWatch
+    transcript: Transcript
 
 
 def open_model(given: argparse.Namespace, listener: Listener) -> Model:
     """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
-    kind, _, rest = given.model.partition(":")
+    # A name of Gemini's own, such as gemini-2.5-pro, needs no kind before it.
+    kind, _, rest = (f"gemini:{given.model}" if given.model.startswith("gemini-") else given.model).partition(":")
     project_dir = project_of(given)
     model: Model
     if kind == "replay" and rest:
@@ -78,6 +85,7 @@ def make_session(
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
     _report_unusable_hooks(config)
     _report_other_agents(config)
+    transcript = Transcript(path, config.get_redactor())
     agent = Agent(
         config=config,
         model=model,
@@ -85,13 +93,24 @@ def make_session(
         # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else person or refuse,
         person=person,
-        transcript=Transcript(path, config.get_redactor()),
+        transcript=transcript,
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past else (),
         notes=past.notes if past else (),
     )
-    return Session(agent=agent, config=config, watch=watch)
+    return Session(agent=agent, config=config, watch=watch, transcript=transcript)
+
+
+def how_to_resume(given: argparse.Namespace, session: Session) -> str | None:
+    """The command that resumes the session; None when there is nothing to resume."""
+    if not session.agent.history or not session.transcript.is_kept:
+        return None
+    words = ["hookline", "agent", "--resume", session.config.get_session_id()]
+    # A replay has no answers left.
+    if given.model != DEFAULT_MODEL and not given.model.startswith("replay:"):
+        words += ["--model", given.model]
+    return shlex.join(words if given.project == "." else [*words, "--project", given.project])
 
 
 def cancel_on(*signals: signal.Signals) -> None:
