@@ -51,6 +51,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     signal: int | None = None
     timed_out: bool | None = None
     decision: str | None = None
+    mode: str | None = None
+    """`warn` or `shadow` for a hook whose decision does not count."""
     error: str | None = None
     reason: str | None = None
     blocked: bool | None = None

@@ -34,6 +34,7 @@ from hookline.contract.records import (
 )
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
+from hookline.contract.vocabulary import HookMode
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import can_block
 from hookline.errors import FormatError
@@ -294,6 +295,8 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     elif not run.success:
         level, more = LogLevel.INFO, ": deny"
+    if hook.mode is not HookMode.ENFORCE:
+        more = f"{more} (mode {hook.mode}: it does not count)"
     if keep is None or len(run.stdin) <= keep:
         stdin = run.stdin.decode("utf-8", "replace")
     else:
@@ -310,6 +313,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         truncated=run.truncated,
         way=run.way.value,
         decision=run.decision,
+        mode=None if hook.mode is HookMode.ENFORCE else hook.mode.value,
         env=dict(hook.env),
         stdin=stdin,
         stdout=run.stdout,

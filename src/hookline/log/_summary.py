@@ -54,6 +54,7 @@ class Group(Judged, msgspec.Struct, array_like=True):
     origin: str | None
     agent: str | None
     decision: str | None
+    mode: str | None
     timed_out: bool
     source: str | None = None
     """As the last of them has it."""
@@ -270,4 +271,4 @@ def _has(fires: bytes, beginning: bytes) -> bool:
 
 
 _GROUPS = msgspec.msgpack.Decoder(list[Group])
-_KEY = attrgetter("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "timed_out")
+_KEY = attrgetter("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "mode", "timed_out")

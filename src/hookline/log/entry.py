@@ -25,6 +25,7 @@ class Judged:
     hook: str | None
     agent: str | None
     decision: str | None
+    mode: str | None
     duration: float | None
 
     @property
@@ -39,8 +40,8 @@ class Judged:
 
     @property
     def is_block(self) -> bool:
-        """True for a hook whose answer was block or deny."""
-        return self.kind == "hook" and self.decision in BLOCKING_DECISIONS
+        """True for a hook whose answer was block or deny, and counted."""
+        return self.kind == "hook" and self.decision in BLOCKING_DECISIONS and self.mode is None
 
     @property
     def is_failure(self) -> bool:

@@ -3,6 +3,7 @@
 Examples:
   hookline stats
   hookline stats --since 7d --hook guard
+  hookline stats --shadow                what hooks that are tried out would have decided, and what happened
   hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
 
 A hook is over its budget ("budget": 50, milliseconds, in the settings) when its p95 is, that is, when more than one run
@@ -16,6 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.cli.commands._log_filters import add_filter_options, query_of
+from hookline.cli.commands._shadow import show_trials
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
@@ -37,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"
     )
+    parser.add_argument(
+        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
+    )
     add_common_options(parser)
 
 
@@ -44,6 +49,8 @@ def run(given: argparse.Namespace) -> int:
     """Prints the numbers; with `--fail-over-budget` the exit code is 1 when a hook is over its budget."""
     query = query_of(given, RUNS)
     config = make_config(given)
+    if given.shadow:
+        return show_trials(given, config)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
