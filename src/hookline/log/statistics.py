@@ -77,6 +77,8 @@ class HookStatistics(msgspec.Struct):
     timeouts: int = 0
     last_run: str | None = None
     last_block: str | None = None
+    ways: dict[str, int] = {}
+    """How often it ran in each way: cold, warm, as a worker. Older records do not say."""
     durations: Durations = msgspec.field(default_factory=Durations)
 
     def add(self, entry: LogEntry) -> None:
@@ -89,7 +91,13 @@ class HookStatistics(msgspec.Struct):
         self.last_run = later(self.last_run, entry.time)
         if entry.is_block:
             self.last_block = later(self.last_block, entry.time)
+        self.add_way(entry.way, 1)
         self.durations.add(entry.duration or 0.0)
+
+    def add_way(self, way: str | None, count: int) -> None:
+        """Counts runs that came about in the same way."""
+        if way is not None:
+            self.ways[way] = self.ways.get(way, 0) + count
 
 
 class AgentStatistics(msgspec.Struct):

@@ -127,6 +127,7 @@ def _numbers(statistics: HookStatistics) -> dict[str, Any]:
         "lastRun": statistics.last_run,
         "lastBlock": statistics.last_block,
         "runs": statistics.runs,
+        "ways": statistics.ways,
         "failures": statistics.failures,
         "median": statistics.durations.quantile(0.5),
         "p95": statistics.durations.quantile(0.95),
