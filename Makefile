@@ -48,8 +48,8 @@ schema: $(READY) ## write docs/schema/ anew from the types
 cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
 
-faults: $(READY) ## hooks that misbehave in every way and Ctrl-C at many moments, the slow ones included
-	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
+faults: $(READY) ## hooks that misbehave in every way, cold and warm, and Ctrl-C at many moments, the slow ones included
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/parked tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
 
 attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
 	@$(BIN)/python tools/attacks.py

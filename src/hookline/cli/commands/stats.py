@@ -23,7 +23,7 @@ from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place
+from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place, show_ways
 from hookline.contract.hooks import HookEntry
 from hookline.log.entry import LogQuery
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
@@ -80,6 +80,7 @@ def _entry(key: HookKey, numbers: HookStatistics, hook: HookEntry | None) -> Ent
         "blocks": numbers.blocks,
         "failures": numbers.failures,
         "timeouts": numbers.timeouts,
+        "ways": numbers.ways,
         "p50": numbers.durations.quantile(0.5),
         "p95": p95,
         "max": numbers.durations.maximum,
@@ -129,7 +130,7 @@ def _why_idle(event: str, fired: int) -> Iterator[str]:
 
 
 def _numbers(entry: Entry) -> Iterator[str]:
-    counts = [plural(entry["runs"], "run"), plural(entry["blocks"], "block")]
+    counts = [f"{plural(entry['runs'], 'run')}{show_ways(entry['ways'])}", plural(entry["blocks"], "block")]
     for count, word in ((entry["failures"], "failure"), (entry["timeouts"], "timeout")):
         counts.append(style.bad(plural(count, word)) if count else plural(count, word))
     yield f"  {', '.join(counts)}"
