@@ -360,6 +360,9 @@ def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch:
     [
         pytest.param(["--prompt", " "], "the prompt is empty", id="empty-prompt"),
         pytest.param(["--prompt", "x", "--model", "gpt"], "--model gpt is not known", id="unknown-model"),
+        pytest.param(["--prompt", "x", "--model", "gpt-5"], "did you mean openai:gpt-5?", id="no-kind"),
+        pytest.param(["--prompt", "x", "--model", "anthropic:"], "give gemini, gemini:NAME, openai:NAME", id="no-name"),
+        pytest.param(["--prompt", "x", "--base-url", "http://x"], "leave it out with replay:FILE", id="base-url"),
         pytest.param(["--prompt", "x", "--model", "replay:"], "--model replay: is not known", id="no-file"),
         pytest.param(["--prompt", "x", "--model", "replay:/none"], "can't read /none", id="missing-replay"),
         pytest.param(["--prompt", "x", "--session-id", "a/b"], "can't be a session id", id="bad-session-id"),

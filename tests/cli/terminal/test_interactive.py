@@ -197,6 +197,20 @@ def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
     assert "token" not in here.shown
 
 
+def test_a_long_output_can_be_expanded(desk: Desk) -> None:
+    """Its first and last lines are shown, and a key shows all of it."""
+    command = "seq -f line-%g-. 40"
+    here = desk.sit_down([calls(("run_shell_command", {"command": command}))], [says("Done.")], words=("--yes",))
+    here.say("run it")
+    here.expect("line-12-.")
+    assert "line-13-." not in here.expect("… 21 more lines; Ctrl-O shows them")
+    here.expect("line-40-.")
+    here.expect("\n>")
+    here.type("\x0f")
+    here.expect("All of run_shell_command:")
+    here.expect("line-20-.")
+
+
 def test_commands(desk: Desk) -> None:
     """/help, /hooks and a slip of the finger."""
     desk.hook("BeforeTool", "echo no >&2; exit 2", name="guard", matcher="write_file")

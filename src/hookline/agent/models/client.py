@@ -3,7 +3,7 @@
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,14 @@ class ClientModel(ABC):
             return str(error) or type(error).__name__
         *_, cause = _chain(error)
         return f"{str(cause) or type(cause).__name__} ({address})"
+
+
+def words_of(status: int | None, body: object, message: str) -> str:
+    """The words of an API's refusal, without the JSON around them."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    text = inner.get("message") if isinstance(inner, Mapping) else None
+    words = text if isinstance(text, str) and text else message
+    return words if status is None else f"{status}: {words}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -54,7 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model",
         default=DEFAULT_MODEL,
         metavar="MODEL",
-        help="gemini, gemini:NAME (with GEMINI_API_KEY set), or replay:FILE (default: gemini)",
+        help="gemini, gemini:NAME, openai:NAME, anthropic:NAME, or replay:FILE (default: gemini)",
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="the model's server, such as http://localhost:11434/v1 (default: its vendor's)",
     )
     parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file for replay:FILE")
     parser.add_argument(

@@ -52,7 +52,7 @@ class _Conversation:
         self._given = given
         self._model = model
         self._terminal = terminal
-        self._keyboard = Keyboard(tuple(COMMANDS))
+        self._keyboard = Keyboard(tuple(COMMANDS), terminal.expand)
         self._toolbox = default_toolbox()
         self._past = past_session(given)
         self._open_session(given.session_id, self._past)
