@@ -271,5 +271,5 @@ def _has(fires: bytes, beginning: bytes) -> bool:
 
 _GROUPS = msgspec.msgpack.Decoder(list[Group])
 _KEY = attrgetter(
-    "kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "mode", "timed_out", "way"
+    *("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "mode", "timed_out", "way")
 )
