@@ -131,8 +131,7 @@ def as_plain(body: Callable[[Any], Any]) -> Hook:
 
 def as_handed(body: Callable[[Any], Any]) -> Hook:
     """A plain function, in a thread, which returns something to await."""
-    hook = as_late(body)
-    return as_plain(lambda event: hook(event))  # noqa: PLW0108 - a plain function
+    return as_plain(as_late(body))
 
 
 KINDS = [pytest.param(as_async, id="async"), pytest.param(as_late, id="waiting"), pytest.param(as_plain, id="thread")]
@@ -685,7 +684,7 @@ def test_what_a_thread_hands_over_has_the_rest_of_the_time(program: Program) -> 
     async def forever(_event: Any) -> None:
         await asyncio.Event().wait()
 
-    program.on("BeforeTool", as_plain(lambda event: forever(event)), timeout=0.05, name="slow")
+    program.on("BeforeTool", as_plain(forever), timeout=0.05, name="slow")
     program.on("BeforeTool", as_handed(lambda _: throw(Deny("raised"))))
     verdict = program.fired()
     assert (verdict.reason, verdict.runs[0].timed_out) == ("raised", True)
