@@ -93,7 +93,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "unknown-key",
         on("BeforeTool", async_=True),
         "hooks.BeforeTool[0].async_",
-        "is not an option of a group and is ignored; the options are hooks, matcher, mode, rollout, sequential, dialect",
+        (
+            "is not an option of a group and is ignored; the options are hooks, matcher, mode, rollout, sequential,"
+            " dialect"
+        ),
     ),
     (
         "disabled-name",
