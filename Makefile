@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page ui-test check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and 
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live"
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -48,8 +48,8 @@ schema: $(READY) ## write docs/schema/ anew from the types
 cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
 
-faults: $(READY) ## hooks that misbehave in every way and Ctrl-C at many moments, the slow ones included
-	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
+faults: $(READY) ## hooks that misbehave in every way, cold and warm, and Ctrl-C at many moments, the slow ones included
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/parked tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
 
 attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
 	@$(BIN)/python tools/attacks.py
@@ -82,6 +82,24 @@ adapters: $(READY) ## the adapters' tests, each with its framework in an environ
 
 adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
 	@$(BIN)/python tools/adapters_page.py
+
+ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
+	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
+
+.PHONY: docs cookbook-page checks-pages
+docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error
+	@$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs build/docs
+	@echo build/docs/index.html
+
+$(VENV)/.docs: $(READY)
+	@VENV="$(VENV)" sh tools/setup.sh docs
+	@touch $@
+
+cookbook-page: $(READY) ## write docs/cookbook.md anew from examples/cookbook/
+	@$(BIN)/python tools/cookbook_page.py
+
+checks-pages: $(READY) ## write docs/checks.md and docs/checks/ anew from tools/checks.toml
+	@$(BIN)/python tools/checks_pages.py
 
 packs-page: $(READY) ## write docs/packs.md anew from the rules
 	@$(BIN)/python tools/packs_page.py

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from benchmarks import bridge, gateway, report, startup, staying
+from benchmarks import bridge, gateway, parked, report, startup, staying
 from benchmarks.race import ALL, BARE, FLOOR, LOADED, NODE, OURS, ROUNDS_IN_A_LIFE, Scenario, Times, Workers
 from benchmarks.report import Figure, Measured
 
@@ -87,6 +87,8 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     figures |= bridge.measure(max(3, rounds // 2))
     print("hooks that stay …", file=sys.stderr)
     figures |= staying.measure(folder, rounds * 6)
+    print("parked interpreters …", file=sys.stderr)
+    figures |= parked.measure(folder, rounds)
     print("the MCP gateway …", file=sys.stderr)
     return times, growth, figures | gateway.measure(max(100, rounds * 50)), workers.missing
 
@@ -140,6 +142,13 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     for name, goal in staying.GOALS.items():
         yield Figure(f"whole event with {name}, log on, against the C floor", engine.get(name), goal)
     yield Figure(f"{staying.MEMORY}, which imports json", engine[staying.MEMORY], staying.MEMORY_GOAL_MB, "MB")
+    for what, goal in ((parked.JSON, 1.6), (parked.TEN, 3.2)):
+        name = f"whole event with a parked Python script, {what}, against the C floor with bash"
+        yield Figure(name, engine.get(f"floor, {what}"), goal)
+    for what in (parked.JSON, *(f"{count} at once" for count in parked.COUNTS)):
+        yield Figure(f"the same against a cold start, {what}", 1 / engine[f"cold ÷ warm, {what}"], 1 / 6)
+    yield Figure("the same against Gemini CLI's hook runner", engine.get(parked.GEMINI), 0.2)
+    yield Figure(f"{parked.MEMORY}, which imports json", engine[parked.MEMORY], 8, "MB")
     yield Figure("event with hooks configured but none matching", engine["without_match_us"], 5, "µs")
     yield Figure("a session's method above `fire_event`, the worst of its events", engine["neutral_us"], 20, "µs")
     yield Figure("disabled: the check the caller makes", engine["disabled_ns"], 100, "ns")

@@ -31,7 +31,7 @@ LAYERS = (
     ("triggers",),
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
-    ("testing",),
+    ("testing", "ui"),
     ("cli",),
     ("__main__",),
 )

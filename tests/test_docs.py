@@ -127,3 +127,16 @@ def test_the_tree_of_the_package_is_as_shown() -> None:
     lines = [line for line in tree.splitlines() if " · " in line]
     modules = {name for line in lines for name in re.findall(r"\w+", line)}
     assert modules <= {path.stem for path in PACKAGE.rglob("*.py")}
+
+
+def test_every_page_has_a_place_in_the_site() -> None:
+    """The navigation, from docs/index.md on, has each page once."""
+    docs = ROOT / "docs"
+    entries = [
+        (index.parent / entry).relative_to(docs).as_posix()
+        for index in docs.glob("**/*.md")
+        for block in re.findall(r"^```{toctree}\n(.*?)```", index.read_text(), re.DOTALL | re.MULTILINE)
+        for entry in re.findall(r"^[\w/-]+$", block, re.MULTILINE)
+    ]
+    pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.glob("**/*.md")}
+    assert sorted(entries) == sorted(pages - {"index"})

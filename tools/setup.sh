@@ -1,8 +1,28 @@
 #!/bin/sh
 # Makes the virtual environment: the package (editable), its extras and the development tools.
+# With the name of a dependency group it adds the packages of that group to the environment.
 # Dependency groups are read from pyproject.toml by hand, because pip before 25.1 does not know them.
 set -eu
 : "${PYTHON:=python3}" "${VENV:=.venv}"
+
+install_group() {
+    "$VENV/bin/python" - "$1" >"$VENV/$1-requirements.txt" <<'PY'
+import sys
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    print("\n".join(tomllib.load(file)["dependency-groups"][sys.argv[1]]))
+PY
+    group=$1
+    shift
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$VENV/$group-requirements.txt" "$@"
+}
+
+if [ $# -gt 0 ]; then
+    echo "installing what $1 needs..."
+    install_group "$1"
+    exit
+fi
 
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
     echo "hookline needs Python 3.11 or newer; $PYTHON is $("$PYTHON" --version 2>&1). Try: make setup PYTHON=python3.12" >&2
@@ -10,14 +30,7 @@ set -eu
 }
 echo "creating $VENV and installing (about a minute)..."
 [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
-"$VENV/bin/python" - >"$VENV/dev-requirements.txt" <<'PY'
-import tomllib
-
-with open("pyproject.toml", "rb") as file:
-    print("\n".join(tomllib.load(file)["dependency-groups"]["dev"]))
-PY
-"$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --editable ".[agent]" --requirement "$VENV/dev-requirements.txt"
+install_group dev --editable ".[agent,ui]"
 # Pyright is a program for Node. Without it one test is skipped, and says so.
 if command -v npm >/dev/null 2>&1; then
     npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$VENV/pyright" pyright@1.1 >/dev/null 2>&1 ||

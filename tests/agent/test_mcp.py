@@ -231,7 +231,9 @@ def test_older_servers_are_understood(project: Path, rough: Path) -> None:
     [
         pytest.param({"command": "/no/such/program"}, "No such file or directory", id="missing-program"),
         pytest.param(
-            {"url": "http://127.0.0.1:9/mcp"}, "could not be used, so its tools are missing: ", id="no-listener"
+            {"url": "http://me:secret@127.0.0.1:9/mcp?key=secret"},
+            "server broken at http://127.0.0.1:9 could not be used, so its tools are missing: ",
+            id="no-listener",
         ),
         pytest.param("exits", "cannot find my licence", id="exits-at-once"),
     ],

@@ -1,19 +1,18 @@
 """Gemini through the real SDK, against a local HTTP server that speaks its streaming protocol."""
 
 import asyncio
-import json
+import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.agent.model_server import ModelServer, Reply, model_server
 
 from hookline.agent.collect import collect
 from hookline.agent.contents import spoken_text
-from hookline.agent.model import DEFAULT_GEMINI, GeminiModel
+from hookline.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
 from hookline.testing import says
@@ -21,89 +20,16 @@ from hookline.testing import says
 FIRST, SECOND = says("Hel", finish=None), says("lo")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What the server does with one request."""
-
-    chunks: Sequence[Mapping[str, Any] | str] = ()
-    """JSON chunks; a string is sent as the data of an event as it is."""
-    status: int = 200
-    error: str = ""
-    is_cut: bool = False
-    """True closes the connection in the middle of the HTTP body."""
-    announces_length: bool = True
-    """False sends a body that ends where the connection ends, so that a client cannot see a cut."""
-    release: threading.Event | None = None
-    """What the server waits for before its first byte."""
-
-
-@dataclass
-class GeminiServer:
-    """What the server was asked, and for whom it waits."""
-
-    replies: list[Reply]
-    paths: list[str] = field(default_factory=list)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    asked: threading.Event = field(default_factory=threading.Event)
-
-
 @contextmanager
-def gemini_server(replies: Sequence[Reply], monkeypatch: pytest.MonkeyPatch) -> Iterator[GeminiServer]:
+def gemini_server(replies: Sequence[Reply], monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """Runs the server, with the SDK's environment variables pointing to it."""
-    script = GeminiServer(list(replies))
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            script.paths.append(self.path)
-            script.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            script.asked.set()
-            _answer(self, script.replies.pop(0))
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
     for name in ("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GEMINI_API_KEY", "a-key")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", f"http://127.0.0.1:{server.server_port}")
-    try:
-        yield script
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def _answer(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
-    handler.close_connection = True
-    if reply.status != 200:
-        body = json.dumps({"error": {"code": reply.status, "message": reply.error, "status": "REFUSED"}}).encode()
-        handler.send_response(reply.status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-        return
-    if reply.release is not None:
-        reply.release.wait(15)
-    handler.send_response(200)
-    handler.send_header("Content-Type", "text/event-stream")
-    handler.send_header("Connection", "close")
-    if reply.announces_length:
-        handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    for chunk in reply.chunks:
-        event = f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\r\n\r\n".encode()
-        handler.wfile.write(b"%x\r\n%s\r\n" % (len(event), event) if reply.announces_length else event)
-        handler.wfile.flush()
-    if reply.announces_length and not reply.is_cut:
-        handler.wfile.write(b"0\r\n\r\n")
+    with model_server(replies) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        yield server
 
 
 def ask(model: GeminiModel, **config: Any) -> list[str]:
@@ -120,7 +46,7 @@ def ask(model: GeminiModel, **config: Any) -> list[str]:
     return asyncio.run(stream())
 
 
-def ask_server(replies: Sequence[Reply], patch: pytest.MonkeyPatch) -> tuple[list[str], GeminiServer, list[str]]:
+def ask_server(replies: Sequence[Reply], patch: pytest.MonkeyPatch) -> tuple[list[str], ModelServer, list[str]]:
     """What came of one call to a server with these replies: the texts, the server, and what was said of retries."""
     retries: list[str] = []
     with gemini_server(replies, patch) as server:
@@ -128,7 +54,7 @@ def ask_server(replies: Sequence[Reply], patch: pytest.MonkeyPatch) -> tuple[lis
     return texts, server, retries
 
 
-def fail(replies: Sequence[Reply], patch: pytest.MonkeyPatch) -> tuple[str, GeminiServer]:
+def fail(replies: Sequence[Reply], patch: pytest.MonkeyPatch) -> tuple[str, ModelServer]:
     """The error of one call to a server with these replies."""
     with gemini_server(replies, patch) as server:
         model = GeminiModel("gemini-test", attempts=3, first_pause_s=0.01)
@@ -195,6 +121,23 @@ def test_malformed_json_at_once_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     assert message.startswith("gemini-test gave no answer: ")
     assert "{nonsense" in message
     assert len(server.paths) == 1
+
+
+def test_an_error_of_the_network_names_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person sees where the request went; nothing of its path and query, where a key may stand."""
+    with gemini_server([], monkeypatch):
+        model = GeminiModel("gemini-test", attempts=1)
+    address = os.environ["GOOGLE_GEMINI_BASE_URL"]
+    with pytest.raises(ModelError) as caught:
+        ask(model)
+    assert str(caught.value) == f"gemini-test gave no answer: All connection attempts failed ({address})"
+
+
+def test_a_base_url_leads_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts more than the variable of the SDK."""
+    with gemini_server([Reply(chunks=[FIRST, SECOND])], monkeypatch) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+        assert ask(GeminiModel("gemini-test", base_url=server.url)) == ["Hel", "lo"]
 
 
 def test_a_slow_first_byte_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

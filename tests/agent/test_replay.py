@@ -103,6 +103,22 @@ def test_a_bad_chunk_is_an_error_with_its_place(tmp_path: Path) -> None:
         ask(ReplayModel(path, project_dir="/p"))
 
 
+def test_a_chunk_that_would_be_an_empty_answer_is_an_error(tmp_path: Path) -> None:
+    """An object without any field of a response is told with its place, and not taken for an empty answer."""
+    path = recording(tmp_path, line(says("Hello")), line({"text": "Hello"}))
+    model = ReplayModel(path, project_dir="/p")
+    ask(model)
+    with pytest.raises(ModelError, match=r'replay\.jsonl:2: chunk 1 is not a Gemini response: it has none of "cand'):
+        ask(model)
+
+
+def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
+    """A recording may have any other character in its texts, as the recorder writes them."""
+    path = recording(tmp_path, json.dumps(line(says("a\u2028b\x85c")), ensure_ascii=False), "{oops")
+    with pytest.raises(ModelError, match=r"replay\.jsonl:2 is not JSON"):
+        ReplayModel(path, project_dir="/p")
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """A file that cannot be read is told by name."""
     with pytest.raises(ModelError, match=r"can't read .*nowhere: No such file or directory"):

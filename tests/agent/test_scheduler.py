@@ -575,7 +575,8 @@ def test_a_stop_cancels_what_has_not_started(project: Path, event: str, first: s
     assert [done.status.value for done in finished] == [first, "cancelled", "cancelled"]
     assert finished[0].result is not None
     assert (finished[0].result.should_stop, finished[0].result.stop_reason) == (True, "enough")
-    said = "It was not run, because a hook stopped the agent (enough)."
+    (hook,) = finished[0].result.decided_by
+    said = f"It was not run, because {hook} stopped the agent (enough)."
     assert end(finished[1]) == ending(CallStatus.CANCELLED, said)
     assert bench.statuses("2") == ["validating", "scheduled", "cancelled"]
     assert later.ran_with == []
@@ -622,6 +623,23 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
     assert {**first, "timestamp": ""} == {**second, "timestamp": ""}
 
 
+def test_nobody_is_asked_about_a_file_that_is_missing(project: Path) -> None:
+    """`replace` in a missing file fails at once, unless an earlier call makes the file or it is outside the project."""
+    person = Person()
+    bench = Bench(project, default_toolbox(), person=person)
+    arguments = {"old_string": "a", "new_string": "b"}
+    done = bench.run(
+        call("replace", 1, file_path="new.txt", **arguments),
+        call("write_file", 2, file_path="new.txt", content="a"),
+        call("replace", 3, file_path="new.txt", **arguments),
+        call("replace", 4, file_path="../none.txt", **arguments),
+    )
+    assert [one.status.value for one in done] == ["error", "success", "success", "error"]
+    assert done[0].result is not None
+    assert str(done[0].result.error).startswith("There is no new.txt; ")
+    assert [request.call.id for request in person.requests] == ["2", "3", "4"]
+
+
 # ------------------------------------------------------------------------------------------- cancellation
 
 
@@ -647,8 +665,9 @@ def test_cancelling_ends_what_runs(project: Path) -> None:
         ("2", "cancelled"),
         ("3", "cancelled"),
     ]
-    assert bench.told[-1].result is not None
-    assert bench.told[-1].result.error is not None
+    errors = {told.id: told.result.error for told in bench.told if told.result is not None}
+    assert errors["2"] == "It was cancelled before it finished; its effects may be incomplete."
+    assert errors["3"] == "It was cancelled before it started, so it had no effect."
     with pytest.raises(ProcessLookupError):
         _signal_until_gone(int(pid_file.read_text()))
 

@@ -75,6 +75,31 @@ def test_a_compression_replaces_what_was_before() -> None:
     assert read_session(transcript.path).history == [user_content(["short"]), user_content(["next"])]
 
 
+@pytest.mark.parametrize(
+    ("records", "end"),
+    [
+        pytest.param(
+            [("user", {}, "Hi"), ("model", {}, "One."), ("user", {}, "More"), ("model", {}, "Two.")],
+            ("More", "Two."),
+            id="last",
+        ),
+        pytest.param([("user", {}, "Hi"), ("model", {"hidden": True}, "secret")], ("Hi", None), id="hidden-by-a-hook"),
+        pytest.param([("user", {}, "Hi")], ("Hi", ""), id="no-answer"),
+        pytest.param([], ("", ""), id="nothing"),
+    ],
+)
+def test_the_end_of_the_conversation_can_be_shown(
+    records: list[tuple[str, dict[str, bool], str]], end: tuple[str, str | None]
+) -> None:
+    """The last prompt without what hooks added to it, and the last answer unless hooks hid it."""
+    transcript = begin("s1")
+    for kind, facts, text in records:
+        parts = [text, "[System] a note"] if kind == "user" else [text]
+        transcript.write(kind, content=user_content(parts), **facts)
+    past = read_session(transcript.path)
+    assert (past.prompt, past.answer) == end
+
+
 def test_going_on_keeps_the_history_and_starting_anew_does_not() -> None:
     """A file may hold several sessions under one id; only what was resumed goes on."""
     transcript = begin("s1")

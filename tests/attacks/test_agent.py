@@ -174,7 +174,8 @@ def test_yes_at_a_terminal_asks_about_protected_places(
     if not prompt:
         here.say("go")
     here.expect("write_file wants to write .git/config (.git/config is protected")
-    here.expect("Allow write_file? [y]es, [v]iew, [N]o:")
+    here.expect("Allow write_file to write .git/config")
+    here.expect("? [y]es, [v]iew, [N]o:")
     here.type(typed)
     here.expect("Done.")
     assert (stage.project / ".git" / "config").exists() is is_written
@@ -198,7 +199,7 @@ def test_a_hooks_question_names_the_hook_and_its_reason(
     here.expect("read_file wants to go on")
     here.expect("guard asks: Are you sure?")
     here.expect('"file_path": "a.txt"')
-    here.expect("Allow read_file? [y]es, [v]iew, [N]o:")
+    here.expect("Allow read_file to go on? [y]es, [v]iew, [N]o:")
     here.type("?\r")
     here.expect("Type y (yes), v (view all), n (no)")
     here.expect("[N]o:")

@@ -208,6 +208,12 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("log", "--since", ATTACK),
         row("log", ATTACK, says_nothing=True),
     ],
+    "ui": [
+        row("ui", "--port", ATTACK),
+        row("ui", "--file", f"{ATTACK}?"),
+        row("ui", "--project", ATTACK),
+        row("ui", "--settings", ATTACK),
+    ],
     "stats": [row("stats"), row("stats", "--json"), row("stats", "--hook", ATTACK), row("stats", "--event", ATTACK)],
     "doctor": [
         row("doctor"),

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from hookline import Config
+from hookline.agent.approval import Approval, Permissions, Reply, Request
+from hookline.agent.background import BackgroundHooks
 from hookline.agent.contents import content_from_json, user_content
-from hookline.agent.tool import ToolContext
+from hookline.agent.scheduler import ToolScheduler
+from hookline.agent.tool import CallStatus, ToolCall, ToolContext
+from hookline.agent.toolbox import default_toolbox
 from hookline.agent.tools.shell import RUN_SHELL_COMMAND
 from hookline.agent.transcript import Transcript
 from hookline.contract.events import HookEventName
@@ -165,7 +169,28 @@ def test_a_permission_request_hook_is_asked_before_a_person_is(project: Path, co
     assert not (project / "asked").exists()
     refused = asyncio.run(fire_permission_hook(config, "run_shell_command", {"command": "x"}))
     assert refused == reason
+    assert refused is None or len(refused.hooks) == 1
     assert (project / "asked").exists()
+
+
+def test_a_refused_permission_names_its_hook(project: Path) -> None:
+    """The call counts as blocked, with the hook and its reason, and no person is asked."""
+    config = configured(project, "PermissionRequest", "echo not by me >&2; exit 2")
+    asked: list[Request] = []
+
+    async def person(request: Request) -> Reply:
+        asked.append(request)
+        return Reply(Approval.ALLOW_ONCE)
+
+    permissions = Permissions(config=config, approve=person, background=BackgroundHooks())
+    scheduler = ToolScheduler(
+        config=config, toolbox=default_toolbox(), permissions=permissions, on_change=lambda _call: None
+    )
+    call = ToolCall(id="1", name="write_file", arguments={"file_path": "a", "content": "b"})
+    (done,) = asyncio.run(scheduler.run([call]))
+    assert done.result is not None
+    assert (done.status, len(done.result.decided_by), asked) == (CallStatus.IDLE, 1, [])
+    assert done.result.return_display == "write_file was not run: not by me"
 
 
 SERVER = """

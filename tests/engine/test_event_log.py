@@ -157,6 +157,13 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
     assert records[-1].level is LogLevel.DEBUG
     assert records[-1].message.startswith("BeforeTool ls: stops the agent: enough (1 succeeded, 1 denied, 1 failed, ")
     assert duration > max(record.to_dict()["duration"] for record in records[:-1])
+    stopper, _, denier = (record.to_dict()["hook"] for record in records[:-1])
+    assert [*fields.pop("by")] == [stopper, denier]
+    provenance = fields.pop("provenance")
+    assert {path: [*hooks] for path, hooks in provenance.items() if path in ("continue", "decision")} == {
+        "continue": [stopper],
+        "decision": [denier],
+    }
     assert fields == {
         "kind": "event",
         "session": "s1",

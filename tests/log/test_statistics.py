@@ -65,7 +65,7 @@ def test_runs_are_summed_per_hook() -> None:
     run: dict[str, Any] = {"kind": "hook", "event": "BeforeTool", "hook": "guard", "origin": "a.json"}
     summary = statistics(
         [
-            LogEntry(**run, time="2", duration=3.0, success=True),
+            LogEntry(**run, time="2", duration=3.0, success=True, way="warm"),
             LogEntry(**run, time="1", duration=1.0, success=False, exit_code=2, decision="deny"),
             LogEntry(
                 **run,
@@ -84,6 +84,7 @@ def test_runs_are_summed_per_hook() -> None:
     guard, other = summary.values()
     assert (guard.runs, guard.blocks, guard.failures, guard.timeouts, guard.last_run) == (3, 1, 1, 1, "3")
     assert (guard.durations.quantile(0.5), guard.durations.maximum) == (3.0, 50.0)
+    assert (guard.ways, other.ways) == ({"warm": 1}, {})
     assert (other.runs, other.last_run) == (1, None)
 
 

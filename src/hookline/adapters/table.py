@@ -61,7 +61,7 @@ class Adapter:
     use: str
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """What the host can't do, and why: an effect's name, or `effect: event` for one event of it."""
+    """Why the host can't apply an effect, by its name; for one event of it, with a colon and the event."""
     can_choose_model: bool = False
     """Whether a hook's choice of a model has an effect."""
     suppression: str = ""

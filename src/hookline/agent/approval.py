@@ -75,6 +75,11 @@ Approver = Callable[[Request], Awaitable[Reply]]
 class RefusedError(HooklineError):
     """A call must not run; the message is for the model."""
 
+    def __init__(self, message: str, hooks: tuple[str, ...] = ()) -> None:
+        """`hooks` are the names of the hooks that refused it, if it was not the user."""
+        super().__init__(message)
+        self.hooks = hooks
+
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
@@ -161,7 +166,7 @@ class Permissions:
         message = f"{call.name} needs permission to {request.what}"
         refusal = await fire_permission_hook(self.config, call.name, dict(call.arguments))
         if refusal is not None:
-            raise RefusedError(f"{call.name} was not run: {refusal}")
+            raise RefusedError(f"{call.name} was not run: {refusal}", refusal.hooks)
         self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
         reply = await approve(request)
         if reply.decision is Approval.REFUSE:

@@ -26,7 +26,11 @@ def model_content(response: "GenerateContentResponse") -> "Content | None":
 
 def spoken_text(response: "GenerateContentResponse") -> str:
     """The model's text for the user, without its thoughts."""
-    content = model_content(response)
+    return content_text(model_content(response))
+
+
+def content_text(content: "Content | None") -> str:
+    """The text of a message for the user, without thoughts."""
     parts = (content.parts or []) if content is not None else []
     return "".join(part.text for part in parts if part.text and not part.thought)
 

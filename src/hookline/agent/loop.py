@@ -264,7 +264,9 @@ class Agent:
             self._listener(ModelText(text="" if answer.was_streamed else answer.shown))
         content = model_content(answer.response)
         if content is not None:
-            self._add("model", content)
+            # A session that is resumed shows its end again, and must not show what hooks hid.
+            is_hidden = bool(turn.model_text) and not answer.shown
+            self._add("model", content, **({"hidden": True} if is_hidden else {}))
         elif (reason := why_empty(answer.response)) is not None:
             self._listener(Note(text=f"The model gave no answer: {reason}."))
         usage = answer.response.usage_metadata
@@ -282,10 +284,10 @@ class Agent:
                 self._transcript.write("tool", **facts, result=result)
             self._add("tool_results", answer_calls(self._history[-1], calls, self._pending.take()))
 
-    def _add(self, kind: str, content: "Content") -> None:
+    def _add(self, kind: str, content: "Content", **facts: bool) -> None:
         self._history.append(content)
         self._tokens += estimate_tokens([content])
-        self._transcript.write(kind, content=content)
+        self._transcript.write(kind, content=content, **facts)
 
     def _call_changed(self, call: ToolCall) -> None:
         self._open_calls[call.id] = call

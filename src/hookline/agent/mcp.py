@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from hookline.agent._mcp_stderr import StderrTail
 from hookline.agent.events import Listener, Note
@@ -207,7 +208,10 @@ class _Connection:
             self._note(what)
 
     def _note(self, what: str) -> None:
-        self._listener(Note(text=f"The MCP server {self.server.name} {what}.", is_error=True))
+        # Without its path and query, where a key may stand.
+        url = urlsplit(self.server.url or "")
+        where = f" at {url.scheme}://{url.netloc.rpartition('@')[2]}" if self.server.command is None else ""
+        self._listener(Note(text=f"The MCP server {self.server.name}{where} {what}.", is_error=True))
 
 
 async def _all_tools(client: "Client") -> "list[ServerTool]":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.contents import response_from_json, to_json
-from hookline.agent.model import GEMINI_CONTEXT_LIMIT, Model
+from hookline.agent.model import DEFAULT_CONTEXT_LIMIT, Model
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
 
@@ -23,13 +23,14 @@ class ReplayModel:
     """Answers each call with the next line of a JSON Lines file: `{"method": …, "response": [chunk, …]}`."""
 
     name = "replay"
-    context_limit = GEMINI_CONTEXT_LIMIT
+    context_limit = DEFAULT_CONTEXT_LIMIT
 
     def __init__(self, file: Path, *, project_dir: str) -> None:
         self._file = file
         self._lines = [
             (place := f"{file}:{number}", _replace(_chunks(text, place), _PLACEHOLDER, project_dir))
-            for number, text in enumerate(_read(file).splitlines(), 1)
+            # Not splitlines(): a text may have characters such as U+2028, at which that would split.
+            for number, text in enumerate(_read(file).split("\n"), 1)
             if text.strip()
         ]
         self._calls = 0
@@ -44,11 +45,7 @@ class ReplayModel:
             )
         place, chunks = self._lines[self._calls - 1]
         for number, chunk in enumerate(chunks, 1):
-            try:
-                response = response_from_json(chunk)
-            except ValueError as error:
-                raise ModelError(f"{place}: chunk {number} is not a Gemini response: {error}") from error
-            yield response
+            yield _response(chunk, f"{place}: chunk {number}")
 
     async def aclose(self) -> None:
         """Does nothing: the file is not kept open."""
@@ -104,6 +101,18 @@ def _chunks(text: str, place: str) -> list[Any]:
     if not isinstance(chunks, list) or not chunks:
         raise ModelError(f'{place}: expected "response" to be an array with the chunks of the response')
     return chunks
+
+
+def _response(chunk: Any, place: str) -> "GenerateContentResponse":
+    try:
+        response = response_from_json(chunk)
+    except ValueError as error:
+        raise ModelError(f"{place} is not a Gemini response: {error}") from error
+    if not response.model_fields_set:
+        # Unknown fields are dropped, so that it would be an empty answer.
+        known = '"candidates", "promptFeedback" or "usageMetadata"'
+        raise ModelError(f"{place} is not a Gemini response: it has none of {known}")
+    return response
 
 
 def _replace(value: Any, old: str, new: str) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hookline.config import Config
 
 _INTERRUPTED = "It was cancelled before it finished; its effects may be incomplete."
+_NOT_STARTED = "It was cancelled before it started, so it had no effect."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class ToolScheduler:
             for group in _groups([running for running in checked if running is not None]):
                 await _run_group(group)
         except BaseException:
-            progress.cancel_rest(_INTERRUPTED)
+            progress.cancel_rest()
             raise
         return progress.calls
 
@@ -72,6 +73,8 @@ class _Progress:
         self.calls = list(calls)
         self.stop_reason: str | None = None
         """Why calls that have not started yet must not start, or None."""
+        self.started: set[int] = set()
+        """The calls whose tools were started."""
         self._on_change = on_change
         self._finished: set[int] = set()
         self._published = 0
@@ -85,16 +88,18 @@ class _Progress:
         self._finished.add(index)
         if result.should_stop and self.stop_reason is None:
             reason = f" ({result.stop_reason})" if result.stop_reason else ""
-            self.stop_reason = f"It was not run, because a hook stopped the agent{reason}."
+            who = " and ".join(result.decided_by) or "a hook"
+            self.stop_reason = f"It was not run, because {who} stopped the agent{reason}."
         while self._published in self._finished:
             # Counted first, so that nothing is reported twice if the listener raises.
             self._published += 1
             self._on_change(self.calls[self._published - 1])
 
-    def cancel_rest(self, reason: str) -> None:
+    def cancel_rest(self) -> None:
         """Marks every call without a result as cancelled."""
         for index, call in enumerate(self.calls):
             if index not in self._finished:
+                reason = _INTERRUPTED if index in self.started else _NOT_STARTED
                 self.change(index, call, CallStatus.CANCELLED, failure(reason))
 
 
@@ -118,7 +123,11 @@ class _RunningCall:
         try:
             result = await self._result()
         except RefusedError as refusal:
-            self._progress.change(self._index, self._call, CallStatus.CANCELLED, failure(str(refusal)))
+            result = failure(str(refusal))
+            if refusal.hooks:
+                result = replace(result, error=None, decided_by=refusal.hooks)
+            status = CallStatus.IDLE if refusal.hooks else CallStatus.CANCELLED
+            self._progress.change(self._index, self._call, status, result)
         else:
             self._progress.change(self._index, self._call, self._status(result), result)
 
@@ -130,6 +139,8 @@ class _RunningCall:
 
     async def _result(self) -> ToolResult:
         self._check_stopped()
+        if (fault := self.tool.fault(self._call.arguments, ToolContext.of(self._scheduler.config))) is not None:
+            return failure(fault)
         await self._obtain_permission()
         self._check_stopped()
         self._change(CallStatus.EXECUTING)
@@ -170,6 +181,7 @@ class _RunningCall:
         if (reported.status, reported.arguments) != (CallStatus.EXECUTING, arguments):
             self._change(CallStatus.EXECUTING)
         self._has_run = True
+        self._progress.started.add(self._index)
         try:
             return await self.tool.execute(self._call.arguments, ToolContext.of(self._scheduler.config))
         except asyncio.CancelledError:

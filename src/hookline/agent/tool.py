@@ -47,6 +47,10 @@ class Tool(ABC):
         """The arguments under their proper names (`path` where `file_path` is meant)."""
         return dict(arguments)
 
+    def fault(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:  # noqa: ARG002 - for tools that check more
+        """Why the call would fail whatever the user says, so that nobody is asked; None when it may succeed."""
+        return None
+
     @abstractmethod
     def needs_approval(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
         """What the user has to allow, as the end of a sentence; None when no approval is needed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.contents import content_from_json, function_calls
+from hookline.agent.contents import content_from_json, content_text, function_calls
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
 from hookline.contract.wire import stringify_json, utc_timestamp
@@ -30,6 +30,11 @@ class Transcript:
         self.path = path
         self._redactor = redactor or Redactor(SECRET_NAMES, os.environ)
         self._is_broken = False
+
+    @property
+    def is_kept(self) -> bool:
+        """True when the session can be resumed from its file."""
+        return not self._is_broken and self.path.exists()
 
     def write(self, kind: str, **fields: Any) -> None:
         """Appends a record: a session's start or end, a message, a hook's note, a tool call, a compression."""
@@ -56,6 +61,10 @@ class PastSession:
     history: "list[Content]"
     notes: list[str]
     """Hooks' messages to the model that have not been sent yet."""
+    prompt: str = ""
+    """The last prompt."""
+    answer: str | None = ""
+    """The model's last text; None when hooks hid it."""
 
 
 def transcript_path(session_id: str) -> Path:
@@ -78,24 +87,41 @@ def read_session(path: Path) -> PastSession:
     """The session as it was at the end of its record. Raises UsageError when the record can't be read."""
     history: list[Content] = []
     notes: list[str] = []
+    prompt = ""
+    answer: str | None = ""
     for number, record in _records(path):
         try:
             kind = record.get("type")
             if kind in _MESSAGES:
                 history.append(content_from_json(record["content"]))
                 notes = notes if kind == "model" else []
+                prompt, answer = _exchange(kind, record, history[-1], (prompt, answer))
             elif kind == "note":
                 notes.append(str(record["text"]))
             elif kind == "compression":
                 history = [content_from_json(content) for content in record["history"]]
             elif kind == "session" and record.get("source") != "resume":
-                history, notes = [], []
+                history, notes, prompt, answer = [], [], "", ""
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{path}:{number} is not a message, so the session can't be resumed") from error
     if history and function_calls(history[-1], "open"):
         # The program was killed while its tools ran; the API refuses calls without results.
         history.pop()
-    return PastSession(session_id=path.stem, history=history, notes=notes)
+    return PastSession(session_id=path.stem, history=history, notes=notes, prompt=prompt, answer=answer)
+
+
+def _exchange(
+    kind: str, record: dict[str, Any], content: "Content", before: tuple[str, str | None]
+) -> tuple[str, str | None]:
+    """The last prompt and the last text of the model, after one more message."""
+    prompt, answer = before
+    if kind == "user":
+        # What hooks added stands in further parts.
+        return next((part.text for part in content.parts or () if part.text), ""), ""
+    if kind == "model":
+        text = content_text(content)
+        return prompt, None if record.get("hidden") else text or answer
+    return before
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

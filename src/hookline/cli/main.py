@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "trust": "review a project's hooks and let them run",
     "untrust": "take trust back",
     "log": "show what happened, newest last, or all about one run",
+    "ui": "see what hooks do, in your browser: events as they happen, sessions, hooks and their health",
     "stats": "count runs, blocks and failures, and compare times with budgets",
     "doctor": "find out whether hooks run here, and if not, why",
     "import": "show or add the hooks of another agent's settings: Claude Code, Codex, Gemini CLI",

@@ -8,6 +8,6 @@ class GenerateContentParameters:
 
     model: str
     contents: Any
-    """Whatever the SDK takes: a string, a `Content`, or a list of strings, parts and `Content`s."""
+    """Whatever the SDK takes: a string, a `Content`, or a list of strings, parts and `Content` objects."""
     config: Any = None
     """A `GenerateContentConfig`, its dictionary form, or None."""

@@ -11,6 +11,7 @@ from hookline.contract.vocabulary import (
     DEFAULT_WORKER_MEMORY_BYTES,
     OWN_DIALECT,
     ConfigSource,
+    HookMode,
     HookType,
     OnError,
 )
@@ -135,6 +136,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What to show while it runs."""
     refusal: str | None = None
     """Why it can't be run as it is configured. It fails at its event: it must not be skipped in silence."""
+    mode: HookMode = HookMode.ENFORCE
     is_applied: bool = True
     """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
 
@@ -145,8 +147,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether its answers are applied. Those of a tool or model event always are: no setting turns a guard off."""
-        return self.is_applied or self.event not in LIFECYCLE_EVENTS
+        """Whether its answers are applied: on lifecycle events only if settings say so, never in a trial."""
+        return self.mode is HookMode.ENFORCE and (self.is_applied or self.event not in LIFECYCLE_EVENTS)
 
     @property
     def label(self) -> str:
@@ -169,6 +171,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "plugin": hook.plugin,
         "pack": None if hook.pack is None else {"name": hook.name, **hook.pack},
         "async": hook.is_async or None,
+        "mode": hook.mode if hook.mode is not HookMode.ENFORCE else None,
         **(hook.target.to_dict() if hook.target else {}),
         **(hook.worker.to_dict() if hook.worker else {}),
     }

@@ -51,6 +51,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     signal: int | None = None
     timed_out: bool | None = None
     decision: str | None = None
+    mode: str | None = None
+    """`warn` or `shadow` for a hook whose decision does not count."""
     error: str | None = None
     reason: str | None = None
     blocked: bool | None = None
@@ -134,6 +136,12 @@ class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only
     ask: bool = False
     effect: Sequence[str] = ()
     """What went on in another form, by its name on the wire."""
+    by: Sequence[str] = ()
+    """The hooks that blocked it, stopped the agent, or want a person to be asked."""
+    provenance: Mapping[str, Sequence[str]] = {}
+    """For each field of the merged answer, by its path, the hooks whose value stands there."""
+    model: str | None = None
+    """The model that is asked, on events about a request."""
 
 
 class UnmatchedRecord(LogRecord, tag_field="kind", tag="unmatched", frozen=True, kw_only=True):

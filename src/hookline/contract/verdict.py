@@ -1,6 +1,6 @@
 """What an event came to: the plan, what each hook did, and the verdict that everybody else reads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, RunWay
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, RunWay
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -69,6 +69,11 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """True when its hooks are functions that are called at the same time; decided once for many events."""
         has_steps = self.sequential or self.hooks[0].rank != self.hooks[-1].rank or self.hooks[-1].final
         return not has_steps and all(hook.call is not None for hook in self.hooks)
+
+    @cached_property
+    def has_trials(self) -> bool:
+        """True when what some of its hooks decide does not count, because their mode is warn or shadow."""
+        return any(hook.mode is not HookMode.ENFORCE for hook in self.hooks)
 
     @property
     def skipped(self) -> tuple[Skip, ...]:
@@ -190,6 +195,21 @@ class Unapplied(msgspec.Struct, frozen=True):
         return f"{hook} answered with {asked}, which has no effect; {LIFECYCLE_REMEDY}."
 
 
+class Trial(msgspec.Struct, frozen=True):
+    """What one hook would have decided if its mode were enforce."""
+
+    hook: HookEntry
+    would: str
+    """Such as `block`."""
+    reason: str | None
+
+    @property
+    def message(self) -> str:
+        """What the person is told."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"{shortened(self.hook.label)} would {self.would} this (mode {self.hook.mode}){why}"
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What one event came to. Triggers, log, bus, command line and agent read this and nothing else."""
 
@@ -289,8 +309,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     @property
     def unapplied(self) -> tuple[Unapplied, ...]:
         """What hooks of a lifecycle event answered and their settings do not let them do."""
-        answers = [(run.hook, run.answer) for run in self.runs if run.answer is not None and not run.hook.counts]
+        watched = [run for run in self.runs if not run.hook.counts and run.hook.mode is HookMode.ENFORCE]
+        answers = [(run.hook, run.answer) for run in watched if run.answer is not None]
         return tuple(Unapplied(hook, asked) for hook, answer in answers if (asked := wishes(answer)))
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """What hooks in the modes warn and shadow would have decided."""
+        runs = [run for run in self.runs if run.hook.mode is not HookMode.ENFORCE]
+        return tuple(Trial(run.hook, word, reason) for run in runs for word, reason in would_have(run.answer))
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""
@@ -301,6 +328,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     def from_dict(cls, data: Mapping[str, Any]) -> "Verdict":
         """The verdict that `to_dict` wrote; ValueError for anything else."""
         return msgspec.convert(data, cls)
+
+
+def would_have(answer: Answer | None) -> Iterator[tuple[str, str | None]]:
+    """What an answer asks for, each with its reason."""
+    if answer is None:
+        return
+    if answer.blocks:
+        yield "block", answer.why
+    if answer.stops:
+        yield "stop the agent at", answer.why_stopped
+    if answer.asks and not answer.blocks:
+        yield "ask about", answer.why
+    if answer.is_specific and not answer.blocks:
+        yield "change", None
 
 
 def wishes(answer: Answer) -> tuple[str, ...]:

@@ -82,6 +82,16 @@ class OnError(StrEnum):
     BLOCK = "block"
 
 
+class HookMode(StrEnum):
+    """Whether what a hook decides counts."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+    """It changes nothing, and the person is told what it would have decided."""
+    SHADOW = "shadow"
+    """It changes nothing, and the log has what it would have decided."""
+
+
 class Lifecycle(StrEnum):
     """Whether the answers to the six events around a session are only logged, or applied."""
 

@@ -7,7 +7,7 @@ from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import wishes
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.formats.hook_format import NOTHING_LEFT, NOTHING_LEFT_REMEDY
 
@@ -16,7 +16,7 @@ ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
 def advise(hook: HookEntry, answer: Answer) -> tuple[str, ...]:
     """Everything that the author of this answer should know, one sentence each."""
-    if not answer.is_explicit:
+    if not answer.is_explicit or hook.mode is not HookMode.ENFORCE:
         return answer.complaints
     return (*answer.complaints, *_on_use(hook, answer))
 

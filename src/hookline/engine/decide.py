@@ -11,8 +11,10 @@ from hookline.contract.answers import DEFAULT_REASON, PATHS, Answer, said
 from hookline.contract.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
+from hookline.contract.vocabulary import HookMode
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
+from hookline.engine.trials import without_trials
 
 Runs = Sequence[HookExecutionResult]
 
@@ -30,6 +32,8 @@ def decide(
 
     `started` is when the event began, on the clock of `time.perf_counter`.
     """
+    if plan is not None and plan.has_trials and any(run.hook.mode is not HookMode.ENFORCE for run in runs):
+        return without_trials(runs, lambda own: decide(event, told, own, plan=plan, skipped=skipped, started=started))
     ran: dict[str, Any] = {
         "event": event,
         "subject": None if plan is None else plan.subject,

@@ -34,6 +34,7 @@ from hookline.contract.records import (
 )
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
+from hookline.contract.vocabulary import HookMode
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import can_block
 from hookline.errors import FormatError
@@ -120,12 +121,12 @@ class EventLog:
             except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
                 pass
 
-    def fired(self, verdict: Verdict, fire_id: str, session: str) -> None:
+    def fired(self, verdict: Verdict, fire_id: str, session: str, model: str | None = None) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by()))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by(), model))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -212,6 +213,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     fire_id: str
     session: str
     asked_by: dict[str, Any] = {}
+    model: str | None = None
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -269,6 +271,9 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             go_on=verdict.go_on,
             ask=verdict.ask,
             effect=tuple(verdict.effect or ()),
+            by=verdict.deciders,
+            provenance=verdict.decided_by,
+            model=self.model,
         )
 
     def _outcome(self) -> str:
@@ -290,6 +295,8 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     elif not run.success:
         level, more = LogLevel.INFO, ": deny"
+    if hook.mode is not HookMode.ENFORCE:
+        more = f"{more} (mode {hook.mode}: it does not count)"
     if keep is None or len(run.stdin) <= keep:
         stdin = run.stdin.decode("utf-8", "replace")
     else:
@@ -306,6 +313,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         truncated=run.truncated,
         way=run.way.value,
         decision=run.decision,
+        mode=None if hook.mode is HookMode.ENFORCE else hook.mode.value,
         env=dict(hook.env),
         stdin=stdin,
         stdout=run.stdout,

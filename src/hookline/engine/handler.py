@@ -196,7 +196,7 @@ class HookEventHandler:
             raise
         if verdict.plan is not None:
             try:
-                self._event_log.fired(verdict, progress.fire_id, progress.session)
+                self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
                 self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)
             if self._observer is not None:
@@ -228,6 +228,8 @@ class HookEventHandler:
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
+        if "llm_request" in told:
+            progress.model = _model_of(told["llm_request"])
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
@@ -314,8 +316,14 @@ class _Progress(msgspec.Struct):
     stage: str = "planning"
     plan: HookExecutionPlan | None = None
     session: str = ""
+    model: str | None = None
     fire_id: str = ""
     """Set when its hooks are about to start."""
+
+
+def _model_of(request: Any) -> str | None:
+    model = request.get("model") if isinstance(request, Mapping) else None
+    return model if isinstance(model, str) else None
 
 
 # Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.

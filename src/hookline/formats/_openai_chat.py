@@ -24,7 +24,7 @@ _NAMES: Mapping[Role, str] = {"system": "system", "user": "user", "model": "assi
 _RESULTS = frozenset({"tool", "function"})
 _PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _OTHERS = ("tool_calls", "function_call", "refusal", "audio")
-_ENDINGS = {
+ENDINGS = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
     "content_filter": "SAFETY",
@@ -199,7 +199,7 @@ def to_hook_response(response: Any) -> LLMResponse:
             raise FormatError(f"choices[{number}]", shape_of(choice), f"{expected}; a stream's chunks are not complete")
         check_content(field(message, "content"), f"choices[{number}].message.content", _PARTS)
         texts = [text for part in _parts(message) if (text := TEXTS.text_of_part(part)) is not None]
-        candidates.append(responses.Candidate(texts, _ENDINGS.get(str(field(choice, "finish_reason"))), number))
+        candidates.append(responses.Candidate(texts, ENDINGS.get(str(field(choice, "finish_reason"))), number))
     usage = field(response, "usage")
     return responses.in_hook_form(candidates, usage, ("prompt_tokens", "completion_tokens", "total_tokens"))
 

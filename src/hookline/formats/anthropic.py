@@ -19,7 +19,7 @@ from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
-_ENDINGS = {
+ENDINGS = {
     "end_turn": "STOP",
     "stop_sequence": "STOP",
     "tool_use": "STOP",
@@ -73,7 +73,7 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
     """What hooks see of a response: its texts, why it ended, and the token counts."""
     texts = [text for block in _blocks_of(response) if (text := TEXTS.text_of_part(block)) is not None]
     ending = field(response, "stop_reason")
-    candidate = responses.Candidate(texts, _ENDINGS.get(ending) if isinstance(ending, str) else None, 0)
+    candidate = responses.Candidate(texts, ENDINGS.get(ending) if isinstance(ending, str) else None, 0)
     return responses.in_hook_form([candidate], field(response, "usage"), ("input_tokens", "output_tokens", None))
 
 

@@ -15,6 +15,9 @@ from hookline.formats import _openai_items as items
 from hookline.formats import requests
 from hookline.formats.native import field, given
 
+ENDINGS = chat.ENDINGS
+"""Why an answer ended, in hook form, by chat completions' word for it."""
+
 
 def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
     """What hooks see of a request; FormatError for a shape in which a text could be missed."""

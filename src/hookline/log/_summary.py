@@ -54,7 +54,9 @@ class Group(Judged, msgspec.Struct, array_like=True):
     origin: str | None
     agent: str | None
     decision: str | None
+    mode: str | None
     timed_out: bool
+    way: str | None = None
     source: str | None = None
     """As the last of them has it."""
     last_number: int = 0
@@ -129,6 +131,7 @@ class Summary(msgspec.Struct, array_like=True):
                 numbers.failures += group.records * group.is_failure
                 numbers.timeouts += group.records * group.timed_out
                 numbers.last_run = max(numbers.last_run or "", group.last_time) or None
+                numbers.add_way(group.way, group.records)
                 numbers.durations.merge(group.durations)
                 if group.last_number >= latest.get(id(numbers), 0):
                     latest[id(numbers)] = group.last_number
@@ -267,4 +270,6 @@ def _has(fires: bytes, beginning: bytes) -> bool:
 
 
 _GROUPS = msgspec.msgpack.Decoder(list[Group])
-_KEY = attrgetter("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "timed_out")
+_KEY = attrgetter(
+    *("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "mode", "timed_out", "way")
+)

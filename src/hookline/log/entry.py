@@ -25,6 +25,7 @@ class Judged:
     hook: str | None
     agent: str | None
     decision: str | None
+    mode: str | None
     duration: float | None
 
     @property
@@ -39,8 +40,8 @@ class Judged:
 
     @property
     def is_block(self) -> bool:
-        """True for a hook whose answer was block or deny."""
-        return self.kind == "hook" and self.decision in BLOCKING_DECISIONS
+        """True for a hook whose answer was block or deny, and counted."""
+        return self.kind == "hook" and self.decision in BLOCKING_DECISIONS and self.mode is None
 
     @property
     def is_failure(self) -> bool:
@@ -57,6 +58,15 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     message: str | None = None  # type: ignore[assignment]
     kind: str | None = None
     source: str | None = None
+    way: str | None = None
+    # What an event came to; see EventRecord.
+    stop: bool | None = None
+    denied: bool | None = None
+    go_on: bool | None = None
+    ask: bool | None = None
+    effect: tuple[str, ...] | None = None
+    by: tuple[str, ...] | None = None
+    model: str | None = None
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.

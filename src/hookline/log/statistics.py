@@ -76,6 +76,8 @@ class HookStatistics(msgspec.Struct):
     failures: int = 0
     timeouts: int = 0
     last_run: str | None = None
+    ways: dict[str, int] = {}
+    """How often it ran in each way: cold, warm, as a worker. Older records do not say."""
     durations: Durations = msgspec.field(default_factory=Durations)
 
     def add(self, entry: LogEntry) -> None:
@@ -86,7 +88,13 @@ class HookStatistics(msgspec.Struct):
         self.failures += entry.is_failure
         self.timeouts += bool(entry.timed_out)
         self.last_run = max(self.last_run or "", entry.time or "") or None
+        self.add_way(entry.way, 1)
         self.durations.add(entry.duration or 0.0)
+
+    def add_way(self, way: str | None, count: int) -> None:
+        """Counts runs that came about in the same way."""
+        if way is not None:
+            self.ways[way] = self.ways.get(way, 0) + count
 
 
 class Statistics(msgspec.Struct):

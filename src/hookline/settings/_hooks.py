@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,12 +13,13 @@ from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType, OnError
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookMode, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
 from hookline.settings._faults import hook_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
+from hookline.settings._rollout import left_out
 from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
@@ -73,12 +74,14 @@ class HookReader:
         *,
         applies_lifecycle: bool,
         silenced_by: str | None = None,
+        teams: Sequence[str] = (),
     ) -> None:
         self._layer = problems.layer
         self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self.disabled = disabled
         self._silenced_by = silenced_by
+        self._teams = teams
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
         self.unused: list[UnusedHook] = []
         """Hooks that never run, because their event has no counterpart; complete when `entries` is."""
@@ -277,6 +280,7 @@ class HookReader:
             sequential=bool(group.sequential),
             disabled_by=self._silenced_by
             or self.disabled.get(label)
+            or left_out(hook.rollout or group.rollout, label, self._teams)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
             # A typo in such an option must not let through what the guard would have judged.
@@ -284,6 +288,7 @@ class HookReader:
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
+            mode=hook.mode or group.mode or HookMode.ENFORCE,
             limits=limits,
             warm=hook.warm,
             needs_trust=self._layer.is_guest,

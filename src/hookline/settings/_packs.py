@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from msgspec.structs import replace
+
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import Callback, HookEntry
-from hookline.contract.vocabulary import HookType, OnError
+from hookline.contract.vocabulary import HookMode, HookType, OnError
 from hookline.packs.catalog import PACKS
 from hookline.packs.hook import PackHook
 from hookline.settings._fields import LayerProblems, Path
@@ -14,7 +16,7 @@ from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
 
 _LISTS = ("allow", "deny", "ask")
-_KEYS = ("pack", *_LISTS, "enabled")
+_KEYS = ("pack", *_LISTS, "enabled", "mode")
 # A pack waits for nothing; a command of any length takes it far less.
 _TIMEOUT_MS = 10_000.0
 
@@ -57,9 +59,10 @@ class PackReader:
         else:
             seen.add(name)
             options = self._options(given, path)
+            mode = self._mode(given, path)
             off = self._disabled.get(name) or self._switched_off(given, path)
             for event in PACKS[name].events:
-                yield self._entry(name, event, options, off, path)
+                yield replace(self._entry(name, event, options, off, path), mode=mode)
 
     def _options(self, given: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
         for key in given:
@@ -73,6 +76,13 @@ class PackReader:
             else:
                 self._problems.error((*path, name), f"is {kind_of(value)}, expected an array of texts; it is not used")
         return {name: value for name, value in options.items() if value}
+
+    def _mode(self, given: Mapping[str, Any], path: Path) -> HookMode:
+        mode = given.get("mode", HookMode.ENFORCE)
+        if mode not in set(HookMode):
+            self._problems.error((*path, "mode"), f"is not one of {', '.join(HookMode)}; the pack is enforced")
+            return HookMode.ENFORCE
+        return HookMode(mode)
 
     def _switched_off(self, given: Mapping[str, Any], path: Path) -> str | None:
         enabled = given.get("enabled", True)

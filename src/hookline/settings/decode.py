@@ -48,12 +48,14 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
+    options = _options_in_force(ranked)
     readers = [
         HookReader(
             problems,
             _disabled_for(authority(problems.layer), problems.layer.dialect, ranked),
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers),
+            teams=options.teams,
         )
         for problems, _ in given
     ]
@@ -63,7 +65,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
         enabled=enabled,
-        options=_options_in_force(ranked),
+        options=options,
         hooks=tuple(sorted(hooks, key=lambda hook: SOURCE_PRIORITY[hook.source])),
         problems=tuple(first_problems(found)),
         unused=tuple(hook for reader in readers for hook in reader.unused),

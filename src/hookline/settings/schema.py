@@ -13,6 +13,7 @@ from hookline.contract.vocabulary import (
     DEFAULT_MAX_WARM,
     DEFAULT_OUTPUT_LIMIT_BYTES,
     DEFAULT_TIMEOUT_MS,
+    HookMode,
     Lifecycle,
     OnError,
     TrustLevel,
@@ -66,6 +67,18 @@ DialectName = Annotated[
     str | None,
     Meta(examples=list(DIALECTS), description="Whose words hooks read and answer in; the nearest one counts."),
 ]
+
+
+class RolloutSettings(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which machines a hook runs on, while it is introduced step by step."""
+
+    percent: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        about("On how many of 100 machines and users; always the same ones."),
+    ] = None
+    teams: Annotated[
+        list[str] | None, about("In which teams; hooksConfig.teams says which ones this machine is in.")
+    ] = None
 
 
 class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
@@ -136,6 +149,11 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     async_rewake: Annotated[bool, about("With the dialect claude: the same as async here.")] = False
     once: Annotated[bool, about("With the dialect claude: has no effect in settings, there and here.")] = False
     status_message: Annotated[str | None, about("What the agent shows while it runs.")] = None
+    mode: Annotated[
+        HookMode | None,
+        about("enforce (the default); warn only tells the person what it would decide; shadow only logs it."),
+    ] = None
+    rollout: Annotated[RolloutSettings | None, about("Which machines it runs on.")] = None
     args: Annotated[
         list[str] | None, about("With the dialect claude: the command is a program, and these are its arguments.")
     ] = None
@@ -149,6 +167,8 @@ class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
     matcher: Annotated[
         str | None, about("For tools: an ECMAScript regular expression, found anywhere in the name. Empty or * is all.")
     ] = None
+    mode: Annotated[HookMode | None, about("The mode of all its hooks that do not have their own.")] = None
+    rollout: Annotated[RolloutSettings | None, about("The rollout of all its hooks that do not have their own.")] = None
     sequential: Annotated[
         bool | None, about("true runs all hooks of the event one after another, each seeing earlier changes.")
     ] = False
@@ -258,6 +278,7 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
             "Other agents whose own settings files are read as well: claude, codex, gemini. Not in a project's file."
         ),
     ] = ()
+    teams: Annotated[tuple[str, ...], about("The teams of this machine or user, for rollouts.")] = ()
     serve: Annotated[
         bool, about("false keeps `hookline bridge` from starting and using a server, so that each call loads hookline.")
     ] = True
@@ -280,6 +301,9 @@ class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):
     deny: Annotated[list[str], about("Ids of rules that always deny, and patterns of what is denied.")] = []
     ask: Annotated[list[str], about("Ids of rules that ask, and patterns of what a person is asked about.")] = []
     enabled: Annotated[bool, about("false keeps the pack configured without running it.")] = True
+    mode: Annotated[
+        HookMode, about("enforce; warn only tells the person what it would decide; shadow only logs it.")
+    ] = HookMode.ENFORCE
 
 
 class ToolsSettings(msgspec.Struct, kw_only=True, rename="camel"):

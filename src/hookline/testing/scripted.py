@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.contents import response_from_json
-from hookline.agent.model import GEMINI_CONTEXT_LIMIT
+from hookline.agent.model import DEFAULT_CONTEXT_LIMIT
 from hookline.contract.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class ScriptedModel:
 
     name = "scripted"
 
-    def __init__(self, answers: Iterable[Answer], *, context_limit: int = GEMINI_CONTEXT_LIMIT) -> None:
+    def __init__(self, answers: Iterable[Answer], *, context_limit: int = DEFAULT_CONTEXT_LIMIT) -> None:
         self.context_limit = context_limit
         self.requests: list[GenerateContentParameters] = []
         self.is_closed = False

@@ -58,8 +58,8 @@ async def fire_permission_hook(
     tool_input: Mapping[str, Any],
     *,
     mcp_context: Mapping[str, Any] | None = None,
-) -> str | None:
-    """Why hooks refuse a tool before a person is asked to allow it; None when they don't.
+) -> AskReason | None:
+    """Why hooks refuse a tool before a person is asked to allow it, and which hooks; None when they don't.
 
     Those are hooks for PermissionRequest of other agents, and only their deny counts.
     """
@@ -72,7 +72,9 @@ async def fire_permission_hook(
         verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
     finally:
         at_approval.reset(token)
-    return verdict.reason or "Blocked by hook" if verdict is not None and verdict.blocked else None
+    if verdict is None or not verdict.blocked:
+        return None
+    return AskReason(verdict.reason or "Blocked by hook", verdict.deciders)
 
 
 async def execute_tool_with_hooks(

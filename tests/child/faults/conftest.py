@@ -1,12 +1,17 @@
 import asyncio
+import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.child.features import FEATURES
+from hookline.child.parked.parking import Parking
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
@@ -16,6 +21,7 @@ PATHS = {
     "vfork-pidfd": {"fork_exec": True, "pidfd": True, "direct": True},
     "popen-threads": {"fork_exec": False, "pidfd": False, "direct": True},
 }
+WARM = "warm"
 
 
 class Survive(Protocol):
@@ -25,20 +31,51 @@ class Survive(Protocol):
         """The outcome of the misbehaving one."""
 
 
-@pytest.fixture(params=PATHS)
-def survive(request: pytest.FixtureRequest, job: "MakeJob") -> Survive:
-    """Runs a misbehaving hook on the best path and on the plainest."""
-    choice = PATHS[request.param]
+class Parked:
+    """Runs any command in a process that was a parked interpreter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.parking = Parking()
+        self._script, self._command = folder / "parked.py", folder / "parked.command"
+        self._script.write_text(
+            "import os, signal\n"
+            "for number in (signal.SIGPIPE, signal.SIGXFSZ): signal.signal(number, signal.SIG_DFL)\n"
+            f"os.execvp('bash', ['bash', '-c', open({str(self._command)!r}).read()])\n"
+        )
+
+    def job(self, bad: ChildJob) -> ChildJob:
+        """The same job, with an interpreter that waits for it."""
+        self._command.write_text("true")
+        command = f"{sys.executable} {self._script}"
+        asyncio.run(run_children([replace(bad, command=command, stdin=b"", timeout_ms=15_000, parking=self.parking)]))
+        assert self.parking.wait_until_idle()
+        self._command.write_text(bad.command)
+        return replace(bad, command=command, parking=self.parking)
+
+
+@pytest.fixture(params=[*PATHS, pytest.param(WARM, marks=pytest.mark.slow)])
+def survive(
+    request: pytest.FixtureRequest, job: "MakeJob", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Survive]:
+    """Runs a misbehaving hook on the best path, on the plainest, and by an interpreter that was parked."""
+    is_warm = request.param == WARM
+    choice = PATHS["vfork-pidfd" if is_warm else request.param]
+    parked = Parked(tmp_path_factory.mktemp("parked")) if is_warm else None
 
     def on_path(bad: ChildJob, *, limits: ChildLimits = USUAL_LIMITS, within_s: float = 12) -> ChildOutcome:
         good = job("cat; echo good >&2", stdin=b"hello")
         with patch.dict(vars(FEATURES), choice):
+            bad = bad if parked is None else parked.job(bad)
             started = time.monotonic()
             before, outcome, after = asyncio.run(run_children([good, bad, good], limits=limits))
             assert time.monotonic() - started < within_s
+        # What can't be started at all is not warm, either.
+        assert outcome.way == (WARM if is_warm and outcome.error is None else "cold")
         assert [(each.exit_code, each.stdout, each.stderr) for each in (before, after)] == [
             (0, b"hello", b"good\n")
         ] * 2
         return outcome
 
-    return on_path
+    yield on_path
+    if parked is not None:
+        parked.parking.close()

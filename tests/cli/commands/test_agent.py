@@ -324,6 +324,28 @@ def test_a_stop_is_no_failure(bench: Bench, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"Stopped by {hook}: budget spent\n"
 
 
+def test_a_pipe_and_a_prompt_are_joined(bench: Bench) -> None:
+    """The text of the pipe comes first, then what is asked about it; hooks see the whole."""
+    bench.hooks(BeforeModel=SPY)
+    bench.script([DONE])
+    done = bench.run("--prompt", "Review this.", stdin="a diff\n")
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert bench.told()[0]["llm_request"]["messages"] == [{"role": "user", "content": "a diff\n\nReview this."}]
+
+
+def test_a_name_of_gemini_is_a_model(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It needs no `gemini:` before it."""
+    monkeypatch.setenv("GEMINI_API_KEY", "a-key")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+    assert main(bench.words("--prompt", "x", "--model", "gemini-2.5-pro")) == 1
+    assert (
+        "gemini-2.5-pro gave no answer: All connection attempts failed (http://127.0.0.1:9)" in capsys.readouterr().err
+    )
+
+
 def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reason with a lone surrogate, or with a character that the encoding lacks, is printed all the same."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
@@ -338,6 +360,9 @@ def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch:
     [
         pytest.param(["--prompt", " "], "the prompt is empty", id="empty-prompt"),
         pytest.param(["--prompt", "x", "--model", "gpt"], "--model gpt is not known", id="unknown-model"),
+        pytest.param(["--prompt", "x", "--model", "gpt-5"], "did you mean openai:gpt-5?", id="no-kind"),
+        pytest.param(["--prompt", "x", "--model", "anthropic:"], "give gemini, gemini:NAME, openai:NAME", id="no-name"),
+        pytest.param(["--prompt", "x", "--base-url", "http://x"], "leave it out with replay:FILE", id="base-url"),
         pytest.param(["--prompt", "x", "--model", "replay:"], "--model replay: is not known", id="no-file"),
         pytest.param(["--prompt", "x", "--model", "replay:/none"], "can't read /none", id="missing-replay"),
         pytest.param(["--prompt", "x", "--session-id", "a/b"], "can't be a session id", id="bad-session-id"),

@@ -70,6 +70,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "budget": None,
         "lastRun": None,
         "runs": 0,
+        "ways": {},
         "failures": 0,
         "median": None,
         "p95": None,
@@ -89,7 +90,7 @@ def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     ]
     assert lines[1::2][:2] == ["BeforeTool", "AfterTool"]
     assert re.split(r"\s{2,}", lines[2].strip())[:6] == ["guard", "untrusted", "^ls$", "60 s", "sequential", "0"]
-    assert re.split(r"\s{2,}", lines[4].strip())[:7] == ["broken", "on", "*", "1.5 s", "parallel", "1", "1"]
+    assert re.split(r"\s{2,}", lines[4].strip())[:7] == ["broken", "on", "*", "1.5 s", "parallel", "1 (cold)", "1"]
     assert lines[2].endswith(".llxprt/settings.json:9")
     assert lines[-1] == "1 hook is not trusted and does not run; look at it and run: hookline trust"
 

@@ -25,7 +25,8 @@ def measured(workbench: "Workbench") -> "Workbench":
     """A hook with a budget of 50 ms, and a hundred runs of which six took longer."""
     hooks = [{"type": "command", "command": "true", "name": "guard", "budget": 50}]
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
-    write_log(workbench, *({"duration": 3.0} for _ in range(90)), *({"duration": 30} for _ in range(4)))
+    write_log(workbench, *({"duration": 3.0, "way": "warm"} for _ in range(90)))
+    write_log(workbench, *({"duration": 30, "way": "cold"} for _ in range(4)))
     write_log(workbench, {"duration": 70, "success": False, "exitCode": 2, "decision": "deny"})
     write_log(workbench, *({"duration": 80, "level": "warn", "success": False, "exitCode": 1} for _ in range(4)))
     write_log(
@@ -49,6 +50,7 @@ def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
                 "blocks": 1,
                 "failures": 5,
                 "timeouts": 1,
+                "ways": {"warm": 90, "cold": 4},
                 "p50": 3.0,
                 "p95": 70.0,
                 "max": 5000.0,
@@ -79,7 +81,7 @@ def test_people_see_a_histogram(measured: "Workbench") -> None:
     lines = measured.run("stats").splitlines()
     assert lines[:4] == [
         "BeforeTool guard  ~/.llxprt/settings.json",
-        "  100 runs, 1 block, 5 failures, 1 timeout",
+        "  100 runs (90 warm, 4 cold), 1 block, 5 failures, 1 timeout",
         "  p50 3 ms, p95 70 ms, max 5 s, budget 50 ms: over",
         f"      < 5 ms  90  {'█' * 50}",
     ]

@@ -82,7 +82,7 @@ def test_a_call_is_shown_approved_and_run(desk: Desk) -> None:
     here.expect("write_file wants to write notes.txt")
     diff = here.expect("[a]lways: write_file inside the project in this session")
     assert [line.strip() for line in diff.strip().splitlines()] == ["@@ -1,2 +1,2 @@", "-old", "+new", "kept"]
-    here.expect("Allow write_file? [y]es, [a]lways, [v]iew, [N]o:")
+    here.expect("Allow write_file to write notes.txt? [y]es, [a]lways, [v]iew, [N]o:")
     here.type("y\r")
     here.expect("✓ write_file notes.txt")
     here.expect("I wrote it.")
@@ -195,6 +195,20 @@ def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
     here.expect("(a hook hides this result)")
     here.expect("Done.")
     assert "token" not in here.shown
+
+
+def test_a_long_output_can_be_expanded(desk: Desk) -> None:
+    """Its first and last lines are shown, and a key shows all of it."""
+    command = "seq -f line-%g-. 40"
+    here = desk.sit_down([calls(("run_shell_command", {"command": command}))], [says("Done.")], words=("--yes",))
+    here.say("run it")
+    here.expect("line-12-.")
+    assert "line-13-." not in here.expect("… 21 more lines; Ctrl-O shows them")
+    here.expect("line-40-.")
+    here.expect("\n>")
+    here.type("\x0f")
+    here.expect("All of run_shell_command:")
+    here.expect("line-20-.")
 
 
 def test_commands(desk: Desk) -> None:
@@ -450,10 +464,12 @@ def test_a_session_is_gone_on_with(desk: Desk) -> None:
     first.say("first")
     first.expect("One.")
     first.say("/quit")
+    first.expect("To resume: hookline agent --resume s1")
     assert first.leaves_with() == 0
     second = desk.sit_down([says("Two.")], words=("--resume",))
     second.expect("resuming session s1; /help shows the commands")
-    second.say("second")
+    assert [line.strip() for line in second.expect("\n>").split("\n") if line.strip()] == ["> first", "One."]
+    second.type("second\r")
     second.expect("Two.")
     second.say("/quit")
     assert second.leaves_with() == 0

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_a_question_says_what_always_covers(project: Path) -> None:
     assert shown == [
         "run_shell_command wants to run git status",
         "[a]lways: git status … in this session",
-        "Allow run_shell_command? [y]es, [a]lways, [v]iew, [N]o: ",
+        "Allow run_shell_command to run git status? [y]es, [a]lways, [v]iew, [N]o: ",
     ]
 
 
@@ -95,7 +96,8 @@ def test_all_of_a_long_command_can_be_seen(project: Path) -> None:
     text = "\n".join(["echo begin", *(f"echo line-{number}" for number in range(300)), "rm -rf hidden"])
     reply, shown = _ask(project, _command(text), "v", *[""] * 100)
     assert reply == Reply(Approval.REFUSE)
-    asked = shown.index("Allow run_shell_command? [y]es, [v]iew, [N]o: ")
+    asked = next(index for index, line in enumerate(shown) if line.startswith("Allow "))
+    assert shown[asked].startswith("Allow run_shell_command to run echo begin")
     assert not any("rm -rf hidden" in line for line in shown[:asked])
     assert "… 261 more lines; v shows all of them" in shown[:asked]
     viewed = "\n".join(shown[asked:])
@@ -126,8 +128,19 @@ def test_a_command_cannot_forge_a_line_of_ours(project: Path, text: str) -> None
     at_margin = [line for line in shown if not line.startswith("  ")]
     assert len(at_margin) == 2
     assert at_margin[0].startswith("run_shell_command wants to run ")
-    assert at_margin[1] == "Allow run_shell_command? [y]es, [v]iew, [N]o: "
+    assert at_margin[1].startswith("Allow run_shell_command to run ")
+    assert at_margin[1].endswith("? [y]es, [v]iew, [N]o: ")
+    assert len(at_margin[1]) <= shutil.get_terminal_size().columns
     assert not any(char in line for line in shown for char in "\r\n\x1b")
+
+
+@pytest.mark.parametrize("subject", ["ls -l " + "x" * 300, "echo " + "日" * 300], ids=["long", "wide"])
+def test_a_question_fits_on_its_line(project: Path, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its subject is cut, so that no terminal continues it in the first column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, shown = _ask(project, _command(subject), "n")
+    assert shown[-1].endswith("…? [y]es, [v]iew, [N]o: ")
+    assert sum(2 if ord(char) > 0x2E80 else 1 for char in shown[-1]) < 80
 
 
 def test_what_always_covers_cannot_forge_a_line_of_ours(project: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from hookline.agent.tool import Tool, ToolContext, failure
-from hookline.agent.tools.paths import leaves_project
+from hookline.agent.tools.paths import leaves_project, locate, missing
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
@@ -37,12 +37,25 @@ class BuiltInTool(Tool):
     question: Callable[[Arguments], str]
     """What a call does, as the end of a sentence."""
     run: Run
+    must_exist: str = ""
+    """The advice when the file is missing, for a tool that needs it to exist; empty for others."""
 
     def normalize(self, arguments: Arguments) -> dict[str, Any]:
         """The arguments under their proper names; if both names are given, the proper one wins."""
         proper = {alias: name for name in self.parameters["properties"] for alias in _ALIASES.get(name, ())}
         renamed = {proper[name]: value for name, value in arguments.items() if name in proper}
         return renamed | {name: value for name, value in arguments.items() if name not in proper}
+
+    def fault(self, arguments: Arguments, context: ToolContext) -> str | None:
+        """Says that a file is missing; not outside the project, where even that is for the user to allow."""
+        if not self.must_exist or leaves_project(arguments, context):
+            return None
+        path = locate(arguments["file_path"], context)
+        try:
+            is_missing = not path.exists()
+        except (OSError, ValueError):
+            return None  # the tool says what is wrong with it
+        return f"{missing(path, context)} {self.must_exist}" if is_missing else None
 
     def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
         """What the user has to allow, or None."""

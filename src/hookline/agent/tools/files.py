@@ -2,12 +2,11 @@
 
 import os
 import threading
-from pathlib import Path
 
 from hookline.agent.tool import ToolContext, failure, success
 from hookline.agent.tools._builtin import Arguments, BuiltInTool, counted, in_thread, integer, parameters, string
 from hookline.agent.tools._text import NotTextError, read_lines, read_text, write_text
-from hookline.agent.tools.paths import locate, printable, shown
+from hookline.agent.tools.paths import locate, missing, printable, shown
 from hookline.triggers.results import ToolResult
 
 MAX_ENTRIES = 1000
@@ -19,7 +18,7 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
     try:
         excerpt = read_lines(path, skipped, arguments.get("limit"), stop)
     except FileNotFoundError:
-        return failure(_missing(path, context))
+        return failure(missing(path, context))
     except NotTextError as error:
         return failure(f"{shown(path, context)} {error}; it can't be read as text.")
     name, last = shown(path, context), skipped + excerpt.count
@@ -55,7 +54,7 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     try:
         text = read_text(path)
     except FileNotFoundError:
-        return failure(f"{_missing(path, context)} To create a file, use write_file.")
+        return failure(f"{missing(path, context)} {_USE_WRITE_FILE}")
     except NotTextError as error:
         return failure(f"{name} {error}; nothing was replaced.")
     if "\r\n" in text and "\r\n" not in old:
@@ -77,7 +76,7 @@ def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading
         with os.scandir(path) as found:
             entries = sorted((not entry.is_dir(), entry.name) for entry in found)
     except FileNotFoundError:
-        return failure(_missing(path, context))
+        return failure(missing(path, context))
     except NotADirectoryError:
         return failure(f"{name} is a file, not a directory; read it with read_file.")
     if not entries:
@@ -104,13 +103,7 @@ def _miscounted(name: str, text: str, old: str, found: int, expected: int) -> st
     return f"old_string does not occur in {name}; nothing was replaced. {advice}"
 
 
-def _missing(path: Path, context: ToolContext) -> str:
-    parent = path.parent
-    while not parent.is_dir():
-        parent = parent.parent
-    return f"There is no {shown(path, context)}; the nearest directory that exists is {shown(parent, context)}."
-
-
+_USE_WRITE_FILE = "To create a file, use write_file."
 _PATH_RULE = "Relative paths start at the project's directory."
 
 READ_FILE = BuiltInTool(
@@ -156,6 +149,7 @@ REPLACE = BuiltInTool(
     is_read_only=False,
     question=lambda given: f"change {given['file_path']}",
     run=in_thread(_replace),
+    must_exist=_USE_WRITE_FILE,
 )
 
 LIST_DIRECTORY = BuiltInTool(

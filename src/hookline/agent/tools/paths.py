@@ -35,6 +35,14 @@ def shown(path: Path, context: ToolContext) -> str:
     return "the project's directory" if name == "." else printable(name)
 
 
+def missing(path: Path, context: ToolContext) -> str:
+    """Says that there is no such file, and which of its directories exists."""
+    parent = path.parent
+    while not parent.is_dir():
+        parent = parent.parent
+    return f"There is no {shown(path, context)}; the nearest directory that exists is {shown(parent, context)}."
+
+
 def printable(text: str) -> str:
     """The text with bytes of file names that are not UTF-8 replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,10 +1,10 @@
 """Speaks with a parked interpreter: a Python process that has stopped before its script; see site/sitecustomize.py.
 
-One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, or `load` with names of modules; it
-answers `parked` with files and folders that matter, `loaded` with names, or `refused` with a reason. The other socket
-leads to the copy, a spare. That sends its process id, gets one event (directory, report, mark, changes of the
-environment, three descriptors), and sends `taken` right before the script runs. When a socket is closed, the process at
-its other end exits.
+One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, `load` with names of modules, or
+`pages` with addresses; it answers `parked` with files and folders that matter, `loaded` with names, or `refused` with a
+reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory, report, mark,
+changes of the environment, three descriptors), and sends `taken` right before the script runs. When a socket is closed,
+the process at its other end exits.
 """
 
 import contextlib
@@ -67,6 +67,12 @@ class Interpreter:
         self._control.settimeout(_PATIENCE_S)
         self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
         return {os.fsdecode(name) for name in _answer(self._control, b"loaded")}
+
+    def copy_ahead(self, pages: list[bytes]) -> None:
+        """Have new spares get these pages of memory for themselves before their event: runs write to them."""
+        message = b"\0".join([b"pages", *pages])
+        if len(message) <= _LONGEST_MESSAGE:
+            self._control.send(message, socket.MSG_NOSIGNAL)
 
     def close(self) -> None:
         """Close the socket alone."""

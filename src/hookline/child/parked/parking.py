@@ -36,8 +36,10 @@ _POLL_S = 0.002
 _SPARE_S = 0.5
 # Runs of a script before it is parked; whoever asks has seen the first one.
 _RUNS_BEFORE = 2
-# A script that ends without its report is asked so many times.
-_MOST_REPORTS = 3
+# What the first warm runs report: modules, and when those are loaded, pages of memory. One that ends without its report
+# is followed by another one.
+_MODULES, _PAGES = "m", "p"
+_REPORTS = (_MODULES, _MODULES, _MODULES, _PAGES, _PAGES)
 _RUNS_AFTER_SHORTAGE = -20
 _LONGEST_REPORT = 1 << 16
 
@@ -201,24 +203,24 @@ class _Lot:
             return None
 
     def new_report(self, place: Place) -> str:
-        """A file for the names of modules that the script uses: its first runs are asked for them."""
+        """What a run is asked to write at its end, and the file for it: the first runs of a script are asked."""
         now = signature(place.script)
         if now != place.reporting:
-            place.reporting, place.reports_left = now, _MOST_REPORTS
-        if not place.reports_left:
+            place.reporting, place.reports = now, [*_REPORTS]
+        if not place.reports:
             return ""
-        place.reports_left -= 1
+        kind = place.reports.pop(0)
         try:
             fd, path = tempfile.mkstemp(prefix="hookline-")
         except OSError:
             return ""
         os.close(fd)
-        return path
+        return kind + path
 
     def finished(self, place: Place, report: str) -> None:
         """Read the report of a run, and make a new spare."""
         if self._is_closed:
-            _read_report(report)
+            _read_report(report[1:])
         self._do(partial(self._refill, place, report))
 
     # -- between events, in a thread
@@ -306,27 +308,34 @@ class _Lot:
             raise NotParkedError(refusal)
 
     def _refill(self, place: Place, report: str) -> None:
-        names = _read_report(report) if report else []
+        kind, found = report[:1], _read_report(report[1:])
         with self._lock:
             interpreter = place.interpreter
             if interpreter is None:
                 return
         try:
-            if names:
-                place.reports_left = 0
-                loaded = interpreter.load(names)
-                with self._lock:
-                    place.loaded |= loaded
-                    # Those that were made before lack the modules.
-                    old, place.spares = place.spares, []
-                for spare in old:
-                    spare.discard()
+            if found:
+                self._use_report(place, interpreter, kind, found)
             with self._lock:
                 while place.interpreter is interpreter and len(place.spares) < place.wanted:
                     place.spares.append(interpreter.fork())
         except (NotParkedError, OSError):
             with self._lock:
                 self._drop(place)
+
+    def _use_report(self, place: Place, interpreter: Interpreter, kind: str, found: list[bytes]) -> None:
+        place.reports = [each for each in place.reports if each != kind]
+        if kind == _MODULES:
+            loaded = interpreter.load(found)
+            with self._lock:
+                place.loaded |= loaded
+        else:
+            interpreter.copy_ahead(found)
+        # Those that were made before have nothing of it.
+        with self._lock:
+            old, place.spares = place.spares, []
+        for spare in old:
+            spare.discard()
 
     def _make_room(self, place: Place) -> bool:
         with self._lock:
@@ -414,10 +423,12 @@ def _set(future: "asyncio.Future[None]") -> None:
 
 
 def _read_report(path: str) -> list[bytes]:
+    if not path:
+        return []
     with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
-        names = file.read(_LONGEST_REPORT).split(b"\0")
+        found = file.read(_LONGEST_REPORT).split(b"\0")
         os.unlink(path)  # noqa: PTH108
-        return [name for name in names if name]
+        return [each for each in found if each]
     return []
 
 

@@ -37,7 +37,7 @@ class Place:
         self.searched: dict[str, Signature] = {}
         self.loaded: set[str] = set()
         self.reporting: Signature = None
-        self.reports_left = 0
+        self.reports: list[str] = []
 
     @property
     def script(self) -> str:

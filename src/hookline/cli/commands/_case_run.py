@@ -33,7 +33,7 @@ def run_with_progress(
         return run_loop(
             run_cases(
                 cases,
-                partial(_config_with, given),
+                partial(config_with, given),
                 jobs=int(given.jobs),
                 compare=compare,
                 on_result=lambda result: bar.step(failed=not result.passed),
@@ -43,6 +43,7 @@ def run_with_progress(
         bar.close()
 
 
-def _config_with(given: argparse.Namespace, environment: Mapping[str, str]) -> Config:
+def config_with(given: argparse.Namespace, environment: Mapping[str, str]) -> Config:
+    """The configuration with these variables for hooks besides our own; nothing is written to the log."""
     environ = {**os.environ, **environment} if environment else os.environ
     return read_config(given, environ=environ, log_file=False)

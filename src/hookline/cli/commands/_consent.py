@@ -39,8 +39,11 @@ def add_yes_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
 
 
-def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]]) -> None:
-    """Writes a record for each hook that was decided about, given by the fields of its record."""
+def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]], via: str | None = None) -> None:
+    """Writes a record for each hook that was decided about, given by the fields of its record.
+
+    `via` is the command that was used, where it is not the usual one.
+    """
     from hookline.log.consent import consent_record  # noqa: PLC0415 - after the decision
     from hookline.log.redact import Redactor  # noqa: PLC0415
     from hookline.system import file_sinks  # noqa: PLC0415
@@ -51,5 +54,5 @@ def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, An
         redactor.learn(hook.env)
     for sink in file_sinks(setup.options, redactor):
         for about in decided:
-            sink.write(consent_record(action, via=_COMMANDS[action], project=setup.project_dir, **about))
+            sink.write(consent_record(action, via=via or _COMMANDS[action], project=setup.project_dir, **about))
         sink.close()

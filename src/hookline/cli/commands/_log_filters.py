@@ -1,18 +1,12 @@
 """The options that choose records of the log."""
 
 import argparse
-import re
-import time
-from datetime import datetime
 
 from hookline.cli.options import at_least, event_of
 from hookline.contract.events import HookDecision
-from hookline.contract.wire import utc_timestamp
 from hookline.errors import UsageError
 from hookline.log.entry import LogQuery
-
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+from hookline.log.when import read_when
 
 
 def add_filter_options(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +50,7 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
 
 def _time(option: str, given: str | None) -> str | None:
     """The time as records write it."""
-    if given is None:
-        return None
-    if age := _AGE.fullmatch(given.strip()):
-        return utc_timestamp(max(0.0, time.time() - float(age[1]) * _UNITS_S[age[2]]))
     try:
-        # Without a zone it is local time.
-        return utc_timestamp(max(0.0, datetime.fromisoformat(given.strip()).timestamp()))
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {given} is not a time; write 10m, 2h, 7d or 2025-02-18T16:30") from error
+        return None if given is None else read_when(given)
+    except ValueError as error:
+        raise UsageError(f"{option} {error}") from error

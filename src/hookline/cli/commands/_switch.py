@@ -38,6 +38,16 @@ def configure_switch(parser: argparse.ArgumentParser) -> None:
 
 def disable(given: argparse.Namespace) -> int:
     """Disables the hooks of a name, and prints their state."""
+    return _print_result(given, *switch_off(given))
+
+
+def enable(given: argparse.Namespace) -> int:
+    """Enables the hooks of a name again, and prints what still disables them."""
+    return _print_result(given, *switch_on(given))
+
+
+def switch_off(given: argparse.Namespace, via: str | None = None) -> tuple[Layer, bool]:
+    """Disables the hooks of a name; returns the file, and whether it was changed."""
     name = given.name
     setup, target = _settings(given, Consent.DISABLED)
     layers = [setup.place(hook)[0] for hook in setup.hooks if hook.label == name]
@@ -50,36 +60,36 @@ def disable(given: argparse.Namespace) -> int:
     is_new = name not in _names(target)
     edit_file(Path(target.origin), lambda text: add_to_list(text, _LIST, name))
     if is_new:
-        _log(Consent.DISABLED, name, setup, target)
-    return _print_result(given, target, changed=is_new)
+        _log(Consent.DISABLED, name, setup, target, via)
+    return target, is_new
 
 
-def enable(given: argparse.Namespace) -> int:
-    """Enables the hooks of a name again, and prints what still disables them."""
+def switch_on(given: argparse.Namespace, via: str | None = None) -> tuple[Layer, bool]:
+    """Enables the hooks of a name again; returns the file, and whether it was changed."""
     name = given.name
     setup, target = _settings(given, Consent.ENABLED)
     if name in _names(target):
         require_terminal(given)
         edit_file(Path(target.origin), lambda text: remove_from_list(text, _LIST, name))
-        _log(Consent.ENABLED, name, setup, target)
-        return _print_result(given, target, changed=True)
+        _log(Consent.ENABLED, name, setup, target, via)
+        return target, True
     hooks = [hook for hook in setup.hooks if hook.label == name]
     if not hooks:
         raise UsageError(unknown_hook(name, setup.hooks))
     off = next((hook.disabled_by for hook in hooks if hook.disabled_by), None)
     if off is not None:
         raise UsageError(f"{target.origin} does not disable {name}; {_still_off(setup, off)}")
-    return _print_result(given, target, changed=False)
+    return target, False
 
 
-def _log(action: Consent, name: str, setup: Setup, target: Layer) -> None:
+def _log(action: Consent, name: str, setup: Setup, target: Layer, via: str | None) -> None:
     """A record of each hook with this name, or of the name alone if no hook has it."""
     decided = [
         {**hook_place(hook), "event": hook.event.value, "digest": fingerprint(hook, setup.project_dir).digest}
         for hook in setup.hooks
         if hook.label == name
     ]
-    log_consent(action, setup, decided or [{"hook": name, "origin": target.origin}])
+    log_consent(action, setup, decided or [{"hook": name, "origin": target.origin}], via)
 
 
 def _settings(given: argparse.Namespace, action: Consent) -> tuple[Setup, Layer]:
@@ -115,7 +125,7 @@ def _still_off(setup: Setup, disabled_by: str) -> str:
     return f"{layer.origin} does; add --in {layer.source}"
 
 
-def _print_result(given: argparse.Namespace, target: Layer, *, changed: bool) -> int:
+def _print_result(given: argparse.Namespace, target: Layer, changed: bool) -> int:  # noqa: FBT001 - as returned
     """Prints the state of the hooks, from the settings as they are now."""
     setup = read_setup(read_config(given))
     states = [

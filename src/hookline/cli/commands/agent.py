@@ -3,6 +3,7 @@
 Examples:
   hookline agent                                         a conversation in the terminal
   hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
+  git diff | hookline agent --prompt "Review this."      a pipe and a prompt together
   git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
   hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
 
@@ -13,6 +14,7 @@ Exit codes:
 import argparse
 import asyncio
 import os
+import select
 import signal
 import sys
 from contextlib import aclosing
@@ -30,15 +32,18 @@ from hookline.cli.options import add_common_options, at_least, require_project
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import PlainTerminal, ask
 from hookline.cli.terminal.readiness import problems_of
-from hookline.cli.terminal.session import cancel_on, make_session, open_model, past_session, project_of
+from hookline.cli.terminal.session import DEFAULT_MODEL, cancel_on, make_session, open_model, past_session, project_of
 from hookline.contract.events import SessionEndReason, SessionStartSource
+from hookline.contract.text import tell
 from hookline.errors import HooklineError, MissingExtraError, UsageError
+
+_PATIENCE_S = 3.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument(
-        "--prompt", metavar="TEXT", help="answer this and exit (default: a conversation, or the prompt from a pipe)"
+        "--prompt", metavar="TEXT", help="answer this and exit; a pipe's text comes before it (default: a conversation)"
     )
     parser.add_argument("--headless", action="store_true", help="never ask; calls that need approval are refused")
     parser.add_argument("--yes", action="store_true", help="approve every tool call (hooks still need your trust)")
@@ -47,9 +52,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        default="gemini",
+        default=DEFAULT_MODEL,
         metavar="MODEL",
-        help="gemini, gemini:NAME (with GEMINI_API_KEY set), or replay:FILE (default: gemini)",
+        help="gemini, gemini:NAME, openai:NAME, anthropic:NAME, or replay:FILE (default: gemini)",
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="the model's server, such as http://localhost:11434/v1 (default: its vendor's)",
     )
     parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file for replay:FILE")
     parser.add_argument(
@@ -83,9 +93,10 @@ def run(given: argparse.Namespace) -> int:
 def _prompt(given: argparse.Namespace) -> str | None:
     """The prompt; None for a conversation in the terminal."""
     prompt = given.prompt
-    if prompt is None and not sys.stdin.isatty():
+    if sys.stdin is not None and not sys.stdin.isatty():
         # Without the last newline, so that hooks get the same prompt as with --prompt.
-        prompt = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
+        piped = (_read_pipe() if prompt is None else _read_pipe_beside_prompt()).rstrip("\r\n")
+        prompt = "\n\n".join(filter(None, (piped, prompt)))
     if prompt is None:
         if given.headless or given.output != "text" or not sys.stdout.isatty():
             raise UsageError("there is no prompt; give --prompt TEXT, or pipe the prompt in")
@@ -93,6 +104,20 @@ def _prompt(given: argparse.Namespace) -> str | None:
     if not prompt.strip():
         raise UsageError("the prompt is empty; give --prompt TEXT, or pipe the prompt in")
     return str(prompt)
+
+
+def _read_pipe() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _read_pipe_beside_prompt() -> str:
+    """All of stdin; empty when it can't be read. A long wait is explained, because stdin may be there by accident."""
+    try:
+        if not select.select([sys.stdin], [], [], _PATIENCE_S)[0]:
+            tell("waiting for the end of stdin, which is joined with --prompt; add </dev/null to go on without it")
+        return _read_pipe()
+    except (OSError, ValueError):
+        return ""
 
 
 async def _talk(given: argparse.Namespace) -> int:

@@ -105,7 +105,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for skip in report["skipped"]:
         yield f"  {style.warn(one_line(skip['hook']))}  {one_line(skip['reason'])}"
         yield style.dim(f"     {show_place(skip['file'], skip['line'])}")
-    if any(hook.get("applied") is False for hook in report["hooks"]):
+    if any(hook.get("applied") is False and "mode" not in hook for hook in report["hooks"]):
         yield style.warn(f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.")
     for problem in report["invalid"]:
         yield f"  {style.warn('invalid')}  {one_line(problem)}"
@@ -131,7 +131,9 @@ def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     timeout = f"timeout {show_ms(hook['timeout'])}"
     if hook["final"]:
         timeout = f"{timeout}, final: after all others, with the arguments as they will be used"
-    if hook.get("applied") is False or EVENT_TABLE[report["event"]].only_watches:
+    if "mode" in hook:
+        timeout = f"{timeout}, mode {hook['mode']}: what it decides does not count"
+    elif hook.get("applied") is False or EVENT_TABLE[report["event"]].only_watches:
         timeout = f"{timeout}, what it answers is only logged"
     if hook["undecided"]:
         return f"because it takes too long to decide whether {one_line(hook['matcher'])!r} matches, {timeout}"

@@ -34,6 +34,7 @@ from hookline.cli.report.text import (
     show_dialect,
     show_ms,
     show_place,
+    show_ways,
     trust_advice,
 )
 from hookline.config import Config
@@ -48,7 +49,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
     ("MATCHER", lambda hook: one_line(hook["matcher"] or "*")),
     ("TIMEOUT", lambda hook: show_ms(hook["timeout"])),
     ("ORDER", lambda hook: hook["order"]),
-    ("RUNS", lambda hook: str(hook["runs"])),
+    ("RUNS", lambda hook: f"{hook['runs']}{show_ways(hook['ways'])}"),
     ("FAILED", lambda hook: str(hook["failures"])),
     ("MEDIAN", lambda hook: show_ms(hook["median"])),
     ("P95", lambda hook: show_ms(hook["p95"])),

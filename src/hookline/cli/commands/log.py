@@ -77,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
     query = query_of(given)
-    path, backups = (Path(given.file), None) if given.file else _recorded_in(make_config(given))
+    path, backups = (Path(given.file), None) if given.file else recorded_log(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
     if given.words in (["verify"], ["head"]):
@@ -100,8 +100,8 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded_in(config: Config) -> tuple[Path, int]:
-    """The log, and how many rotated files it has when it is full."""
+def recorded_log(config: Config) -> tuple[Path, int]:
+    """The log that the settings name, with what ended programs had begun, and how many rotated files it has."""
     options = config.get_settings().options.log
     if not options.enabled:
         tell("the settings disable the log (hooksConfig.log.enabled), so nothing is recorded")

@@ -3,6 +3,7 @@
 Examples:
   hookline stats
   hookline stats --since 7d --hook guard
+  hookline stats --shadow                what hooks that are tried out would have decided, and what happened
   hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
 
 A hook is over its budget ("budget": 50, milliseconds, in the settings) when its p95 is, that is, when more than one run
@@ -16,12 +17,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.cli.commands._log_filters import add_filter_options, query_of
+from hookline.cli.commands._shadow import show_trials
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place
+from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place, show_ways
 from hookline.contract.hooks import HookEntry
 from hookline.log.entry import LogQuery
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
@@ -37,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"
     )
+    parser.add_argument(
+        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
+    )
     add_common_options(parser)
 
 
@@ -44,6 +49,8 @@ def run(given: argparse.Namespace) -> int:
     """Prints the numbers; with `--fail-over-budget` the exit code is 1 when a hook is over its budget."""
     query = query_of(given, RUNS)
     config = make_config(given)
+    if given.shadow:
+        return show_trials(given, config)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
@@ -73,6 +80,7 @@ def _entry(key: HookKey, numbers: HookStatistics, hook: HookEntry | None) -> Ent
         "blocks": numbers.blocks,
         "failures": numbers.failures,
         "timeouts": numbers.timeouts,
+        "ways": numbers.ways,
         "p50": numbers.durations.quantile(0.5),
         "p95": p95,
         "max": numbers.durations.maximum,
@@ -122,7 +130,7 @@ def _why_idle(event: str, fired: int) -> Iterator[str]:
 
 
 def _numbers(entry: Entry) -> Iterator[str]:
-    counts = [plural(entry["runs"], "run"), plural(entry["blocks"], "block")]
+    counts = [f"{plural(entry['runs'], 'run')}{show_ways(entry['ways'])}", plural(entry["blocks"], "block")]
     for count, word in ((entry["failures"], "failure"), (entry["timeouts"], "timeout")):
         counts.append(style.bad(plural(count, word)) if count else plural(count, word))
     yield f"  {', '.join(counts)}"

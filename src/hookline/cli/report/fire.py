@@ -10,7 +10,7 @@ from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, Verdict
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
@@ -37,16 +37,26 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
             yield style.warn(f"  {record['message']}")
     for run in verdict.runs:
         yield from _run_lines(run)
-    for undone in verdict.overridden:
-        yield style.warn(f"  note: {undone.by} overrode the {undone.field} of {undone.of}")
+    yield from _note_lines(verdict)
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
         yield style.good("Goes on: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
-    elif verdict.runs and not any(run.hook.counts for run in verdict.runs):
+    elif verdict.runs and not any(_may_count(run) for run in verdict.runs):
         yield style.good("Goes on: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
     else:
         yield from _decision_lines(verdict)
         yield from _effect_lines(verdict)
+
+
+def _note_lines(verdict: Verdict) -> Iterator[str]:
+    for trial in verdict.trials:
+        yield style.warn(f"  note: {one_line(trial.message)}")
+    for undone in verdict.overridden:
+        yield style.warn(f"  note: {undone.by} overrode the {undone.field} of {undone.of}")
+
+
+def _may_count(run: HookExecutionResult) -> bool:
+    return run.hook.counts or run.hook.mode is not HookMode.ENFORCE
 
 
 def _run_lines(run: HookExecutionResult) -> Iterator[str]:

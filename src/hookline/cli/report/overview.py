@@ -110,6 +110,7 @@ def _numbers(statistics: HookStatistics) -> dict[str, Any]:
     return {
         "lastRun": statistics.last_run,
         "runs": statistics.runs,
+        "ways": statistics.ways,
         "failures": statistics.failures,
         "median": statistics.durations.quantile(0.5),
         "p95": statistics.durations.quantile(0.95),

@@ -132,3 +132,11 @@ def _seconds(timestamp: str | None) -> float | None:
         return datetime.fromisoformat(f"{(timestamp or '')[:19]}+00:00").timestamp()
     except ValueError:
         return None
+
+
+def show_ways(ways: Mapping[str, int]) -> str:
+    """How often a hook ran in each way, behind the number of its runs: ` (10 warm, 2 cold)`, or ` (cold)` for all."""
+    if not ways:
+        return ""
+    named = [one_line(way) if len(ways) == 1 else f"{count} {one_line(way)}" for way, count in ways.items()]
+    return f" ({', '.join(named)})"

@@ -20,7 +20,14 @@ from hookline.cli.terminal.keyboard import Keyboard
 from hookline.cli.terminal.output import stopped
 from hookline.cli.terminal.permission import ask
 from hookline.cli.terminal.screen import Terminal
-from hookline.cli.terminal.session import Session, cancel_on, make_session, open_model, past_session
+from hookline.cli.terminal.session import (
+    Session,
+    cancel_on,
+    how_to_resume,
+    make_session,
+    open_model,
+    past_session,
+)
 from hookline.cli.terminal.slash import COMMANDS, command_in, hook_states, show_help, show_hooks, unknown, untrusted
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError
@@ -45,7 +52,7 @@ class _Conversation:
         self._given = given
         self._model = model
         self._terminal = terminal
-        self._keyboard = Keyboard(tuple(COMMANDS))
+        self._keyboard = Keyboard(tuple(COMMANDS), terminal.expand)
         self._toolbox = default_toolbox()
         self._past = past_session(given)
         self._open_session(given.session_id, self._past)
@@ -67,6 +74,7 @@ class _Conversation:
                 self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
                 reason, code = await self._talk()
                 await self._end_session(reason)
+                self._say_how_to_resume()
             except BaseException:
                 await self._session.agent.abandon()
                 raise
@@ -93,6 +101,8 @@ class _Conversation:
         self._terminal.say(f"hooks: {hooks}", "yellow" if waiting else "dim")
         resumed = f"resuming session {self._past.session_id}; " if self._past else ""
         self._terminal.say(f"{resumed}/help shows the commands", "dim")
+        if self._past is not None:
+            self._terminal.show_past(self._past)
 
     async def _talk(self) -> tuple[SessionEndReason, int]:
         """Handles lines until the user leaves; returns why, and the exit code."""
@@ -144,6 +154,11 @@ class _Conversation:
         self._open_session()
         self._session.agent.start(SessionStartSource.CLEAR)
         self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
+
+    def _say_how_to_resume(self) -> None:
+        """Says how to come back, if there is something to come back to."""
+        if (command := how_to_resume(self._given, self._session)) is not None:
+            self._terminal.say(f"To resume: {command}", "dim")
 
     async def _end_session(self, reason: SessionEndReason) -> None:
         agent = self._session.agent

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import termios
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,12 +23,12 @@ _LOCAL_FLAGS = 3
 class Keyboard:
     """Reads from the terminal. Raises KeyboardInterrupt for Ctrl-C and EOFError for Ctrl-D."""
 
-    def __init__(self, commands: Sequence[str]) -> None:
+    def __init__(self, commands: Sequence[str], on_expand: Callable[[], None] = lambda: None) -> None:
         self._lines: PromptSession[str] = PromptSession(
             history=_history(state_path("history")),
             completer=WordCompleter(list(commands), sentence=True),
             complete_while_typing=False,
-            key_bindings=_bindings(),
+            key_bindings=_bindings(on_expand),
         )
         self._answers: PromptSession[str] = PromptSession()
         self._asking: PromptSession[str] | None = None
@@ -111,8 +111,12 @@ def _history(path: Path) -> History:
     return _PrivateHistory(path)
 
 
-def _bindings() -> KeyBindings:
+def _bindings(on_expand: Callable[[], None]) -> KeyBindings:
     bindings = KeyBindings()
+
+    @bindings.add("c-o")
+    def _(_event: KeyPressEvent) -> None:
+        on_expand()
 
     @bindings.add("escape", "enter")
     def _(event: KeyPressEvent) -> None:

@@ -17,6 +17,7 @@ from hookline.contract.wire import to_plain
 
 MAX_LINES = 20
 """How many lines of a tool's result are shown."""
+_HEAD_LINES = 12
 
 _ENDINGS = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED, CallStatus.IDLE)
 
@@ -174,11 +175,23 @@ def blocked_by(call: ToolCall) -> tuple[str, ...]:
     return call.result.decided_by if call.result is not None and call.status is CallStatus.IDLE else ()
 
 
-def display_lines(call: ToolCall) -> list[str]:
-    """The lines of a call's result that a person is shown."""
-    if _is_hidden(call):
-        return ["(a hook hides this result)"]
-    return first_lines(text_lines(plain(_display(call))), MAX_LINES)
+def display_lines(call: ToolCall, hint: str = "") -> list[str]:
+    """The lines of a call's result that a person is shown: of many, the first and the last."""
+    lines = all_lines(call)
+    if not is_cut(call):
+        return lines
+    more = f"… {len(lines) - MAX_LINES} more lines" + (f"; {hint}" if hint else "")
+    return [*lines[:_HEAD_LINES], more, *lines[_HEAD_LINES - MAX_LINES :]]
+
+
+def all_lines(call: ToolCall) -> list[str]:
+    """All lines of a call's result that a person may see."""
+    return ["(a hook hides this result)"] if _is_hidden(call) else text_lines(plain(_display(call)))
+
+
+def is_cut(call: ToolCall) -> bool:
+    """True when a result has more lines than are shown."""
+    return len(all_lines(call)) > MAX_LINES
 
 
 def first_lines(lines: list[str], most: int) -> list[str]:

@@ -16,7 +16,7 @@ from hookline.agent.approval import Approval, Reply, Request
 from hookline.agent.tool import ToolCall, ToolContext
 from hookline.agent.tools.paths import locate
 from hookline.cli.report.printer import print_lines, print_question
-from hookline.cli.report.text import text_lines
+from hookline.cli.report.text import cut, one_line, text_lines
 from hookline.cli.terminal.output import names
 from hookline.contract.text import printable, visible
 
@@ -25,6 +25,7 @@ MAX_ROWS = 40
 """How many rows are shown before the user asks for all."""
 
 # Our own tools that need no preview: the question says everything.
+_LEAST_SUBJECT = 24
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
 _YES = frozenset({"y", "yes"})
 _ALWAYS = frozenset({"a", "always"})
@@ -70,11 +71,10 @@ async def ask(request: Request, context: ToolContext, dialogue: Dialogue) -> Rep
         dialogue.show(covers)
         for row in rest:
             dialogue.show(*row)
-    # It repeats the tool's name, because other calls may have ended since then.
-    choice = "[y]es, [a]lways, [v]iew, [N]o" if always is not None else "[y]es, [v]iew, [N]o"
+    question = _question(request, "[y]es, [a]lways, [v]iew, [N]o" if always is not None else "[y]es, [v]iew, [N]o")
     try:
         while True:
-            match read_answer(await dialogue.read(f"Allow {printable(request.call.name)}? {choice}: ")):
+            match read_answer(await dialogue.read(question)):
                 case Reply() as reply if reply.decision is not Approval.ALLOW_ALWAYS or always is not None:
                     return reply
                 case Wish.VIEW:
@@ -134,6 +134,15 @@ def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
             yield from _changes(before, before.replace(old, new)) if old in before else _changes(old, new)
         case name, arguments if name not in _SELF_EVIDENT and arguments:
             yield from _argument_lines(arguments)
+
+
+def _question(request: Request, choice: str) -> str:
+    """The question, with its subject: the lines above it may be long, and other calls may have ended since then."""
+    space = shutil.get_terminal_size().columns - len(f"Allow ? {choice}: ") - 1
+    subject = one_line(printable(f"{request.call.name} to {request.what}"))
+    # A wide character takes two columns.
+    width = max(_LEAST_SUBJECT, space if subject.isascii() else space // 2)
+    return f"Allow {cut(subject, width)}? {choice}: "
 
 
 def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> Iterator[str]:

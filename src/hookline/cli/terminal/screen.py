@@ -7,19 +7,28 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.live import Live
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.segment import Segment
-from rich.spinner import Spinner
 from rich.text import Text
 
 from hookline.agent.events import Event, HistoryCompressed, HooksFinished, ModelText, Note, ToolCallChanged, TurnEnded
 from hookline.agent.tool import CallStatus, ToolCall
-from hookline.cli.report.text import cut, one_line, plain
+from hookline.agent.transcript import PastSession
+from hookline.cli.report.text import one_line, plain, text_lines
 from hookline.cli.terminal.activity import Activity
 from hookline.cli.terminal.blocks import split_blocks
-from hookline.cli.terminal.output import display_lines, ending, names, not_called, not_sent
+from hookline.cli.terminal.live import LiveArea
+from hookline.cli.terminal.output import (
+    all_lines,
+    display_lines,
+    ending,
+    first_lines,
+    is_cut,
+    names,
+    not_called,
+    not_sent,
+)
 from hookline.contract.events import HookEventName
 from hookline.contract.text import printable, visible
 
@@ -32,6 +41,8 @@ _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
 }
 _COLOURS: Mapping[str, str] = {"+": "green", "-": "red", "@": "cyan"}
 _INDENT = 2
+_PAST_ROWS = 10
+EXPAND_KEY = "Ctrl-O"
 _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
@@ -51,9 +62,11 @@ class Terminal:
         self.console = _SafeConsole(highlight=False, markup=False, emoji=False)
         self._is_unicode = self.console.encoding.lower().startswith("utf")
         self.activity = Activity()
-        self._live: Live | None = None
+        self._live = LiveArea(self.console)
         self._is_paused = False
         self._streamed = ""
+        self._cut: ToolCall | None = None
+        """The last call whose result was too long to be shown whole."""
 
     def listen(self, event: Event) -> None:
         """Takes an event of the agent."""
@@ -93,7 +106,7 @@ class Terminal:
     def _print_indented(self, *things: RenderableType) -> None:
         """Prints what a stranger wrote: the first column is ours, so that a question there is a question of ours."""
         for thing in things:
-            self.console.print(Padding(thing, (0, 0, 0, _INDENT), expand=False))
+            self.console.print(_indented(thing))
 
     def show_row(self, text: str, mark: str | None) -> None:
         """Prints a line of a question, or a row below it: part of a command, or of the changes to a file."""
@@ -111,7 +124,7 @@ class Terminal:
             yield
         finally:
             ticker.cancel()
-            self._hide()
+            self._live.hide()
             # If the stream was cut off, the text so far is still worth reading.
             self._print_streamed(self._streamed)
             self._streamed = ""
@@ -120,7 +133,7 @@ class Terminal:
     def paused(self) -> Iterator[None]:
         """Hides the status line during a question to the user."""
         self._is_paused = True
-        self._hide()
+        self._live.hide()
         try:
             yield
         finally:
@@ -128,27 +141,18 @@ class Terminal:
 
     async def _tick(self) -> None:
         while True:
-            text = None if self._is_paused else self.activity.text()
-            if text is None or self.console.is_dumb_terminal:
-                self._hide()
-            else:
-                self._show(one_line(text))
+            self._refresh()
             await asyncio.sleep(_TICK_S)
 
-    def _show(self, text: str) -> None:
-        # Cut, not wrapped: a status line that is redrawn must stay on one line.
-        line = Text(cut(text, max(1, self.console.width - 3)), style="dim")
-        if self._live is None:
-            self._spinner = Spinner("dots" if self._is_unicode else "line")
-            self._live = Live(self._spinner, console=self.console, transient=True, auto_refresh=False)
-            self._live.start()
-        self._spinner.update(text=line)
-        self._live.refresh()
-
-    def _hide(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+    def _refresh(self) -> None:
+        """Draws the text that is still arriving, and what is being waited for."""
+        status = None if self._is_paused else self.activity.text()
+        text = "" if self._is_paused else self._streamed
+        if self.console.is_dumb_terminal or (status is None and not text.strip()):
+            self._live.hide()
+        else:
+            arriving = _indented(_markdown(text)) if text.strip() else None
+            self._live.show(arriving, None if status is None else one_line(status))
 
     def _show_model(self, event: ModelText) -> None:
         done, self._streamed = split_blocks(self._streamed + event.text)
@@ -158,7 +162,18 @@ class Terminal:
 
     def _print_streamed(self, text: str) -> None:
         if text.strip():
-            self._print_indented(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
+            # It was drawn while it arrived.
+            self._live.hide()
+            self._print_indented(_markdown(text))
+
+    def show_past(self, past: PastSession) -> None:
+        """Shows the end of a conversation that is resumed."""
+        if past.prompt:
+            rows = first_lines(text_lines(plain(past.prompt)), _PAST_ROWS)
+            self.indented([f"> {row}" for row in rows], "dim")
+        if past.answer is None:
+            self.indented(["(a hook hides this answer)"], "dim")
+        self._print_streamed(past.answer or "")
 
     def _show_call(self, call: ToolCall) -> None:
         sign, ascii_sign, style = _SIGNS[call.status]
@@ -169,8 +184,19 @@ class Terminal:
         is_blocked = call.status is CallStatus.IDLE
         head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
-        if not is_blocked and (lines := display_lines(call)):
-            self.indented(lines, "dim")
+        if is_blocked:
+            return
+        self.indented(display_lines(call, f"{EXPAND_KEY} shows them"), "dim")
+        if is_cut(call):
+            self._cut = call
+
+    def expand(self) -> None:
+        """Shows all of the last result that was cut."""
+        if self._cut is None:
+            self.say("No output was cut.", "dim")
+            return
+        self.say(f"All of {self._cut.name}:", "dim")
+        self.indented(all_lines(self._cut), "dim")
 
     def _show_decision(self, event: HooksFinished) -> None:
         match event.event:
@@ -186,6 +212,14 @@ class Terminal:
                 self.say(f"hooks changed the arguments of {event.subject}", "dim")
             case _:
                 pass
+
+
+def _markdown(text: str) -> Markdown:
+    return Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
+
+
+def _indented(thing: RenderableType) -> Padding:
+    return Padding(thing, (0, 0, 0, _INDENT), expand=False)
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:

@@ -3,8 +3,10 @@
 import argparse
 import asyncio
 import os
+import shlex
 import signal
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,9 @@ from hookline.agent.approval import Approver
 from hookline.agent.events import Listener, Note
 from hookline.agent.hook_watch import HookWatch
 from hookline.agent.loop import Agent
-from hookline.agent.model import DEFAULT_GEMINI, GeminiModel, Model
+from hookline.agent.model import Model
+from hookline.agent.models.client import ClientModel
+from hookline.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.agent.replay import Recorder, ReplayModel
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
@@ -26,6 +30,10 @@ from hookline.errors import UsageError
 from hookline.settings.merge import names_dialects
 from hookline.settings.read import MOST_PROBLEMS
 
+_NAMES = {"openai": ("gpt-", "o1", "o3", "o4"), "anthropic": ("claude-",)}
+DEFAULT_MODEL = "gemini"
+"""The value of `--model` when it is not given."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -34,20 +42,52 @@ class Session:
     agent: Agent
     config: Config
     watch: HookWatch
+    transcript: Transcript
 
 
 def open_model(given: argparse.Namespace, listener: Listener) -> Model:
     """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
-    kind, _, rest = given.model.partition(":")
+    # A name of Gemini's own, such as gemini-2.5-pro, needs no kind before it.
+    kind, _, name = (f"gemini:{given.model}" if given.model.startswith("gemini-") else given.model).partition(":")
     project_dir = project_of(given)
     model: Model
-    if kind == "replay" and rest:
-        model = ReplayModel(Path(rest), project_dir=project_dir)
-    elif kind == "gemini":
-        model = GeminiModel(rest or DEFAULT_GEMINI, on_retry=lambda text: listener(Note(text=text)))
+    if kind == "replay" and name:
+        if given.base_url is not None:
+            raise UsageError("--base-url is for models of a server; leave it out with replay:FILE")
+        model = ReplayModel(Path(name), project_dir=project_dir)
+    elif kind in _CLIENTS and (name or kind == DEFAULT_MODEL):
+        make = _CLIENTS[kind]()
+        model = make(name or DEFAULT_GEMINI, base_url=given.base_url, on_retry=lambda text: listener(Note(text=text)))
     else:
-        raise UsageError(f"--model {given.model} is not known; give gemini, gemini:NAME or replay:FILE")
+        raise UsageError(f"--model {given.model} is not known; {_advice(given.model)}")
     return Recorder(model, Path(given.record), project_dir=project_dir) if given.record else model
+
+
+def _openai() -> Callable[..., ClientModel]:
+    from hookline.agent.models.openai import OpenAIModel  # noqa: PLC0415 - only where it is wanted
+
+    return OpenAIModel
+
+
+def _anthropic() -> Callable[..., ClientModel]:
+    from hookline.agent.models.anthropic import AnthropicModel  # noqa: PLC0415
+
+    return AnthropicModel
+
+
+_CLIENTS: Mapping[str, Callable[[], Callable[..., ClientModel]]] = {
+    "gemini": lambda: GeminiModel,
+    "openai": _openai,
+    "anthropic": _anthropic,
+}
+
+
+def _advice(model: str) -> str:
+    """What to give for `--model`: the kind is missing, or all that there are."""
+    kind = next((kind for kind, names in _NAMES.items() if model.startswith(names)), None)
+    if kind is not None and ":" not in model:
+        return f"did you mean {kind}:{model}?"
+    return "give gemini, gemini:NAME, openai:NAME, anthropic:NAME or replay:FILE"
 
 
 def past_session(given: argparse.Namespace) -> PastSession | None:
@@ -78,6 +118,7 @@ def make_session(
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
     _report_unusable_hooks(config)
     _report_other_agents(config)
+    transcript = Transcript(path, config.get_redactor())
     agent = Agent(
         config=config,
         model=model,
@@ -85,13 +126,25 @@ def make_session(
         # --yes approves tool calls; it never trusts a hook.
         approve=None if given.yes else person or refuse,
         person=person,
-        transcript=Transcript(path, config.get_redactor()),
+        transcript=transcript,
         listener=listener,
         max_turns=given.max_turns,
         history=past.history if past else (),
         notes=past.notes if past else (),
     )
-    return Session(agent=agent, config=config, watch=watch)
+    return Session(agent=agent, config=config, watch=watch, transcript=transcript)
+
+
+def how_to_resume(given: argparse.Namespace, session: Session) -> str | None:
+    """The command that resumes the session; None when there is nothing to resume."""
+    if not session.agent.history or not session.transcript.is_kept:
+        return None
+    words = ["hookline", "agent", "--resume", session.config.get_session_id()]
+    # A replay has no answers left.
+    if given.model != DEFAULT_MODEL and not given.model.startswith("replay:"):
+        words += ["--model", given.model]
+        words += [] if given.base_url is None else ["--base-url", given.base_url]
+    return shlex.join(words if given.project == "." else [*words, "--project", given.project])
 
 
 def cancel_on(*signals: signal.Signals) -> None:

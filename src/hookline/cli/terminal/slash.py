@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hookline.agent.hook_watch import HookRecord, HookWatch
 from hookline.cli.terminal.readiness import HookStates, states_of
-from hookline.cli.terminal.screen import Terminal
+from hookline.cli.terminal.screen import EXPAND_KEY, Terminal
 from hookline.config import Config
 
 COMMANDS: Mapping[str, str] = {
@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
 KEYS: Mapping[str, str] = {
     "Ctrl-C": "cancel what is running; on an empty line, press it twice to leave",
     "Alt-Enter": "start a new line in the message",
+    EXPAND_KEY: "show all of the last output that was cut",
 }
 
 _COMMAND = re.compile(r"/[A-Za-z]*")

@@ -34,9 +34,9 @@ def errors() -> ModuleType:
     return _load("errors")
 
 
-def make_client() -> Any:
+def make_client(base_url: str | None = None) -> Any:
     """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
     types()
     from google import genai  # noqa: PLC0415 - loading it takes longer than a whole hook
 
-    return genai.Client()
+    return genai.Client(http_options=None if base_url is None else types().HttpOptions(base_url=base_url))

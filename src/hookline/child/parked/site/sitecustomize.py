@@ -37,6 +37,9 @@ _NOT_LOADED = frozenset(
     ("antigravity", "this", "readline", "rlcompleter", "multiprocessing", "idlelib", "tkinter", "turtle", "curses")
 )
 _STDIO = 3
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+# The uppermost bits of an entry in /proc/PID/pagemap: present, neither of a file nor mapped by another process.
+_OWN_PAGE = 0x81
 
 
 class Refused(Exception):
@@ -96,15 +99,50 @@ class _Copier:
         ctypes.pythonapi.PyOS_AfterFork_Child()
         return True
 
-    def populate(self) -> None:
-        """Copy the pages that a run may write to now, and not one by one during the event."""
+    def populate(self, ranges: "list[tuple[int, int]]") -> None:
+        """Copy the pages that a run will write to now, and not one by one during the event."""
         madvise = self.libc.madvise
         madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        for line in _read("/proc/self/maps").splitlines():
+        for start, end in ranges:
+            madvise(start, end - start, _MADV_POPULATE_WRITE)
+
+
+class _Witness:
+    """Writes which pages a run has written to: it is the last object that Python deletes, or nearly so.
+
+    Those are the pages that this process no longer shares with the interpreter that it is a copy of. Each function is
+    kept here, because modules are emptied by then.
+    """
+
+    def __init__(self, path: bytes, pid: int) -> None:
+        self._path = path
+        self._pid = pid
+        self._calls = os.getpid, os.open, os.pread, os.write, os.O_RDONLY, os.O_WRONLY | os.O_NOFOLLOW
+
+    def __del__(self) -> None:
+        try:
+            self._report()
+        except BaseException:
+            return
+
+    def _report(self) -> None:
+        getpid, open_file, pread, write, reading, writing = self._calls
+        if getpid() != self._pid:
+            return
+        maps, pagemap = open_file("/proc/self/maps", reading), open_file("/proc/self/pagemap", reading)
+        text, part = b"", b"x"
+        while part:
+            part = pread(maps, 1 << 16, len(text))
+            text += part
+        found = []
+        for line in text.splitlines():
             fields = line.split()
             if fields[1] == b"rw-p":
-                start, end = (int(part, 16) for part in fields[0].split(b"-"))
-                madvise(start, end - start, _MADV_POPULATE_WRITE)
+                start, end = (int(each, 16) for each in fields[0].split(b"-"))
+                entries = pread(pagemap, (end - start) // _PAGE * 8, start // _PAGE * 8)
+                uppermost = entries[7::8]
+                found += [start + at * _PAGE for at, bits in enumerate(uppermost) if bits & 0xA1 == _OWN_PAGE]
+        write(open_file(self._path, writing), b"\0".join([b"%x" % page for page in found]))
 
 
 class _Environment:
@@ -269,7 +307,8 @@ def _report_modules(path: bytes, known: "set[str]", pid: int) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return
-    os.write(fd, os.fsencode("\0".join([name for name in list(sys.modules) if name not in known])))
+    # The first one is no name: it tells a report from a run that ended without one.
+    os.write(fd, os.fsencode("\0".join(["-", *[name for name in list(sys.modules) if name not in known]])))
     os.close(fd)
 
 
@@ -281,6 +320,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         raise Refused("Python was given other arguments")
     copier, environment, library = _Copier(), _Environment(), _Library(script)
     known = set(sys.modules)
+    pages: "list[tuple[int, int]]" = []
     library.settle()
     files = [b"s" + os.fsencode(path) for path in _site_files()]
     files += [b"l" + os.fsencode(path) for path in library.leading_folders()]
@@ -294,24 +334,45 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         elif data.startswith(b"load\0"):
             loaded = library.load(os.fsdecode(data).split("\0")[1:])
             control.send(b"\0".join([b"loaded", *[os.fsencode(name) for name in sorted(loaded)]]))
+            pages = []
+        elif data.startswith(b"pages\0"):
+            pages = _ranges([int(page, 16) for page in data.split(b"\0")[1:]])
         else:  # hookline has ended, or does not need this any more
             os._exit(0)
     os.setsid()
     control.close()
-    _wait_for_event(_socket.socket(fileno=fds[0]), copier, environment, known)
+    _wait_for_event(_socket.socket(fileno=fds[0]), copier, environment, known, pages)
 
 
-def _wait_for_event(channel: _socket.socket, copier: _Copier, environment: _Environment, known: "set[str]") -> None:
+def _ranges(pages: "list[int]") -> "list[tuple[int, int]]":
+    """Pages that follow each other, as one."""
+    ranges: "list[tuple[int, int]]" = []
+    for page in sorted(pages):
+        if ranges and ranges[-1][1] == page:
+            ranges[-1] = ranges[-1][0], page + _PAGE
+        else:
+            ranges.append((page, page + _PAGE))
+    return ranges
+
+
+def _wait_for_event(
+    channel: _socket.socket,
+    copier: _Copier,
+    environment: _Environment,
+    known: "set[str]",
+    pages: "list[tuple[int, int]]",
+) -> None:
     """Return when there is an event, with its descriptors, directory and environment."""
     channel.send(b"%d" % os.getpid())
     try:
         channel.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
     except BlockingIOError:
-        copier.populate()
+        copier.populate(pages)
     data, fds = _receive(channel, _STDIO)
     if len(fds) != _STDIO:
         os._exit(0)
     cwd, report, run, *changes = data.split(b"\0")
+    kind, report = report[:1], report[1:]
     os.chdir(cwd)
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
@@ -320,8 +381,10 @@ def _wait_for_event(channel: _socket.socket, copier: _Copier, environment: _Envi
     _renew()
     for thing in (sys.modules["__main__"], sys.modules["__main__"].__dict__):
         _track_again(thing)
-    if report:
+    if kind == b"m":
         atexit.register(_report_modules, report, known, os.getpid())
+    elif kind == b"p":
+        sys._hookline = _Witness(report, os.getpid())  # type: ignore[attr-defined]
     channel.send(b"taken")
     channel.close()
 

@@ -1,0 +1,93 @@
+"""See what hooks do, in your browser: events as they happen, sessions, hooks and their health, and the settings.
+
+Examples:
+  hookline ui                     serve the page on a free port and open it
+  hookline ui --port 8787 --no-open
+  hookline ui --file old.jsonl    show another log
+
+The page is for this machine and this person only: it listens on 127.0.0.1, and only the printed address opens it, by
+the token in it. It uses nothing from the network. What can be changed there is what the command line can change, too:
+hooks can be enabled and disabled, after a question, and events can be replayed. Ctrl-C ends it.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from hookline.cli.commands._consent import add_yes_option
+from hookline.cli.commands.log import recorded_log
+from hookline.cli.options import add_common_options, at_least, make_config
+from hookline.cli.report.printer import print_lines
+from hookline.errors import MissingExtraError, UsageError
+
+_LAST_PORT = 65_535
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("--port", metavar="PORT", type=at_least(0), default=0, help="the port (default: a free one)")
+    parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
+    parser.add_argument("--file", metavar="FILE", help="show this log instead of the one in the settings")
+    add_yes_option(parser)
+    add_common_options(parser, json=False)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serves the page until it is interrupted."""
+    _require_packages()
+    from hookline.cli.commands._desk import CommandDesk  # noqa: PLC0415 - after the packages are there
+    from hookline.ui.serve import serve  # noqa: PLC0415
+
+    if given.port > _LAST_PORT:
+        raise UsageError(f"there is no port {given.port}")
+    config = make_config(given)
+    log = Path(given.file) if given.file else recorded_log(config)[0]
+    if given.file and not log.exists():
+        raise UsageError(f"the log {log} does not exist")
+    browser = _Browser(is_wanted=not given.no_open)
+    try:
+        asyncio.run(serve(CommandDesk(given, log), int(given.port), browser.show))
+    except KeyboardInterrupt:
+        return 0  # this is how it ends
+    finally:
+        browser.forget()
+    return 0
+
+
+def _require_packages() -> None:
+    try:
+        import starlette  # noqa: F401, PLC0415 - takes time to load, and is an extra
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise MissingExtraError(error.name or "starlette", "ui") from error
+
+
+class _Browser:
+    """Opens the page. Everybody here can read the command of a browser, so it gets a file instead of the token."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        has_screen = sys.platform == "darwin" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+        self._is_wanted = is_wanted and has_screen
+        self._file: Path | None = None
+
+    def show(self, address: str) -> None:
+        """Prints the address, and opens it if somebody looks at a screen."""
+        print_lines(f"hookline ui: {address}", "Ctrl-C ends it.", flush=True)
+        if self._is_wanted:
+            import webbrowser  # noqa: PLC0415 - rarely needed
+
+            from hookline.files import make_private_directory, state_path, write_atomically  # noqa: PLC0415
+
+            self._file = state_path(f"ui/{os.getpid()}.html").absolute()
+            make_private_directory(self._file.parent)
+            page = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>hookline</title>\n'
+            write_atomically(self._file, page.encode())
+            self._file.chmod(0o600)
+            webbrowser.open(self._file.as_uri())
+
+    def forget(self) -> None:
+        """Removes the file with the address."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)

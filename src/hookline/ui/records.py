@@ -1,0 +1,209 @@
+"""The log → what the page shows: rows of the timeline, one event in full, sessions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hookline.contract.answers import read_stdout, said
+from hookline.contract.events import HookDecision, HookEventName
+from hookline.contract.wire import parse_json
+from hookline.errors import UsageError
+from hookline.log.entry import LogEntry, LogQuery
+from hookline.log.reader import LogReader, Place
+from hookline.log.when import read_when
+
+Row = dict[str, Any]
+
+MOST_ROWS = 500
+_ROWS = 100
+_SESSIONS = 200
+_RUN = frozenset({"hook"})
+# What an event came to, and what else a person should see of it.
+_EVENT = frozenset({"event", "cancel", "fault", "start"})
+_STORY = _EVENT | {"override", "advice", "settings", "consent", "bridge", "worker"}
+_KINDS = {"events": _EVENT, "runs": _RUN, "all": None}
+_TEXTS = ("event", "tool", "hook", "session", "agent", "decision")
+# The field of an Answer that a rewrite is in → the field of the input that it replaces.
+_REWRITES = {
+    "tool_input": "tool_input",
+    "llm_request": "llm_request",
+    "llm_response": "llm_response",
+    "prompt": "prompt",
+    "tool_output": "tool_response",
+}
+
+
+def read_query(given: Mapping[str, str]) -> LogQuery:
+    """The query of these parameters, which are the options of `hookline log`; UsageError for one that is wrong."""
+    texts = {name: given[name] for name in _TEXTS if given.get(name)}
+    if "event" in texts and texts["event"] not in [event.value for event in HookEventName]:
+        raise UsageError(f"{texts['event']} is not an event")
+    if "decision" in texts and texts["decision"] not in [decision.value for decision in HookDecision]:
+        raise UsageError(f"{texts['decision']} is not a decision")
+    failures = given.get("failures") == "1"
+    slower = _number("slower-than", given.get("slower-than"))
+    is_about_runs = failures or slower is not None or "hook" in texts or "decision" in texts
+    shown = given.get("show") or "events"
+    if shown not in _KINDS:
+        raise UsageError(f"show can't be {shown}")
+    kinds = _RUN if shown == "events" and is_about_runs else _KINDS[shown]
+    return LogQuery(
+        **texts,
+        failures=failures,
+        slower_than_ms=slower,
+        since=_time("since", given.get("since")),
+        until=_time("until", given.get("until")),
+        kinds=frozenset({"start"}) if given.get("unfinished") == "1" else kinds,
+    )
+
+
+def timeline(log: Path, given: Mapping[str, str]) -> Row:
+    """A page of the timeline, the newest first, and where the next one begins."""
+    query = read_query(given)
+    before = given.get("before")
+    place = Place.parse(before) if before else None
+    if before and place is None:
+        raise UsageError(f"{before} is not a place in the log")
+    count = int(_number("count", given.get("count")) or _ROWS)
+    with LogReader(log) as reader:
+        page = reader.page(query, min(count, MOST_ROWS), place)
+        return {
+            "rows": [row_of(entry) for entry in page.entries],
+            "next": None if page.next is None else str(page.next),
+            "unreadable": reader.unreadable,
+        }
+
+
+def sessions(log: Path) -> list[Row]:
+    """The latest sessions."""
+    with LogReader(log) as reader:
+        found = reader.sessions(_SESSIONS)
+    return [{"session": name, **msgspec.structs.asdict(summary)} for name, summary in found.items() if name]
+
+
+def story(log: Path, session: str, before: str | None) -> Row:
+    """What happened in a session, oldest first; `next` leads to what was before."""
+    place = Place.parse(before) if before else None
+    with LogReader(log) as reader:
+        page = reader.page(LogQuery(session=session, kinds=_STORY | _RUN), MOST_ROWS, place)
+        summary = reader.sessions().get(session)
+    runs: dict[str | None, list[Row]] = {}
+    rows: list[Row] = []
+    # The runs of an event stand before its end.
+    for entry in reversed(page.entries):
+        if entry.is_run:
+            runs.setdefault(entry.fire, []).append(row_of(entry))
+        else:
+            rows.append({**row_of(entry), "runs": runs.get(entry.fire, [])})
+    if rows and page.next is not None:
+        rows[0]["isCut"] = True  # some of its runs may be on the page before
+    whole = None if summary is None else msgspec.structs.asdict(summary)
+    return {"session": session, "summary": whole, "rows": rows, "next": None if page.next is None else str(page.next)}
+
+
+def row_of(entry: LogEntry) -> Row:
+    """One record as a row of the timeline."""
+    row: Row = msgspec.to_builtins(entry)
+    row["outcome"] = outcome_of(row)
+    return row
+
+
+def outcome_of(record: Mapping[str, Any]) -> str:
+    """What a record came to, in one word that the page has a colour for."""
+    kind, level = record.get("kind"), record.get("level")
+    if kind == "hook":
+        if level == "warn":
+            return "failed"
+        decision = record.get("decision")
+        return {"block": "denied", "deny": "denied", "ask": "asks"}.get(str(decision), "ok")
+    if kind == "event":
+        outcomes = (("goOn", "continues"), ("stop", "stops"), ("blocked", "blocked"), ("ask", "asks"))
+        more = (("denied", "denied"), ("effect", "rewritten"))
+        return next((word for name, word in (*outcomes, *more) if record.get(name)), "goes on")
+    return {"start": "unfinished", "cancel": "cancelled", "fault": "fault"}.get(str(kind), "note")
+
+
+def whole_event(log: Path, fire: str) -> Row:
+    """Everything about one event: what each hook was told and answered, what it changed, and what came of it."""
+    with LogReader(log) as reader:
+        records = reader.whole_records(fire)
+    records = [record for record in records if record.get("fire") == fire]
+    if not records:
+        raise UsageError(f"no event {fire} is recorded")
+    told: list[Any] = []
+    runs = [_run(record, told) for record in records if record.get("kind") == "hook"]
+    others = [record for record in records if record.get("kind") != "hook"]
+    end = next((record for record in others if record.get("kind") in ("event", "cancel", "fault", "start")), None)
+    return {
+        "fire": fire,
+        "end": None if end is None else {**end, "outcome": outcome_of(end)},
+        "told": told,
+        "runs": runs,
+        "others": [record for record in others if record is not end],
+    }
+
+
+def _run(record: Row, told: list[Any]) -> Row:
+    """A run, with what it was told as a number: most hooks of an event are told the same."""
+    text = record.pop("stdin", None)
+    if text not in told:
+        told.append(text)
+    return {
+        **record,
+        "told": told.index(text),
+        "outcome": outcome_of(record),
+        "changes": list(_changes(record, text)),
+    }
+
+
+def _changes(record: Mapping[str, Any], stdin: Any) -> Iterator[Row]:
+    """What a hook's answer changes: the field, its value before and after."""
+    stdout = record.get("stdout")
+    answer = read_stdout(stdout) if isinstance(stdout, str) and record.get("success") is True else None
+    told = _object(stdin)
+    if answer is None:
+        return
+    for field, replaced in _REWRITES.items():
+        value = said(getattr(answer, field))
+        if value is None:
+            continue
+        before = told.get(replaced)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            value = dict(value) if field == "tool_input" and answer.replaces_input is True else {**before, **value}
+        if value != before:
+            yield {"field": replaced, "before": before, "after": value}
+
+
+def _object(text: Any) -> Mapping[str, Any]:
+    try:
+        value = parse_json(text) if isinstance(text, str) else None
+    except ValueError:  # the log cuts a long text
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _number(name: str, given: str | None) -> float | None:
+    try:
+        number = float(given) if given else None
+    except ValueError:
+        number = -1.0
+    # Not `<`, which is false for nan.
+    if number is not None and not 0 <= number < float("inf"):
+        raise UsageError(f"{name} {given} is not a number of at least 0")
+    return number
+
+
+def _time(name: str, given: str | None) -> str | None:
+    try:
+        return read_when(given) if given else None
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def plots(log: Path, hook: str, event: str) -> Sequence[float]:
+    """How long the latest runs of a hook took, oldest first."""
+    with LogReader(log) as reader:
+        page = reader.page(LogQuery(hook=hook, event=event, kinds=_RUN), MOST_ROWS)
+    return [entry.duration or 0.0 for entry in reversed(page.entries)]

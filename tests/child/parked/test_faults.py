@@ -1,0 +1,58 @@
+"""Scripts that misbehave, in processes that were parked. `make faults` has many more."""
+
+import signal
+from pathlib import Path
+
+from tests.child.parked.conftest import Garage
+from tests.child.parked.test_parking import is_alive, wait_for
+
+from hookline.child.batch import ChildLimits
+
+BAD = {
+    "hangs": "import time\ntime.sleep(60)",
+    "ignores SIGTERM": "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)",
+    "stops itself": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "crashes": "import os, resource, signal\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+    "os.kill(os.getpid(), signal.SIGSEGV)",
+    "floods": "import os\nwhile True: os.write(1, b'x' * 65536)",
+    "leaves its session": "import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(60)\ntime.sleep(60)",
+    "is a daemon": "import os, time\nif not os.fork():\n    os.setsid()\n    if not os.fork(): time.sleep(60)\n"
+    "    os._exit(0)\nos.wait()\ntime.sleep(60)",
+    "forks": "import os, time\nfor _ in range(5): os.fork()\ntime.sleep(60)",
+}
+
+
+def marked(folder: Path) -> list[int]:
+    """The living processes that run a script of this folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder).encode() in path.read_bytes() and is_alive(int(path.parent.name)):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_they_end_as_cold_ones_do(tmp_path: Path) -> None:
+    """At their timeout, with everything that they have started; and the output stays bounded."""
+    garage = Garage(tmp_path, most=len(BAD))
+    jobs = {}
+    for name in BAD:
+        path = garage.script("", f"{name}.py")
+        jobs[name] = garage.job(f"{garage.python} '{path}'", timeout_ms=2000)
+    garage.run(*jobs.values())
+    for name, text in BAD.items():
+        garage.script(text, f"{name}.py")
+    outcomes = dict(
+        zip(jobs, garage.run(*jobs.values(), limits=ChildLimits(grace_s=0.5, output_bytes=1000)), strict=True)
+    )
+    parked = garage.parking.pids
+    assert {name: outcome.way.value for name, outcome in outcomes.items()} == dict.fromkeys(BAD, "warm")
+    crash = outcomes.pop("crashes")
+    assert (crash.signal, crash.timed_out) == (signal.SIGSEGV, False)
+    assert {name: (o.timed_out, o.error) for name, o in outcomes.items()} == dict.fromkeys(outcomes, (True, None))
+    assert (len(outcomes["floods"].stdout), outcomes["floods"].stdout_truncated) == (1000, True)
+    wait_for(lambda: {*marked(tmp_path)} <= {*parked})
+    garage.parking.close()
+    wait_for(lambda: not marked(tmp_path))

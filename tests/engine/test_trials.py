@@ -1,0 +1,125 @@
+"""Hooks in the modes warn and shadow: they run and are logged, and change nothing."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline import Hooks, ToolResult
+from hookline.cli.main import main
+from hookline.contract.vocabulary import ConfigSource
+from hookline.settings._rollout import share
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import Layer
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "deny": {"decision": "deny", "reason": "not like this"},
+    "ask": {"decision": "ask", "reason": "really?"},
+    "stop": {"continue": False, "stopReason": "enough"},
+    "rewrite": {"hookSpecificOutput": {"tool_input": {"command": "other"}}},
+    "context": {"hookSpecificOutput": {"additionalContext": "psst"}},
+    "note": {"systemMessage": "psst"},
+    "message": {"userMessage": "psst"},
+    "suppress": {"suppressOutput": True},
+}
+
+
+def settings(answer: dict[str, Any], **options: Any) -> dict[str, Any]:
+    hook = {"type": "command", "name": "tried", "command": f"cat >/dev/null; echo '{json.dumps(answer)}'", **options}
+    return {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+
+
+async def fired(project: Path, given: dict[str, Any]) -> Any:
+    async with Hooks(project, settings=given) as hooks, hooks.session("s") as session:
+        call = await session.before_tool("run_shell_command", {"command": "ls"})
+        result = await session.after_tool(call, ToolResult(llm_content="ok"))
+    return call, result
+
+
+@pytest.mark.parametrize("mode", ["shadow", "warn"])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_trial_changes_nothing(mode: str, answer: str, tmp_path: Path) -> None:
+    call, result = asyncio.run(fired(tmp_path, settings(ANSWERS[answer], mode=mode)))
+    assert (call.blocked, call.stop, bool(call.ask), call.changed, call.note, call.context) == (
+        *(False, False, False, False),
+        *(None, None),
+    )
+    assert result.llm_content == "ok"
+
+
+def test_a_failing_trial_does_not_block(tmp_path: Path) -> None:
+    given = settings({}, mode="shadow", onError="block", command="exit 7")
+    call, _ = asyncio.run(fired(tmp_path, given))
+    assert not call.blocked
+
+
+def test_an_enforced_hook_beside_a_trial_counts(tmp_path: Path) -> None:
+    given = settings(ANSWERS["rewrite"], mode="shadow")
+    deny = f"cat >/dev/null; echo '{json.dumps(ANSWERS['deny'])}'"
+    given["hooks"]["BeforeTool"].append({"hooks": [{"type": "command", "name": "real", "command": deny}]})
+    call, _ = asyncio.run(fired(tmp_path, given))
+    assert call.blocked
+    assert call.decided_by == ("real",)
+
+
+def layer(hook: dict[str, Any], **config: Any) -> Layer:
+    values = {"enableHooks": True, "hooksConfig": config, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    return Layer(source=ConfigSource.USER, origin="user.json", values=values)
+
+
+def test_a_wrong_mode_is_said_and_the_hook_is_enforced() -> None:
+    found = decode_settings([layer({"type": "command", "command": "x", "mode": "shadwo"})])
+    assert found.hooks[0].counts
+    assert any("mode" in str(problem) for problem in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "teams", "runs"),
+    [
+        ({"percent": 0}, [], False),
+        ({"percent": 100}, [], True),
+        ({"teams": ["web"]}, [], False),
+        ({"teams": ["web"]}, ["data", "web"], True),
+        ({"teams": ["web"], "percent": 0}, ["web"], False),
+    ],
+)
+def test_a_rollout_reaches_some_machines(rollout: dict[str, Any], teams: list[str], runs: bool) -> None:
+    hook = {"type": "command", "command": "x", "rollout": rollout}
+    assert decode_settings([layer(hook, teams=teams)]).hooks[0].enabled is runs
+
+
+def test_a_share_is_stable_and_spread() -> None:
+    shares = [share(f"hook {number}") for number in range(2000)]
+    assert shares == [share(f"hook {number}") for number in range(2000)]
+    assert 0.4 < sum(each < 50 for each in shares) / len(shares) < 0.6
+
+
+def test_what_a_trial_would_have_decided_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(settings(ANSWERS["deny"], mode="shadow")))
+    event = '{"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}'
+    words = ["--settings", str(file), "--project", str(tmp_path)]
+    assert main(["fire", "BeforeTool", "--input", event, *words]) == 0
+    shown = capsys.readouterr().out
+    assert "tried would block this (mode shadow): not like this" in shown
+    assert "Goes on" in shown
+    assert main(["stats", "--shadow", "--json", *words]) == 0
+    (trial,) = json.loads(capsys.readouterr().out)["trials"]
+    assert (trial["wouldBlock"], trial["wentOn"], trial["runs"]) == (1, 1, 1)
+    assert main(["stats", "--json", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["hooks"][0]["blocks"] == 0
+
+
+def test_the_person_is_told_what_a_warning_hook_would_have_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(settings(ANSWERS["deny"], mode="warn")))
+    event = '{"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}'
+    words = ["--settings", str(file), "--project", str(tmp_path), "--json"]
+    assert main(["fire", "BeforeTool", "--input", event, *words]) == 0
+    verdict = json.loads(capsys.readouterr().out)["outcome"]
+    assert not verdict["blocked"]
+    assert "tried would block this (mode warn): not like this" in json.dumps(verdict)

@@ -1,0 +1,238 @@
+"""The page in a real browser: Chromium, driven by Playwright; `make ui-test` installs both."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.ui.conftest import Page
+
+from hookline.contract.wire import utc_timestamp
+
+api: Any = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed; make ui-test installs it")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed; make ui-test installs it on Debian"),
+    # Chromium and its driver leave sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+EVIL = (
+    '\u202e<script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u2066txt.exe\u200b\x1b[2J'
+    "'\"><svg onload=window.pwned=1> {{7*7}} javascript:window.pwned=1"
+)
+ACTING = "document.querySelectorAll('main script, main img, main [onload], main [onerror]').length"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests."""
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, "--disable-sync"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(page: Page) -> Iterator[str]:
+    """The address that a real `hookline ui` has printed."""
+    command = [sys.executable, "-m", "hookline", "ui", "--no-open", "--yes"]
+    with subprocess.Popen(command, cwd=page.project, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1]
+        server.terminate()
+        server.wait(20)
+
+
+class Tab:
+    """A page of the browser that collects whatever goes wrong."""
+
+    def __init__(self, chromium: Any, address: str, **options: Any) -> None:
+        self.context = chromium.new_context(**options)
+        self.tab = self.context.new_page()
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+        self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.tab.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
+        self.tab.on("request", lambda request: self.requests.append(request.url))
+        self.base = address.partition("?")[0]
+        self.tab.goto(address)
+        self.tab.wait_for_selector("main h1")
+
+    def view(self, path: str) -> Any:
+        """Goes to a view, and returns the page."""
+        self.tab.goto(f"{self.base}#/{path}")
+        self.tab.wait_for_selector("main h1")
+        return self.tab
+
+    def close(self) -> None:
+        """Closes it; nothing may have gone wrong, and nothing was asked of another place."""
+        pwned = self.tab.evaluate("window.pwned")
+        outside = [url for url in self.requests if not url.startswith(self.base)]
+        self.context.close()
+        assert (pwned, outside, self.faults) == (None, [], [])
+
+
+def test_a_day_with_the_page(page: Page, chromium: Any, address: str) -> None:
+    """Events appear as they happen; one leads to all about it, its replay and a test case, and to its session."""
+    tab = Tab(chromium, address)
+    assert "token" not in tab.tab.url
+    api.expect(tab.tab.get_by_text("Nothing is recorded yet")).to_be_visible()
+    page.fire("shell", command="rm -rf /")
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(1)
+    page.fire("shell", command="make deploy")
+    api.expect(tab.tab.locator("tbody tr").first).to_contain_text("rewritten")
+    api.expect(tab.tab.locator("#announce")).to_contain_text("1 new event, 1 blocked")
+
+    tab.tab.get_by_role("link", name="BeforeTool shell").first.click()
+    api.expect(tab.tab.get_by_role("heading", name="It rewrites tool_input")).to_be_visible()
+    api.expect(tab.tab.locator(".diff ins")).to_contain_text("make deploy DRY_RUN=1")
+    api.expect(tab.tab.locator(".diff del")).to_contain_text('"command": "make deploy"')
+    api.expect(tab.tab.get_by_role("row", name="hookSpecificOutput.tool_input rewriter").first).to_be_visible()
+    told = tab.tab.locator(".said", has_text="Told (stdin)").first
+    api.expect(told.locator(".tree .key").first).to_have_text("session_id")
+    told.get_by_label("Raw").check()
+    api.expect(told.locator("pre")).to_contain_text('{"session_id":')
+
+    tab.tab.get_by_role("button", name="Replay with today's hooks").click()
+    tab.tab.get_by_role("dialog").get_by_role("button", name="Replay").click()
+    api.expect(tab.tab.get_by_text("Today's hooks decide the same.")).to_be_visible()
+    tab.tab.get_by_role("button", name="Copy as test case").click()
+    api.expect(tab.tab.get_by_role("dialog")).to_contain_text('tool = "shell"')
+    tab.tab.keyboard.press("Escape")
+    tab.tab.get_by_role("link", name="its session").click()
+    api.expect(tab.tab.locator(".story > li")).to_have_count(2)
+    tab.close()
+
+
+def test_filters_and_older_pages(page: Page, chromium: Any, address: str) -> None:
+    """Filters choose as `hookline log` does, and older records come by a button."""
+    text = "".join(_line(_event(number)) for number in range(150))
+    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
+    page.desk.log.write_text(text)
+    tab = Tab(chromium, address)
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(100)
+    tab.tab.get_by_role("button", name="Load older").click()
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(150)
+    tab.tab.keyboard.press("/")
+    tab.tab.keyboard.type("tool7")
+    tab.tab.keyboard.press("Enter")
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(15)
+    tab.tab.get_by_label("Since").fill("soon")
+    tab.tab.keyboard.press("Enter")
+    api.expect(tab.tab.get_by_role("alert")).to_contain_text("soon is not a time")
+    tab.faults.clear()  # the browser reports every answer with an error's status
+    tab.tab.get_by_role("button", name="Clear").click()
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(100)
+    tab.close()
+
+
+def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address: str) -> None:
+    """Health and plots; "never ran" with its reason; switching asks first."""
+    page.fire("shell", command="ls")
+    page.fire("shell", command="ls -l")
+    tab = Tab(chromium, address)
+    view = tab.view("hooks")
+    guard = view.get_by_role("article").filter(has=view.get_by_role("heading", name="guard"))
+    api.expect(guard).to_contain_text("2 runs")
+    api.expect(guard.get_by_role("img", name="p95")).to_be_visible()
+    idle = view.get_by_role("article").filter(has=view.get_by_role("heading", name="idle"))
+    api.expect(idle).to_contain_text("never ran: SessionEnd was never fired")
+    guard.get_by_role("button", name="Disable").click()
+    view.get_by_role("dialog").get_by_role("button", name="Close").click()
+    api.expect(guard).to_contain_text("on")
+    guard.get_by_role("button", name="Disable").click()
+    view.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    api.expect(guard).to_contain_text("disabled by")
+    settings = tab.view("settings")
+    api.expect(settings.get_by_role("row", name="guard")).to_contain_text("disabled")
+    tab.close()
+
+
+def test_text_of_strangers_is_text(page: Page, chromium: Any, address: str) -> None:
+    """Whatever a record says is shown, and neither acts nor hides anything."""
+    told = json.dumps({EVIL: EVIL, "list": [EVIL, 1, None, {"deep": EVIL}], "huge": "A" * 200_000})
+    answer = json.dumps({"decision": EVIL, "hookSpecificOutput": {"tool_input": {EVIL: EVIL}}})
+    common = dict.fromkeys(("message", "session", "agent", "event", "subject", "hook", "origin", "model"), EVIL)
+    run = {"kind": "hook", "id": "f-0", "stdin": told, "stdout": answer, "stderr": EVIL, "command": EVIL, "way": EVIL}
+    ended = {"kind": "event", "by": [EVIL], "provenance": {EVIL: [EVIL]}, "blocked": True}
+    more = {"time": utc_timestamp(), "level": "info", "fire": "f", "duration": 1.5, "success": True}
+    records = [{**common, **more, **run}, {**common, **more, **ended}, {**common, **more, "kind": "advice"}]
+    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
+    page.desk.log.write_text("".join(map(_line, [*records, {**records[1], "time": EVIL}])))
+    settings = page.project / ".llxprt" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"type": "command", "name": EVIL, "command": EVIL, "description": EVIL}
+    settings.write_text(json.dumps({"hooks": {"BeforeTool": [{"matcher": EVIL, "hooks": [hook]}], EVIL: []}}))
+    tab = Tab(chromium, address)
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(2)
+    for path in ("", "event/f", "sessions", f"session/{_quoted(EVIL)}", "hooks", "settings"):
+        view = tab.view(path)
+        api.expect(view.locator("main")).to_contain_text("U+202E<script>")
+        shown = view.evaluate("document.querySelector('main').textContent")
+        assert not {"\u202e", "\u2066", "\u200b", "\x1b"} & {*shown}, path
+        assert (
+            view.evaluate("document.querySelectorAll('main script, main img, main [onload], main [onerror]').length")
+            == 0
+        )
+        overflow = view.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, path
+    view = tab.view("event/f")
+    api.expect(view.get_by_role("button", name="Show all 200,000 characters").first).to_be_visible()
+    tab.close()
+
+
+def test_it_can_be_used_by_keyboard_and_screen_reader(page: Page, chromium: Any, address: str) -> None:
+    """Landmarks, one first heading per view, table headers, names for all controls, focus on the heading."""
+    page.fire("shell", command="rm x")
+    tab = Tab(chromium, address, viewport={"width": 420, "height": 900}, color_scheme="dark")
+    for path in ("", "sessions", "session/s1", "hooks", "settings"):
+        view = tab.view(path)
+        assert [view.get_by_role(role).count() for role in ("main", "banner", "navigation")] == [1, 1, 1]
+        assert view.locator("h1").count() == 1
+        nameless = """[...document.querySelectorAll("button, a, input, select")].filter((one) =>
+            !(one.textContent.trim() || one.labels?.length || one.getAttribute("aria-label"))).length"""
+        assert view.evaluate(nameless) == 0
+        headless = "[...document.querySelectorAll('table')].filter((one) => !one.querySelector('th[scope=col]')).length"
+        assert view.evaluate(headless) == 0
+        overflow = view.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, path
+    tab.view("")
+    tab.tab.get_by_role("link", name="BeforeTool shell").focus()
+    tab.tab.keyboard.press("Enter")
+    api.expect(tab.tab.get_by_role("heading", level=1)).to_be_focused()
+    api.expect(tab.tab.get_by_role("heading", level=1)).to_contain_text("BeforeTool shell")
+    tab.close()
+
+
+def _event(number: int) -> dict[str, Any]:
+    subject = f"tool{number % 10}"
+    return {
+        "kind": "event",
+        "time": utc_timestamp(1_700_000_000 + number),
+        "level": "debug",
+        "message": f"BeforeTool {subject}: goes on",
+        "fire": f"{number:010x}",
+        "session": "s1",
+        "event": "BeforeTool",
+        "subject": subject,
+        "duration": 1.0,
+    }
+
+
+def _line(record: dict[str, Any]) -> str:
+    # Without spaces, as the log writes it.
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote  # noqa: PLC0415 - here alone
+
+    return quote(text, safe="")
