@@ -86,9 +86,9 @@ adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters de
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
 	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
 
-.PHONY: docs cookbook-page checks-pages
+.PHONY: docs cookbook-page checks-pages man-page
 docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error
-	@$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs build/docs
+	@$(BIN)/sphinx-build -q -E -a -W --keep-going -c tools/site docs build/docs
 	@echo build/docs/index.html
 
 $(VENV)/.docs: $(READY)
@@ -100,6 +100,9 @@ cookbook-page: $(READY) ## write docs/cookbook.md anew from examples/cookbook/
 
 checks-pages: $(READY) ## write docs/checks.md and docs/checks/ anew from tools/checks.toml
 	@$(BIN)/python tools/checks_pages.py
+
+man-page: $(READY) ## write docs/hookline.1 anew from the help of the commands
+	@$(BIN)/python tools/man_page.py
 
 packs-page: $(READY) ## write docs/packs.md anew from the rules
 	@$(BIN)/python tools/packs_page.py

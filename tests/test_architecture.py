@@ -31,6 +31,7 @@ LAYERS = (
     ("triggers",),
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
+    ("proof",),
     ("testing", "ui"),
     ("cli",),
     ("__main__",),

@@ -1,14 +1,20 @@
 """What the documentation shows is what the commands print, what its examples do, and where the code is."""
 
 import ast
+import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from hookline.cli.main import COMMANDS, load_command, main
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "configuration.md"
@@ -140,3 +146,71 @@ def test_every_page_has_a_place_in_the_site() -> None:
     ]
     pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.glob("**/*.md")}
     assert sorted(entries) == sorted(pages - {"index"})
+
+
+def shown_commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command line of ours in the documentation, in blocks and in sentences, with its page."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
+        text = page.read_text()
+        lines = re.findall(r"^(?:    |\$ )(hookline .*)$", text, re.MULTILINE)
+        spans = re.findall(r"`(hookline [^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+        for line in (*lines, *spans):
+            command = re.split(r" {2,}| [|&><]+ |; ", line)[0]
+            yield page.name, shlex.split(command, comments=True)[1:]
+
+
+def test_every_command_that_is_shown_exists() -> None:
+    """Its name is one of the commands, and each option one of its options."""
+    unknown = []
+    for page, (name, *words) in shown_commands():
+        if name == "COMMAND" or name.startswith("-"):
+            continue
+        if name not in COMMANDS:
+            unknown.append(f"{page}: hookline {name}")
+            continue
+        options = {option for action in load_command(name)[1]._actions for option in action.option_strings}
+        given = words[: words.index("--")] if "--" in words else words
+        unknown += [
+            f"{page}: hookline {name} {word}"
+            for word in given
+            if word.startswith("-") and len(word) > 1 and word.partition("=")[0] not in options
+        ]
+    assert unknown == []
+
+
+def test_the_lists_of_commands_work(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/testing.md lists without its output, run in a project with a trusted guard, case files and a log."""
+    site = own_home / "site"
+    site.mkdir()
+    monkeypatch.chdir(site)
+    assert [main(["init"]), main(["trust", "--all", "--yes"])] == [0, 0]
+    for file in (".env", "notes.txt"):
+        call = {"tool_name": "read_file", "tool_input": {"file_path": file}}
+        main(["fire", "BeforeTool", "--input", json.dumps(call)])
+    cases = '[[case]]\nname = "secrets"\ntool = "read_file"\narguments.file_path = ".env"\nexpect = "blocked"\n'
+    for name in (".llxprt/guard.hooks.toml", "real.hooks.toml"):
+        (site / name).write_text(cases)
+    for name in ("hooks.json", "new.json"):
+        (site / name).write_text((site / ".llxprt" / "settings.json").read_text())
+    done = []
+    for line in re.findall(r"^    hookline (.*)$", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE):
+        command = re.split(r" {2,}", line)[0]
+        if "--watch" in command or "--follow" in command:
+            continue  # they go on until they are interrupted; tests/cli/commands has them
+        for placeholder, real in (("FILE…", "real.hooks.toml"), ("FILE", "out.xml"), ("TEXT", "secrets")):
+            command = command.replace(placeholder, real)
+        assert (command, main(shlex.split(command))) == (command, 0)
+        done.append(command)
+    assert len(done) >= 10
+
+
+def test_the_man_page_is_as_the_commands_are() -> None:
+    """docs/hookline.1 is what `make man-page` writes, and the wheel installs it."""
+    spec = importlib.util.spec_from_file_location("man_page", ROOT / "tools" / "man_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert (ROOT / "docs" / "hookline.1").read_text() == tool.page(), "run make man-page"
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["shared-data"] == {"docs/hookline.1": "share/man/man1/hookline.1"}

@@ -222,7 +222,9 @@ class Config:
             return SettingsSource(lambda _: (layer,))
         if files is not None:
             named = [Path(file).absolute() for file in files]
-            return SettingsSource(lambda watch: tuple(watch.take(file, self._read_named) for file in named))
+            return SettingsSource(
+                lambda watch: (*(watch.take(file, self._read_named) for file in named), *self._canary(watch))
+            )
         return SettingsSource(self._read_usual)
 
     def _read_named(self, file: Path) -> Layer:
@@ -248,11 +250,25 @@ class Config:
         layers = tuple(watch.take(path, reader(source)) for source, path in places)
         # An agent that asks our hooks runs its own ones itself.
         dialects = [name for name in dict.fromkeys((*self._dialects, *named_dialects(layers))) if name != self._agent]
+        layers = (*layers, *self._canary(watch))
         if not dialects:
             return layers
         from hookline.settings.foreign import read_agents  # noqa: PLC0415 - few programs read other agents' files
 
         return (*layers, *read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch))
+
+    def _canary(self, watch: Watch) -> tuple[Layer, ...]:
+        """The guard of `hookline prove` while it proves something: see settings/canary.py."""
+        # Whoever names files wants these alone; but where another agent asks, it is the way that is proved.
+        if not self._has_usual_places and self._agent is None:
+            return ()
+        path = self._paths.canary.absolute()
+        watch.look(path)
+        if watch.stamps[path] is None:
+            return ()
+        from hookline.settings.canary import canary_layers  # noqa: PLC0415 - hardly ever there
+
+        return canary_layers(path)
 
 
 def new_session_id() -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -25,12 +25,14 @@ from agent_framework import (
     ResponseStream,
     tool,
 )
+from agent_framework._types import ContentType
 
 from hookline import Hooks
 from hookline.adapters.agent_framework import hookline_middleware
 from hookline.adapters.table import adapter
 from hookline.errors import FormatError, HooklineError
 from hookline.formats import agent_framework
+from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -328,3 +330,51 @@ def test_an_unknown_message_is_an_error() -> None:
     """It is never read as an empty conversation."""
     with pytest.raises(FormatError, match=r"messages\[0\]"):
         agent_framework.to_hook_llm_request({"messages": ["hi"]})
+
+
+def test_every_content_of_agent_framework_is_known() -> None:
+    """A new version with a new type of content fails here first; any other is an error, and never hidden."""
+    kinds = get_args(ContentType)
+    assert len(kinds) >= 26
+    for kind in kinds:
+        agent_framework.to_hook_llm_request({"messages": [Message("user", [Content(kind, text="a")])]})
+        agent_framework.to_hook_llm_response(ChatResponse(messages=[Message("assistant", [Content(kind, text="a")])]))
+    mystery: Any = "mystery"
+    unknown = Content(mystery, text="a")
+    with pytest.raises(FormatError, match=r"messages\[0\]\.contents\[0\] is of the unknown type 'mystery'"):
+        agent_framework.to_hook_llm_request({"messages": [Message("user", [unknown])]})
+    with pytest.raises(FormatError, match=r"messages\[0\]\.contents\[0\] is of the unknown type 'mystery'"):
+        agent_framework.to_hook_llm_response(ChatResponse(messages=[Message("assistant", [unknown])]))
+    with pytest.raises(FormatError, match=r"instructions\[1\] is"):
+        agent_framework.to_hook_llm_request({"messages": [], "instructions": ["Hi.", {"mystery": "a"}]})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_note_on_the_last_answer_waits_for_the_session(
+    stream: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session's next run has it, once; that a run without one drops it is said, on stderr and in the log."""
+    monkeypatch.setattr("hookline.adapters.table._reported", set())
+    client = FakeClient(turns=[Turn("one"), Turn("two"), Turn("three"), Turn("four")])
+
+    async def ask(agent: Any, **given: Any) -> None:
+        if stream:
+            await agent.run("go", stream=True, **given).get_final_response()
+        else:
+            await agent.run("go", **given)
+
+    async def converse(hooks: Hooks) -> None:
+        agent = new_agent(client, (), hooks)
+        session = agent.create_session(session_id="s-1")
+        await ask(agent, session=session)
+        await ask(new_agent(client, (), hooks), session=session)
+        assert capsys.readouterr().err == ""
+        await ask(agent)
+        await ask(agent)
+
+    with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be careful."})) as hooks:
+        asyncio.run(converse(hooks))
+    noted = ["[System] Be careful." in request.texts for request in client.requests]
+    assert noted == [False, True, False, False]
+    assert capsys.readouterr().err.count("the model never reads it; run the agent with a session") == 1
+    assert default_log_path().read_text().count("the model never reads it") == 2

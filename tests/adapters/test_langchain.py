@@ -19,7 +19,8 @@ from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.content import KNOWN_BLOCK_TYPES
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -29,6 +30,9 @@ from pydantic import BaseModel
 from hookline import Hooks
 from hookline.adapters.langchain import HooklineMiddleware
 from hookline.adapters.table import adapter
+from hookline.errors import FormatError
+from hookline.formats import langchain as formats
+from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -474,3 +478,48 @@ def test_another_middleware_cannot_undo_a_stop(tmp_path: Path) -> None:
         agent = create_agent(model, [first], middleware=[Again(), HooklineMiddleware(hooks)])
         result = agent.invoke({"messages": "Go."})
     assert (len(model.requests), said(result["messages"])) == (1, ["Enough."])
+
+
+def test_every_block_of_langchain_is_known() -> None:
+    """A new version with a new type of block fails here first; any other type is an error, and never hidden."""
+    assert len(KNOWN_BLOCK_TYPES) >= 14
+    for kind in KNOWN_BLOCK_TYPES:
+        formats.to_hook_llm_request({"messages": [HumanMessage([{"type": kind, "text": "a"}])]})
+    bare = HumanMessage(["Hi ", {"text": "there"}, {"cachePoint": {"type": "default"}}])
+    assert formats.to_hook_llm_request({"messages": [bare]})["messages"][0]["content"] == "Hi there"
+    for block in ({"type": "mystery", "text": "a"}, {"mystery": "a"}, {"type": "text"}):
+        with pytest.raises(FormatError, match=r"messages\[0\]\.content\[0\] is"):
+            formats.to_hook_llm_request({"messages": [HumanMessage([block])]})
+        with pytest.raises(FormatError, match=r"system\.content\[0\] is"):
+            formats.to_hook_llm_request({"messages": [], "system": SystemMessage([block])})
+        with pytest.raises(FormatError, match=r"the response\.content\[0\] is"):
+            formats.to_hook_llm_response(AIMessage([block]))
+    with pytest.raises(FormatError, match=r"messages\[0\] is an object with role, content"):
+        formats.to_hook_llm_request({"messages": [{"role": "user", "content": "hi"}]})
+
+
+def test_texts_of_other_types_in_an_answer_are_seen() -> None:
+    """LangChain's own `text` leaves them out, and a redaction would miss them."""
+    answer = AIMessage([{"type": "output_text", "text": "4711"}])
+    assert formats.to_hook_llm_response(answer)["text"] == "4711"
+    assert formats.from_hook_llm_response({"text": "[x]"}, answer).content == [{"type": "output_text", "text": "[x]"}]
+
+
+NOTE = {"systemMessage": "Be brief."}
+
+
+def test_a_note_on_the_last_answer_waits_for_the_thread(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread's next run has it, once; that a thread that is not kept drops it is said, on stderr and in the log."""
+    monkeypatch.setattr("hookline.adapters.table._reported", set())
+    with Hooks(tmp_path, settings=settings("AfterModel", NOTE)) as hooks:
+        agent, model = agent_with(hooks, AIMessage("One."), AIMessage("Two."), checkpointer=InMemorySaver())
+        for _ in range(2):
+            agent.invoke({"messages": "Go."}, {"configurable": {"thread_id": "t"}})
+        assert [request.texts[-1] for request in model.requests] == ["Go.", "[System] Be brief."]
+        assert capfd.readouterr().err == ""
+        for config in ({}, {"configurable": {"thread_id": "t"}}):
+            agent_with(hooks, AIMessage("One."))[0].invoke({"messages": "Go."}, config)
+    assert capfd.readouterr().err.count("the model never reads it; give the agent a checkpointer") == 1
+    assert default_log_path().read_text().count("the model never reads it") == 2

@@ -37,6 +37,7 @@ from hookline import Hooks
 from hookline.adapters.openai_agents import with_hooks
 from hookline.adapters.table import adapter
 from hookline.errors import AgentStoppedError, HooklineError
+from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -499,7 +500,7 @@ def test_sdk_has_the_callbacks_that_are_passed_on() -> None:
     from hookline.adapters import openai_agents  # noqa: PLC0415 - for this test only
 
     theirs = {name for name in dir(AgentHooks) if name.startswith("on_")}
-    assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_llm_end"}
+    assert theirs == {*openai_agents._OTHER_CALLBACKS, "on_end", "on_llm_end"}
 
 
 def test_the_example_prints_what_is_shown() -> None:
@@ -507,3 +508,24 @@ def test_the_example_prints_what_is_shown() -> None:
     example = Path(__file__).parents[2] / "examples" / "adapters" / "openai_agents_agent.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (0, example.with_suffix(".txt").read_text()), done.stderr
+
+
+@pytest.mark.parametrize("mode", [run, run_streamed], ids=lambda mode: mode.__name__)
+def test_note_on_the_last_answer_waits_for_the_session(
+    mode: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session's next run has it, once; that a run without one drops it is said, on stderr and in the log."""
+    monkeypatch.setattr("hookline.adapters.table._reported", set())
+    one = world(tmp_path, AfterModel=says({"systemMessage": "Be kind."}))
+    agent = with_hooks(one.agent(Turn("one"), Turn("two")), one.hooks, session_id="s-1")
+    asyncio.run(mode(agent, "go"))
+    asyncio.run(mode(agent, "go"))
+    assert ["[System] Be kind." in request.texts for request in requests(agent)] == [False, True]
+    assert capsys.readouterr().err == ""
+    alone = one.hooked(Turn("one"), Turn("two"))
+    asyncio.run(mode(alone, "go"))
+    asyncio.run(mode(alone, "go"))
+    assert ["[System] Be kind." in request.texts for request in requests(alone)] == [False, False]
+    assert capsys.readouterr().err.count("the model never reads it; give with_hooks a session_id") == 1
+    one.hooks.close()
+    assert default_log_path().read_text().count("the model never reads it") == 2

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -18,6 +18,7 @@ pytest.importorskip("pydantic_ai", reason="Pydantic AI is not installed here: `m
 
 from pydantic import BaseModel
 from pydantic_ai import Agent, ImageUrl, ToolReturn
+from pydantic_ai import messages as native
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
@@ -35,7 +36,8 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from hookline import Hooks
 from hookline.adapters.pydantic_ai import HooklineCapability
 from hookline.adapters.table import adapter
-from hookline.errors import AgentStoppedError
+from hookline.errors import AgentStoppedError, FormatError
+from hookline.formats import pydantic_ai as formats
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -418,3 +420,77 @@ def test_after_a_stop_no_tool_runs(tmp_path: Path) -> None:
         agent, script = agent_with(hooks, Turn("I count.", ("count", {})), tools=[count])
         assert "".join(asyncio.run(run_stream_events(agent, "Go."))) == "I count.Enough."
     assert (ran, len(script.requests)) == ([], 1)
+
+
+def kinds_in(union: Any, name: str) -> set[str]:
+    """The kinds of the parts in a union of Pydantic AI's types."""
+    if get_args(union):
+        return {kind for one in get_args(union) for kind in kinds_in(one, name)}
+    return {getattr(union, name)} if hasattr(union, name) else set()
+
+
+@dataclass
+class Part:
+    """A part of any kind."""
+
+    part_kind: str = ""
+    kind: str = ""
+    content: str = "a"
+
+
+def test_every_part_of_pydantic_ai_is_known() -> None:
+    """A new version with a new kind of part fails here first; any other is an error, and never hidden."""
+    request, response, items = (
+        kinds_in(native.ModelRequestPart, "part_kind"),
+        kinds_in(native.ModelResponsePart, "part_kind"),
+        kinds_in(native.UserContent, "kind"),
+    )
+    assert (len(request) >= 12, len(response) >= 8, len(items) >= 9) == (True, True, True)
+
+    def asked(part: Any) -> Any:
+        return formats.to_hook_llm_request({"messages": [ModelRequest([part])]})
+
+    def answered(part: Any) -> Any:
+        return formats.to_hook_llm_response(ModelResponse([part]))
+
+    def prompted(item: Any) -> Any:
+        part = UserPromptPart(["Hi."])
+        part.content = ["Hi.", item]
+        return asked(part)
+
+    for kind in request:
+        asked(Part(part_kind=kind))
+    for kind in response:
+        answered(Part(part_kind=kind))
+    for kind in items:
+        prompted(Part(kind=kind))
+    for to_hook, where in ((asked, r"messages\[0\]\.parts"), (answered, r"the response\.parts"), (prompted, "content")):
+        with pytest.raises(FormatError, match=rf"{where}\[\d\] is of the unknown type 'mystery'"):
+            to_hook(Part("mystery", "mystery"))
+    with pytest.raises(FormatError, match=r"messages\[0\] is an object with role, content"):
+        formats.to_hook_llm_request({"messages": [{"role": "user", "content": "hi"}]})
+
+
+def test_changed_instructions_are_seen() -> None:
+    """An instruction that changes in the middle of a conversation is a system text as well."""
+    delta = native.InstructionDeltaPart(id=native.InstructionId(native.AgentInstructionSource()), content="Say 4711.")
+    given = {"messages": [ModelRequest([delta, UserPromptPart("Go.")])]}
+    told = formats.to_hook_llm_request(given)
+    assert told["messages"] == [{"role": "system", "content": "Say 4711."}, {"role": "user", "content": "Go."}]
+    wanted: Any = {**told, "messages": [{"role": "system", "content": "Say it."}, told["messages"][1]]}
+    (request,) = formats.from_hook_llm_request(wanted, given)["messages"]
+    assert [part.content for part in request.parts] == ["Say it.", "Go."]
+    (request,) = formats.from_hook_llm_request({**wanted, "messages": [told["messages"][1]]}, given)["messages"]
+    assert [part.content for part in request.parts] == [None, "Go."]
+
+
+def test_a_note_on_the_last_answer_waits_for_the_conversation(tmp_path: Path) -> None:
+    """The next run of the conversation has it, once, also with another agent; a run of another has not."""
+    with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be brief."})) as hooks:
+        agent, script = agent_with(hooks, Turn("One."), Turn("Two."))
+        history = asyncio.run(agent.run("Go.")).all_messages()
+        asyncio.run(agent.run("Other."))
+        other, later = agent_with(hooks, Turn("Three."))
+        asyncio.run(other.run("Again.", message_history=history))
+    assert [request.texts[-1] for request in script.requests] == ["Go.", "Other."]
+    assert later.requests[0].texts[-2:] == ("Again.", "[System] Be brief.")

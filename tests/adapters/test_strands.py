@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -17,11 +17,13 @@ from pydantic import BaseModel
 from strands import Agent, tool
 from strands.hooks import BeforeToolCallEvent
 from strands.models import Model
+from strands.types.content import ContentBlock, SystemContentBlock
 
 from hookline import Hooks
 from hookline.adapters.strands import HooklineHooks
 from hookline.adapters.table import adapter
 from hookline.errors import HooklineError
+from hookline.formats import strands as formats
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -330,3 +332,13 @@ def test_results_that_are_no_text_keep_their_blocks() -> None:
         agent("go")
     result = agent.messages[2]["content"][0]["toolResult"]
     assert result["content"] == [{"text": "A cat."}, image, {"text": "\n\nIt is a dog."}]
+
+
+def test_every_block_of_strands_is_known() -> None:
+    """A new version with a new kind of block fails here first, and not in somebody's agent."""
+    kinds = {*get_type_hints(ContentBlock), *get_type_hints(SystemContentBlock)}
+    assert len(kinds) >= 11
+    filled: dict[str, Any] = {"text": "a", "guardContent": {"text": {"text": "a"}}}
+    for kind in kinds:
+        block = {kind: filled.get(kind, {})}
+        formats.to_hook_llm_request({"messages": [{"role": "user", "content": [block]}]})

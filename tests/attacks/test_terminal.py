@@ -258,6 +258,14 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
     ],
+    "prove": [
+        row("prove", "--no-canary"),
+        row("prove", "claude", "--no-canary", "--json"),
+        row("prove", "--no-canary", "--session", ATTACK, says_nothing=True),
+        row("prove", ATTACK),
+        row("prove", "--no-canary", "--since", ATTACK),
+        row("prove", "--project", ATTACK),
+    ],
     "packs": [row("packs", says_nothing=True), row("packs", ATTACK), row("packs", "shell", "--rule", ATTACK)],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
@@ -424,6 +432,13 @@ class Stranger:
             [calls(("replace", {"file_path": ATTACK, "old_string": "pwned", "new_string": ATTACK}))],
             [says(MARKDOWN)],
         ]
+        use = {"type": "tool_use", "id": ATTACK, "name": ATTACK, "input": {ATTACK: ATTACK}}
+        facts = {"sessionId": ATTACK, "cwd": f"/{ATTACK}", "version": ATTACK}
+        made = [{**facts, "message": {"content": [use]}}]
+        made += [{"message": {"content": [{"type": "tool_result", "tool_use_id": ATTACK}]}}]
+        transcript = self.base / "first" / "home" / ".claude" / "projects" / "p" / "s.jsonl"
+        transcript.parent.mkdir(parents=True)
+        transcript.write_text("".join(f"{json.dumps(line)}\n" for line in made))
         self.names["replay"] = str(self.base / f"replay{ATTACK}.jsonl")
         lines = ({"method": "generateContentStream", "response": answer} for answer in answers)
         Path(self.names["replay"]).write_text("".join(f"{json.dumps(line)}\n" for line in lines))

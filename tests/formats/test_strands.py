@@ -67,3 +67,28 @@ def test_forbidden_tools_stay_declared_beside_their_calls(has_call: bool, offere
     changed = strands.offer(given, lambda _: False)
     assert strands.tool_names(changed) == offered
     assert "tool_choice" not in changed
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param({"mystery": {"text": "secret"}}, id="unknown"),
+        pytest.param({"text": ["secret"]}, id="no-text"),
+        pytest.param({}, id="empty"),
+        pytest.param("secret", id="bare"),
+    ],
+)
+def test_an_unknown_block_is_an_error(block: Any) -> None:
+    """A text that hooks would miss is never sent without a word."""
+    with pytest.raises(FormatError, match=r"messages\[0\]\.content\[1\] is"):
+        strands.to_hook_llm_request(native(messages=[{"role": "user", "content": [{"text": "hi"}, block]}]))
+    with pytest.raises(FormatError, match=r"system\[0\] is"):
+        strands.to_hook_llm_request(native(system=[block]))
+    with pytest.raises(FormatError, match=r"message\.content\[0\] is"):
+        strands.to_hook_llm_response(ended({"role": "assistant", "content": [block]}))
+
+
+def test_a_guarded_image_is_no_text() -> None:
+    """Bedrock also guards images, which hooks do not see."""
+    guarded = {"guardContent": {"image": {"format": "png", "source": {"bytes": b""}}}}
+    assert strands.to_hook_llm_request(native(messages=[{"role": "user", "content": [guarded]}]))["messages"] == []

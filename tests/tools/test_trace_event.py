@@ -15,6 +15,9 @@ def test_both_ways_of_firing_are_counted() -> None:
     assert [name for name, *_ in counts] == ["execute_tool_with_hooks", "HookEventHandler.fire_before_tool_event"]
     door, handler = ([int(number) for number in numbers] for _, *numbers in counts)
     assert all(more > less for more, less in zip(door, handler, strict=True))
+    # What the rebuilt core has reached; of many events the one with the fewest calls counts.
+    assert door[:2] <= [90, 45]
+    assert door[1] <= 45
     for calls, changes, with_returns, modules in (door, handler):
         assert calls > changes >= modules - 1 > 5
         assert with_returns > changes

@@ -474,6 +474,18 @@ def test_a_tool_selection(project: Path, tool_config: dict[str, Any], mode: str,
     assert REQUEST.config.tool_config is None
 
 
+def test_a_selection_takes_tools_that_the_api_runs(project: Path) -> None:
+    """The API's tool configuration is for functions alone, so a search that no hook allowed is taken from the tools."""
+    search = types.Tool(google_search=types.GoogleSearch())
+    request = GenerateContentParameters(
+        model="m", contents="hi", config=types.GenerateContentConfig(tools=[*TOOLS, search])
+    )
+    only = {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["ls"]}}}
+    assert selection(project, only, request).tools == TOOLS
+    both = {"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": ["ls", "google_search"]}}}
+    assert selection(project, both, request).tools == [*TOOLS, search]
+
+
 @pytest.mark.parametrize(
     ("own", "tool_config", "mode", "names"),
     [

@@ -49,6 +49,10 @@ class Blocking:
         """That of the session."""
         return self._session.selection
 
+    def write(self, record: Any) -> None:
+        """Logs a record under the session."""
+        self._session.write(record)
+
     def __getattr__(self, name: str) -> Any:
         return asynchronous(getattr(self._session.sync, name))
 

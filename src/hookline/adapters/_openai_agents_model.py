@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agents import Model, ModelProvider, ModelResponse, Usage
@@ -24,6 +24,13 @@ class ModelRun(AgentRun):
 
     is_asked: bool = False
     """Whether its model was asked in this turn."""
+    agents: Mapping[str, "ModelRun"] = field(default_factory=dict)
+    """All agents of the run, by their names."""
+
+    def end_all(self) -> None:
+        """The run has ended: no agent of it makes another request."""
+        for one in (self, *self.agents.values()):
+            one.end()
 
 
 CURRENT: ContextVar[ModelRun | None] = ContextVar("hookline_agent_run", default=None)

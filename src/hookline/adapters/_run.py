@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from hookline.adapters._notes import Notes, report_dropped
 from hookline.adapters.table import Adapter, report_once
 from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
 from hookline.hooks import Selection, Session, ToolCall
@@ -67,6 +68,10 @@ class AgentRun:
     stop: Stop = field(default_factory=Stop)
     note: str | None = None
     """What a hook has to say to the model in the next request."""
+    notes: Notes | None = None
+    """Where notes wait for another run of the session; None where the host keeps them, or has no other run."""
+    is_lasting: bool = True
+    """Whether the session goes on after this run."""
     sent: LLMRequest = field(default_factory=LLMRequest)
     is_suppressed: bool = False
     """Whether a hook wants the last answer not to be shown."""
@@ -79,14 +84,18 @@ class AgentRun:
         """The request to send, or a `Said` in place of the answer."""
         if self.stop.reason is not None:
             return Said(self.stop.reason)
-        native, self.note = self._noted(native, self.note), None
+        note = self._taken_note()
+        native = self._noted(native, note)
         chosen = await self.select(native, tools)
         if chosen.stop:
+            self.keep(_joined(note, chosen.note))
+            self.end()
             return Said(self.stop.end(chosen.stop_reason))
         told = self.format.to_hook_llm_request(native)
         gate = await self.session.before_model(told)
         if gate.blocked:
-            self.note = gate.note
+            self.keep(_joined(note, gate.note))
+            self.end()
             if gate.stop:
                 return Said(self.stop.end(gate.stop_reason or gate.reason))
             text = (gate.response or {}).get("text")
@@ -102,13 +111,31 @@ class AgentRun:
     async def after_model(self, response: Any) -> Any:
         """The response to go on with, or a `Said` in its place, with which the run ends."""
         answer = await self.session.after_model(self.sent, self.format.to_hook_llm_response(response))
-        self.note = answer.note
+        self.keep(answer.note)
         self.is_suppressed = answer.suppress
         if answer.suppress:
             self._report_suppression(self.adapter.suppression)
         if answer.stop:
+            self.end()
             return Said(self.stop.end(answer.text or answer.stop_reason))
         return response if answer.response is None else self.format.from_hook_llm_response(answer.response, response)
+
+    def keep(self, note: str | None) -> None:
+        """Keeps a note for the next request."""
+        self.note = note
+        if note is not None and self.notes is not None:
+            self.notes.keep(self.session, note)
+
+    def end(self) -> None:
+        """Reports a note that no request will take, because the run has ended and its session with it."""
+        if self.note is not None and not self.is_lasting:
+            self.note = None
+            report_dropped(self.session, self.adapter)
+
+    def _taken_note(self) -> str | None:
+        waiting = None if self.notes is None else self.notes.take(self.session)
+        note, self.note = waiting or self.note, None
+        return note
 
     async def before_tool(self, name: str, arguments: Any, call_id: str | None = None) -> ToolCall | ToolResult:
         """The call to make, or the result in its place."""
@@ -150,3 +177,7 @@ class AgentRun:
 
     def _noted(self, native: Any, note: str | None) -> Any:
         return native if note is None else self.format.with_note(native, note)
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "\n\n".join(filter(None, notes)) or None

@@ -1,6 +1,7 @@
 """Hooks for agents of Microsoft's Agent Framework: `Agent(..., middleware=hookline_middleware(hooks))`.
 
-- A session of Agent Framework is a session of hooks with its id; a run without one is a session of its own.
+- A session of Agent Framework is a session of hooks with its id; a run without one is a session of its own. A note of
+  a hook on the last answer of a run goes with the session's next request; without a session it is reported as dropped.
 - Put other middleware before it, `[*mine, *hookline_middleware(hooks)]`, so that hooks judge what is really sent.
 - While AfterModel hooks exist the framework holds a stream back until they have answered. It would go on with what it
   streamed, so `hooksConfig.streamDuringAfterModel` is not used.
@@ -13,6 +14,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
+from hookline.adapters._notes import notes_of
 from hookline.adapters._run import AgentRun, Said
 from hookline.adapters.table import loaded, missing, report_once
 from hookline.errors import HooklineError
@@ -81,7 +83,9 @@ class _Agent(AgentMiddleware):
             )
         session_id = None if context.session is None else context.session.session_id
         session = self._hooks.session(session_id, agent=self._agent or context.agent.name)
-        run = _Run(_SELF, messages, session)
+        is_lasting = session_id is not None
+        notes = notes_of(self._hooks) if is_lasting else None
+        run = _Run(_SELF, messages, session, notes=notes, is_lasting=is_lasting)
         run.request = _native(context)
         context.client_kwargs[_KEY] = run
         context.function_invocation_kwargs[_KEY] = run
@@ -105,6 +109,8 @@ class _Chat(ChatMiddleware):
 
         async def answered(response: Any) -> Any:
             answer = await run.after_model(response)
+            if not messages.has_calls(response):
+                run.end()
             return _said(answer) if isinstance(answer, Said) else answer
 
         if context.stream:

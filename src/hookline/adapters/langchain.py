@@ -25,6 +25,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
     from langchain.agents.middleware.types import ExtendedModelResponse, ModelResponse, PrivateStateAttr
     from langchain_core.messages import AIMessage, ToolMessage
+    from langgraph.config import get_config
     from langgraph.types import Command
 
     from hookline.adapters import _langchain_calls as calls
@@ -67,8 +68,9 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         """Begins a run: nothing is restricted or stopped yet."""
         _SELF.report(self._hooks)
         info = runtime.execution_info
-        session_id = (info.thread_id if info is not None else None) or new_session_id()
-        return {"hookline": {"session": session_id, "names": None, "mode": None, "stop": None}}
+        thread = info.thread_id if info is not None else None
+        began = {"session": thread or new_session_id(), "is_alone": not thread or not _has_checkpointer()}
+        return {"hookline": {**began, "names": None, "mode": None, "stop": None}}
 
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - the same
@@ -102,7 +104,8 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         session = self._hooks.session(kept.get("session"), agent=self._agent)
         names = kept.get("names")
         session.selection = Selection(names=None if names is None else frozenset(names), mode=kept.get("mode"))
-        return AgentRun(_SELF, messages, made(session), note=kept.get("note"))
+        is_lasting = not kept.get("is_alone", False)
+        return AgentRun(_SELF, messages, made(session), note=kept.get("note"), is_lasting=is_lasting)
 
     async def _call_model(self, run: AgentRun, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         native = calls.to_native(request)
@@ -116,6 +119,8 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         answer = await run.after_model(said)
         if isinstance(answer, Said):
             return _end(run, answer.text)
+        if not said.tool_calls:
+            run.end()
         if answer is not said:
             result = [answer if one is said else one for one in response.result]
             # What was parsed from the old text would show it.
@@ -149,6 +154,11 @@ async def _call_tool(run: AgentRun, request: Any, handler: Callable[[Any], Await
     if isinstance(output, ToolMessage):
         return Command(update={"messages": [output], **stop})
     return replace(output, update={**(output.update if isinstance(output.update, dict) else {}), **stop})
+
+
+def _has_checkpointer() -> bool:
+    """Whether the state of this run is kept for the thread's next one, as far as LangGraph shows it."""
+    return get_config().get("configurable", {}).get("__pregel_checkpointer", True) is not None
 
 
 def _kept(state: Any) -> dict[str, Any]:

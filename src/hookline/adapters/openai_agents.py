@@ -24,6 +24,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from hookline.adapters._notes import notes_of
 from hookline.adapters._run import Stop
 from hookline.adapters.table import MODEL_EVENTS, loaded, missing, report_once
 from hookline.errors import HooklineError
@@ -45,7 +46,7 @@ __all__ = ["with_hooks"]
 
 _SELF = loaded("openai_agents")
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
-_OTHER_CALLBACKS = ("on_start", "on_end", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
+_OTHER_CALLBACKS = ("on_start", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
 
@@ -55,7 +56,8 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
     Args:
         agent: the agent; it stays as it is.
         hooks: the program's hooks.
-        session_id: the session that hooks are told; each run has one of its own if not given.
+        session_id: the session that hooks are told; each run has one of its own if not given, and then a note of a
+            hook on the last answer of a run is reported as dropped. With it the note goes with the next request.
         model_provider: finds the model of an agent that has only its name; the SDK's own if not given. That of a
             `RunConfig` is not asked, because the SDK does not show it to agents.
     """
@@ -113,7 +115,9 @@ class _Hookline:
         return run.agents[agent]
 
     def _new_run(self, run: _Run, agent: str | None) -> ModelRun:
-        return ModelRun(_SELF, openai, self.hooks.session(self._session_id, agent=agent), run.stop)
+        session, is_lasting = self.hooks.session(self._session_id, agent=agent), self._session_id is not None
+        notes = notes_of(self.hooks) if is_lasting else None
+        return ModelRun(_SELF, openai, session, run.stop, notes=notes, is_lasting=is_lasting, agents=run.agents)
 
 
 class _Hooked:
@@ -160,6 +164,12 @@ class _Watch(AgentHooks[Any]):
             run.is_asked = False
         if self._inner is not None:
             await self._inner.on_llm_end(context, agent, response)
+
+    async def on_end(self, context: Any, agent: Any, output: Any) -> None:
+        if (run := CURRENT.get()) is not None:
+            run.end_all()
+        if self._inner is not None:
+            await self._inner.on_end(context, agent, output)
 
     def _check_bypass(self) -> None:
         if events := [event for event in MODEL_EVENTS if self._hooks.has_hooks(event)]:
@@ -282,7 +292,7 @@ class _HandoffCall:
         run: ModelRun = self._agent.hookline.run(context, self._agent.name)
         call = await run.before_tool(self._inner.tool_name, _arguments(raw))
         if isinstance(call, ToolResult):
-            run.note = f"{self._inner.tool_name} was not done: {call.llm_content}"
+            run.keep(f"{self._inner.tool_name} was not done: {call.llm_content}")
             return self._agent
         given = json.dumps(call.arguments) if call.changed else raw
         return self._agent.hookline.hooked(await self._inner.on_invoke_handoff(context, given))

@@ -2,7 +2,8 @@
 
 - It works for `run`, `run_sync`, `run_stream`, `run_stream_events` and `iter`.
 - While AfterModel hooks exist, the model's answer is held back until they have answered, and streams replay it then.
-- A conversation of Pydantic AI is a session with the conversation's id.
+- A conversation of Pydantic AI is a session with the conversation's id. A note of a hook on the last answer of a run
+  goes with the first request of the conversation's next run in this process.
 - When a hook stops the agent, its reason is the run's output; a run whose output is not text raises
   `hookline.errors.AgentStoppedError`.
 - Hooks see the arguments as they were validated. Arguments that a hook rewrites are validated again.
@@ -16,6 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hookline.adapters._notes import notes_of
 from hookline.adapters._run import AgentRun, Said
 from hookline.adapters.table import loaded, missing, report_once
 from hookline.errors import AgentStoppedError
@@ -77,7 +79,8 @@ class HooklineCapability(AbstractCapability[Any]):
         return _HookedToolset(toolset, self._run)
 
     def _new_run(self, session_id: str | None) -> AgentRun:
-        return AgentRun(_SELF, messages, self.hooks.session(session_id, agent=self.agent))
+        session = self.hooks.session(session_id, agent=self.agent)
+        return AgentRun(_SELF, messages, session, notes=notes_of(self.hooks))
 
 
 class _HookedModel(WrapperModel):

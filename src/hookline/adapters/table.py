@@ -66,6 +66,8 @@ class Adapter:
     """Whether a hook's choice of a model has an effect."""
     suppression: str = ""
     """What `suppressOutput` does to the model's answer; it hides nothing where this is empty."""
+    go_on: str = ""
+    """How a program gives a run a session that goes on after it, where it has to."""
 
     def too_old(self) -> str | None:
         """What is wrong if the framework is too old, which would leave hooks out without a word; else None."""
@@ -91,6 +93,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         since="1.4",
         front="HooklineMiddleware",
         use="create_agent(..., middleware=[HooklineMiddleware(hooks)])",
+        go_on="give the agent a checkpointer and its runs a thread_id",
     ),
     Adapter(
         name="pydantic_ai",
@@ -119,6 +122,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         since="0.24",
         front="with_hooks",
         use="with_hooks(agent, hooks)",
+        go_on="give with_hooks a session_id",
     ),
     Adapter(
         name="claude_agent",
@@ -156,6 +160,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         since="1.23",
         front="hookline_middleware",
         use="Agent(..., middleware=hookline_middleware(hooks))",
+        go_on="run the agent with a session",
         can_choose_model=True,
     ),
 )

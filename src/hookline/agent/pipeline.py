@@ -88,8 +88,8 @@ def _answer(
 
 def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:
     if selection.tool_config is not None:
-        config = request.config.model_copy(update={"tool_config": selection.tool_config})
-        request = replace(request, config=config)
+        update = {"tool_config": selection.tool_config, "tools": selection.tools}
+        request = replace(request, config=request.config.model_copy(update=update))
     if selection.system_message:
         from hookline.formats.genai.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
 

@@ -52,7 +52,7 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
             events = tuple(entries)
             commands = [command for event in events for command in commands_of(entries[event])]
             answer_ms, problem = _try(commands[0])
-            problem = problem or _problem(agent, file, entries)
+            problem = problem or problem_of(agent, file, entries)
             yield Installation(
                 agent=agent,
                 file=str(file),
@@ -63,7 +63,8 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
             )
 
 
-def _problem(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> str | None:
+def problem_of(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> str | None:
+    """What keeps an agent from asking hookline although it has our entries, as far as its files show it."""
     name = hosts()[agent].agent
     again = f"hookline bridge install {agent}"
     if not ENTRIES[agent].reads_comments and not is_strict_json(file):

@@ -84,7 +84,8 @@ class Process:
         child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         try:
             self._mark = next(strays.MARKS)
-            self._pid = self._wake(child_ends) or command.start(job, child_ends, self._mark)
+            woken = 0 if self._claim is None else self._wake(self._claim, child_ends)
+            self._pid = woken or command.start(job, child_ends, self._mark)
         except BaseException:
             self._close_pipes()
             raise
@@ -104,9 +105,9 @@ class Process:
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)
 
-    def _wake(self, child_ends: Stdio) -> int:
+    def _wake(self, claim: Claim, child_ends: Stdio) -> int:
         """Give the event to the process that waits for it; return its id, or 0 if a process has to be started."""
-        pid = 0 if self._claim is None else self._claim.send(child_ends, self._mark)
+        pid = claim.send(child_ends, self._mark)
         if not pid:
             self._claim = None
         return pid
@@ -283,8 +284,9 @@ class Process:
             outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}", is_shortage=True)
         self._owner.slots.release(self._slot)
         self._owner.finished(self, outcome)
-        with contextlib.suppress(Exception):  # the outcome is known, whatever happens here
-            self._release_claim()
+        if self._claim is not None:
+            with contextlib.suppress(Exception):  # the outcome is known, whatever happens here
+                self._release_claim()
 
     def _close_pidfd(self) -> None:
         if self._pidfd >= 0:

@@ -129,7 +129,8 @@ class HookRunner:
                 env=own_environment(hook, inherited) if hook.env else inherited,
                 timeout_ms=hook.timeout_ms,
                 limits=hook.limits,
-                parking=self._warmth.parking_for(hook),
+                # Asked here already: most hooks are no Python scripts.
+                parking=None if hook.command in self._warmth.cold else self._warmth.parking_for(hook),
             )
             for hook in hooks
         ]

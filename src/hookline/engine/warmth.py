@@ -19,6 +19,8 @@ class Warmth:
     def __init__(self, most: int) -> None:
         """Park at most so many; 0 means that every hook runs cold."""
         self._most = most if FEATURES.warm else 0
+        self.cold: set[str] = set()
+        """Commands that are known to run no Python script; one that becomes such a script later stays cold."""
         self._seen: set[str] = set()
         self._parking: Parking | None = None
         self._lock = threading.Lock()
@@ -46,5 +48,5 @@ class Warmth:
 
         with self._lock:  # loops in other threads may be here
             if self._parking is None and self._most:
-                self._parking = Parking(self._most)
+                self._parking = Parking(self._most, cold=self.cold)
             return self._parking

@@ -22,7 +22,7 @@ _ROLES: Mapping[str, Role] = {
 }
 _NAMES: Mapping[Role, str] = {"system": "system", "user": "user", "model": "assistant"}
 _RESULTS = frozenset({"tool", "function"})
-_PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
+PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _OTHERS = ("tool_calls", "function_call", "refusal", "audio")
 ENDINGS = {
     "stop": "STOP",
@@ -85,7 +85,7 @@ def _check(message: Any, where: str) -> None:
     if content is None and role != "assistant":
         raise FormatError(where, "without content", _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str | None) else content):
-        check_part(part, f"{where}.content[{number}]", _PARTS)
+        check_part(part, f"{where}.content[{number}]", PARTS)
 
 
 def read_choice(choice: Any) -> HookToolConfig:
@@ -197,7 +197,7 @@ def to_hook_response(response: Any) -> LLMResponse:
         message = field(choice, "message")
         if message is None or isinstance(message, str):
             raise FormatError(f"choices[{number}]", shape_of(choice), f"{expected}; a stream's chunks are not complete")
-        check_content(field(message, "content"), f"choices[{number}].message.content", _PARTS)
+        check_content(field(message, "content"), f"choices[{number}].message.content", PARTS)
         texts = [text for part in _parts(message) if (text := TEXTS.text_of_part(part)) is not None]
         candidates.append(responses.Candidate(texts, ENDINGS.get(str(field(choice, "finish_reason"))), number))
     usage = field(response, "usage")

@@ -51,9 +51,9 @@ _OTHERS = frozenset(
     {"reasoning", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update"}
 )
 _HIDDEN = _CALLS | _RESULTS | _OTHERS
-_ITEMS = _HIDDEN | {"message"}
+ITEMS = _HIDDEN | {"message"}
 # Those of stored conversations, too: their messages can be sent again.
-_PARTS = frozenset(
+PARTS = frozenset(
     {
         "computer_screenshot",
         "input_audio",
@@ -149,7 +149,7 @@ def _check(item: Any, where: str) -> None:
     if isinstance(item, str) or kind in _HIDDEN or _is_reference(item):
         return
     if kind:
-        check_type(item, where, _ITEMS)
+        check_type(item, where, ITEMS)
     role, content = field(item, "role"), field(item, "content")
     if (
         not _is_message(item)
@@ -159,7 +159,7 @@ def _check(item: Any, where: str) -> None:
     ):
         raise FormatError(where, shape_of(item), _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str) else content):
-        check_part(part, f"{where}.content[{number}]", _PARTS)
+        check_part(part, f"{where}.content[{number}]", PARTS)
 
 
 def _is_reference(item: Any) -> bool:
@@ -271,9 +271,9 @@ def _texts(response: Any) -> list[tuple[Any, Any]]:
     for number, item in enumerate(listed(field(response, "output"), "output")):
         if not kind_of(item):
             raise FormatError(f"output[{number}]", shape_of(item), "an item with a type, such as message")
-        check_type(item, f"output[{number}]", _ITEMS)
+        check_type(item, f"output[{number}]", ITEMS)
         if _is_message(item):
-            check_content(field(item, "content"), f"output[{number}].content", _PARTS)
+            check_content(field(item, "content"), f"output[{number}].content", PARTS)
             found += [(item, part) for part in _parts(item) if TEXTS.text_of_part(part) is not None]
     return found
 

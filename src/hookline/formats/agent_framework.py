@@ -16,7 +16,7 @@ from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import shape_of
 from hookline.formats.parts import replace_text
-from hookline.formats.texts import TEXTS
+from hookline.formats.texts import TEXTS, check_part
 
 _ROLES: Mapping[str, Role] = {
     "user": "user",
@@ -28,11 +28,41 @@ _ROLES: Mapping[str, Role] = {
 _NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant"}
 _CALLS = frozenset({"function_call", "function_approval_request"})
 _RESULTS = frozenset({"function_result", "function_approval_response"})
+_CONTENTS = frozenset(
+    {
+        *_CALLS,
+        *_RESULTS,
+        "code_interpreter_tool_call",
+        "code_interpreter_tool_result",
+        "computer_tool_call",
+        "computer_tool_result",
+        "data",
+        "error",
+        "hosted_file",
+        "hosted_vector_store",
+        "image_generation_tool_call",
+        "image_generation_tool_result",
+        "mcp_server_tool_call",
+        "mcp_server_tool_result",
+        "oauth_consent_request",
+        "search_tool_call",
+        "search_tool_result",
+        "shell_command_output",
+        "shell_tool_call",
+        "shell_tool_result",
+        "text",
+        "text_reasoning",
+        "uri",
+        "usage",
+    }
+)
 _ENDINGS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
     """What hooks see of the model's answer: the texts of all its messages."""
+    for number, message in enumerate(response.messages):
+        _check_contents(message, f"messages[{number}]")
     texts = [content.text for message in response.messages for content in message.contents if _is_text(content)]
     candidate = responses.Candidate(texts, _ENDINGS.get(str(response.finish_reason)), 0)
     counts = ("input_token_count", "output_token_count", "total_token_count")
@@ -45,6 +75,11 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -
     if base is None:
         return ChatResponse(messages=[Message("assistant", [text])], finish_reason="stop")
     return _with_text(base, text)
+
+
+def has_calls(response: Any) -> bool:
+    """Whether the model calls tools, so that it is asked again."""
+    return any(content.type in _CALLS for message in response.messages for content in message.contents)
 
 
 def _with_text(response: Any, text: str) -> Any:
@@ -154,10 +189,20 @@ def _contents(native: Mapping[str, Any]) -> list[Any]:
         if not isinstance(message, Message) or str(message.role) not in _ROLES:
             found = f"of the role {message.role!r}" if isinstance(message, Message) else shape_of(message)
             raise FormatError(f"messages[{number}]", found, f"a Message of the role {', '.join(_ROLES)}")
+        _check_contents(message, f"messages[{number}]")
     prompt = native.get("instructions")
     if not isinstance(prompt, str | list | tuple | None):
         raise FormatError("instructions", shape_of(prompt), "a text or a list of texts")
+    for number, part in enumerate(() if isinstance(prompt, str | None) else prompt):
+        if TEXTS.text_of_part(part) is None:
+            raise FormatError(f"instructions[{number}]", shape_of(part), "a text")
     return [*([_Instructions(prompt)] if prompt else []), *native["messages"]]
+
+
+def _check_contents(message: Any, where: str) -> None:
+    """FormatError for a content in which a text could be missed."""
+    for number, content in enumerate(message.contents):
+        check_part(content, f"{where}.contents[{number}]", _CONTENTS)
 
 
 def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ ENDINGS = {
     "model_context_window_exceeded": "MAX_TOKENS",
     "refusal": "SAFETY",
 }
-_BLOCKS = frozenset(
+BLOCKS = frozenset(
     {
         "advisor_tool_result",
         "bash_code_execution_tool_result",
@@ -168,7 +168,7 @@ def _check_blocks(content: Any, where: str) -> None:
     for number, block in enumerate(() if isinstance(content, str) else content):
         if isinstance(block, str):
             raise FormatError(f"{where}[{number}]", "a text", 'a block such as {"type": "text", "text": "hi"}')
-        check_part(block, f"{where}[{number}]", _BLOCKS)
+        check_part(block, f"{where}[{number}]", BLOCKS)
 
 
 def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:

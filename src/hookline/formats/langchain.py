@@ -11,12 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
-from hookline.formats import requests, responses
+from hookline.formats import _openai_chat, _openai_items, anthropic, requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import shape_of
+from hookline.formats.native import kind_of, listed, shape_of
 from hookline.formats.parts import replace_text
-from hookline.formats.texts import TEXTS
+from hookline.formats.texts import TEXTS, check_part
 
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "model", "system": "system"}
 _CHAT_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system", "developer": "system"}
@@ -26,11 +26,55 @@ _MODES: Mapping[str, HookToolConfig] = {
     "required": {"mode": "ANY"},
     "none": {"mode": "NONE"},
 }
+_OWN_BLOCKS = {
+    "audio",
+    "file",
+    "image",
+    "invalid_tool_call",
+    "non_standard",
+    "reasoning",
+    "server_tool_call",
+    "server_tool_call_chunk",
+    "server_tool_result",
+    "text",
+    "text-plain",
+    "tool_call",
+    "tool_call_chunk",
+    "video",
+}
+# Of providers whose messages LangChain passes on as they are; those of OpenAI and Anthropic have their own tables.
+_BLOCKS_OF_PROVIDERS = {
+    "cache_point",
+    "code_execution_result",
+    "document_url",
+    "executable_code",
+    "file_data",
+    "function_call_signature",
+    "guard_content",
+    "input_json_delta",
+    "media",
+    "reasoning_content",
+    "reference",
+    "video_url",
+}
+_BLOCKS = frozenset().union(
+    _OWN_BLOCKS,
+    _BLOCKS_OF_PROVIDERS,
+    _openai_chat.PARTS,
+    _openai_items.PARTS,
+    _openai_items.ITEMS,
+    anthropic.BLOCKS,
+)
+# Amazon's block for a cache mark has no type, and a text needs none.
+_UNTYPED = frozenset({"text", "cachePoint"})
 
 
 def to_hook_llm_response(message: AIMessage) -> LLMResponse:
     """What hooks see of the model's answer."""
-    candidate = responses.Candidate([str(message.text)], None, 0)
+    _check(message, "the response")
+    # Not `message.text`, which leaves out texts of other types than "text".
+    text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(message))
+    candidate = responses.Candidate([text], None, 0)
     counts = ("input_tokens", "output_tokens", "total_tokens")
     return responses.in_hook_form([candidate], message.usage_metadata, counts)
 
@@ -101,7 +145,25 @@ def _role_of(message: BaseMessage) -> Role:
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
     system = native.get("system")
-    return [*([] if system is None else [system]), *native["messages"]]
+    messages = listed(native["messages"], "messages")
+    for number, message in enumerate(messages):
+        _check(message, f"messages[{number}]")
+    if system is None:
+        return messages
+    _check(system, "system")
+    return [system, *messages]
+
+
+def _check(message: Any, where: str) -> None:
+    """FormatError for a message in which a text could be missed; hooks see nothing of a tool's."""
+    if not isinstance(message, BaseMessage):
+        raise FormatError(where, shape_of(message), "a message of LangChain")
+    content = message.content
+    if message.type in ("tool", "function") or isinstance(content, str):
+        return
+    for number, part in enumerate(content):
+        if not isinstance(part, Mapping) or kind_of(part) or not part.keys() <= _UNTYPED:
+            check_part(part, f"{where}.content[{number}]", _BLOCKS)
 
 
 def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:

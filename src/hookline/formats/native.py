@@ -31,10 +31,16 @@ def kind_of(value: Any) -> str:
 
 def check_type(value: Any, where: str, known: frozenset[str]) -> None:
     """FormatError for a part or an item of a type that is not known; a bare text has none."""
-    if not isinstance(value, str) and (kind := kind_of(value)) not in known:
+    if not isinstance(value, str):
+        check_name(kind_of(value), where, known)
+
+
+def check_name(kind: Any, where: str, known: frozenset[str]) -> None:
+    """FormatError for a type that is not known."""
+    if kind not in known:
         import difflib  # noqa: PLC0415 - needed for this message only
 
-        close = difflib.get_close_matches(kind, known, n=1)
+        close = difflib.get_close_matches(str(kind), known, n=1)
         remedy = f"such as {close[0]!r}" if close else "or a newer hookline that knows this one"
         raise FormatError(where, f"of the unknown type {kind!r}, in which hooks could miss a text", f"a type {remedy}")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_ai.messages import (
     CompactionPart,
+    InstructionDeltaPart,
     InstructionPart,
     ModelRequest,
     ModelResponse,
@@ -22,17 +23,52 @@ from pydantic_ai.messages import (
 )
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
+from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
+from hookline.formats.native import check_name, listed, shape_of
 from hookline.formats.parts import replace_text
 
 _MODES: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}
-_SHOWN = (UserPromptPart, SystemPromptPart, SpeechPart, CompactionPart)
+_SHOWN = (UserPromptPart, SystemPromptPart, InstructionDeltaPart, SpeechPart, CompactionPart)
+_REQUEST_PARTS = frozenset(
+    {
+        "capability-load-delta",
+        "compaction",
+        "instruction-baseline",
+        "instruction-delta",
+        "model-settings-delta",
+        "retry-feedback",
+        "retry-prompt",
+        "speech",
+        "system-prompt",
+        "tool-availability-delta",
+        "tool-return",
+        "user-prompt",
+    }
+)
+_RESPONSE_PARTS = frozenset(
+    {"builtin-tool-call", "builtin-tool-return", "compaction", "file", "speech", "text", "thinking", "tool-call"}
+)
+_PROMPT_ITEMS = frozenset(
+    {
+        "audio-url",
+        "binary",
+        "cache-point",
+        "document-url",
+        "image-url",
+        "structured-content",
+        "text-content",
+        "uploaded-file",
+        "video-url",
+    }
+)
 
 
 def to_hook_llm_response(response: ModelResponse) -> LLMResponse:
     """What hooks see of the model's answer."""
+    _check(response, "the response")
     texts = [text for part in response.parts if (text := _RESPONSE_TEXTS.text_of_part(part)) is not None]
     counts = ("input_tokens", "output_tokens", "total_tokens")
     return responses.in_hook_form([responses.Candidate(texts, None, 0)], response.usage, counts)
@@ -60,8 +96,25 @@ class _Parts:
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
-    split = (content for message in native["messages"] for content in _split(message))
+    messages = listed(native["messages"], "messages")
+    for number, message in enumerate(messages):
+        _check(message, f"messages[{number}]")
+    split = (content for message in messages for content in _split(message))
     return [*(native.get("instructions") or ()), *split]
+
+
+def _check(message: Any, where: str) -> None:
+    """FormatError for a message in which a text could be missed."""
+    if not isinstance(message, ModelRequest | ModelResponse):
+        raise FormatError(where, shape_of(message), "a ModelRequest or a ModelResponse")
+    known = _REQUEST_PARTS if isinstance(message, ModelRequest) else _RESPONSE_PARTS
+    for number, part in enumerate(message.parts):
+        check_name(getattr(part, "part_kind", None), f"{where}.parts[{number}]", known)
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            for place, item in enumerate(part.content):
+                if not isinstance(item, str):
+                    kind = getattr(item, "kind", None)
+                    check_name(kind, f"{where}.parts[{number}].content[{place}]", _PROMPT_ITEMS)
 
 
 def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
@@ -157,7 +210,8 @@ class _Form:
         part = content.parts[0] if content.parts else None
         if not isinstance(part, _SHOWN):
             return Turn(content, "user", "", has_response=True)
-        return Turn(content, "system" if isinstance(part, SystemPromptPart) else "user", _text_of(part))
+        is_system = isinstance(part, SystemPromptPart | InstructionDeltaPart)
+        return Turn(content, "system" if is_system else "user", _text_of(part))
 
     @staticmethod
     def make(role: Role, text: str) -> Any:
@@ -186,6 +240,9 @@ class _Form:
             left = [part for part in content.parts if _RESPONSE_TEXTS.text_of_part(part) is None]
             return replace(content, parts=left) if left else None
         part = content.parts[0] if isinstance(content, _Parts) else None
+        if isinstance(part, InstructionDeltaPart):
+            # Without it the instruction that it replaces would hold again.
+            return _Parts([replace(part, content=None)], content.origin)
         if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
             return None
         items = [item for item in part.content if _PROMPT_TEXTS.text_of_part(item) is None]

@@ -12,7 +12,7 @@ from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import listed, shape_of
+from hookline.formats.native import check_name, listed, shape_of
 from hookline.formats.parts import replace_text
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
@@ -25,12 +25,28 @@ _ENDINGS = {
     "content_filtered": "SAFETY",
     "guardrail_intervened": "SAFETY",
 }
+_BLOCKS = frozenset(
+    {
+        "audio",
+        "cachePoint",
+        "citationsContent",
+        "document",
+        "guardContent",
+        "image",
+        "reasoningContent",
+        "text",
+        "toolResult",
+        "toolUse",
+        "video",
+    }
+)
 _EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
 
 
 def to_hook_llm_response(response: Mapping[str, Any]) -> LLMResponse:
     """What hooks see of the model's answer."""
     blocks = response["message"]["content"]
+    _check_blocks(blocks, "message.content")
     texts = [text for block in blocks if (text := _Texts.text_of_part(block)) is not None]
     candidate = responses.Candidate(texts, _ENDINGS.get(response["stop_reason"]), 0)
     return responses.in_hook_form([candidate], response["usage"], ("inputTokens", "outputTokens", "totalTokens"))
@@ -63,7 +79,8 @@ class _Texts:
     def text_of_part(part: Any) -> str | None:
         """The text of a block, or None for a block of another kind."""
         if "guardContent" in part:
-            return str(part["guardContent"]["text"]["text"])
+            text = part["guardContent"].get("text")
+            return None if text is None else str(text["text"])
         if "citationsContent" in part:
             return "".join(one.get("text", "") for one in part["citationsContent"].get("content", ()))
         text = part.get("text")
@@ -116,12 +133,22 @@ class _Form:
 def _contents(native: Mapping[str, Any]) -> list[Any]:
     for number, message in enumerate(listed(native["messages"], "messages")):
         blocks = message.get("content") if isinstance(message, Mapping) else None
-        is_known = isinstance(blocks, list) and message.get("role") in ("user", "assistant")
-        if not is_known or not all(isinstance(block, Mapping) for block in blocks or ()):
+        if not isinstance(blocks, list) or message.get("role") not in ("user", "assistant"):
             raise FormatError(f"messages[{number}]", shape_of(message), _EXPECTED)
+        _check_blocks(blocks, f"messages[{number}].content")
     system = native.get("system")
-    blocks = [{"text": system}] if isinstance(system, str) else system
+    blocks = [{"text": system}] if isinstance(system, str) else listed(system or [], "system")
+    _check_blocks(blocks, "system")
     return [*([{"role": "system", "content": blocks}] if blocks else []), *native["messages"]]
+
+
+def _check_blocks(blocks: Sequence[Any], where: str) -> None:
+    """FormatError for a block in which a text could be missed."""
+    for number, block in enumerate(blocks):
+        if not isinstance(block, Mapping) or not block or not isinstance(block.get("text", ""), str):
+            raise FormatError(f"{where}[{number}]", shape_of(block), 'a block such as {"text": "hi"}')
+        for kind in block:
+            check_name(kind, f"{where}[{number}]", _BLOCKS)
 
 
 def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:

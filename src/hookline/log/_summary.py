@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hookline.log.entry import Judged, LogEntry, LogQuery, ended_in
-from hookline.log.statistics import EVENTS, Durations, Statistics
+from hookline.log.statistics import EVENTS, Durations, Statistics, later
 
 # A stretch with so much variety has no summary and is read each time, so that no log makes its index large.
 _MOST_BYTES = 512 * 1024
@@ -130,7 +130,10 @@ class Summary(msgspec.Struct, array_like=True):
                 numbers.blocks += group.records * group.is_block
                 numbers.failures += group.records * group.is_failure
                 numbers.timeouts += group.records * group.timed_out
-                numbers.last_run = max(numbers.last_run or "", group.last_time) or None
+                numbers.last_run = later(numbers.last_run, group.last_time)
+                if group.is_block:
+                    numbers.last_block = later(numbers.last_block, group.last_time)
+                statistics.agent(group.agent).add(group.last_time, is_block=group.is_block)
                 numbers.add_way(group.way, group.records)
                 numbers.durations.merge(group.durations)
                 if group.last_number >= latest.get(id(numbers), 0):

@@ -76,6 +76,7 @@ class HookStatistics(msgspec.Struct):
     failures: int = 0
     timeouts: int = 0
     last_run: str | None = None
+    last_block: str | None = None
     ways: dict[str, int] = {}
     """How often it ran in each way: cold, warm, as a worker. Older records do not say."""
     durations: Durations = msgspec.field(default_factory=Durations)
@@ -87,7 +88,9 @@ class HookStatistics(msgspec.Struct):
         self.blocks += entry.is_block
         self.failures += entry.is_failure
         self.timeouts += bool(entry.timed_out)
-        self.last_run = max(self.last_run or "", entry.time or "") or None
+        self.last_run = later(self.last_run, entry.time)
+        if entry.is_block:
+            self.last_block = later(self.last_block, entry.time)
         self.add_way(entry.way, 1)
         self.durations.add(entry.duration or 0.0)
 
@@ -97,6 +100,21 @@ class HookStatistics(msgspec.Struct):
             self.ways[way] = self.ways.get(way, 0) + count
 
 
+class AgentStatistics(msgspec.Struct):
+    """What the log knows about the questions of one agent."""
+
+    last_run: str | None = None
+    """When a hook last ran for it."""
+    last_block: str | None = None
+    """When a hook last denied it something."""
+
+    def add(self, time: str | None, *, is_block: bool) -> None:
+        """Counts runs of hooks, by the time of the last."""
+        self.last_run = later(self.last_run, time)
+        if is_block:
+            self.last_block = later(self.last_block, time)
+
+
 class Statistics(msgspec.Struct):
     """The numbers of a log, or of a part of it."""
 
@@ -104,11 +122,14 @@ class Statistics(msgspec.Struct):
     """Every hook that ran, in the order in which they first did."""
     fired: dict[str, int] = {}
     """How often each event was fired, whether or not a hook ran for it."""
+    agents: dict[str, AgentStatistics] = {}
+    """By the name of the agent that asked; empty for programs of which hookline is a part."""
 
     def add(self, entry: LogEntry) -> None:
         """Counts one record."""
         if entry.is_run:
             self.hook(entry.event, entry.hook, entry.origin).add(entry)
+            self.agent(entry.agent).add(entry.time, is_block=entry.is_block)
         elif entry.kind in EVENTS:
             self.add_fired(entry.event, entry.count or 1)
 
@@ -119,9 +140,18 @@ class Statistics(msgspec.Struct):
             found = self.hooks[key] = HookStatistics()
         return found
 
+    def agent(self, name: str | None) -> AgentStatistics:
+        """The numbers of this agent, to be changed."""
+        return self.agents.setdefault(name or "", AgentStatistics())
+
     def add_fired(self, event: str | None, count: int) -> None:
         """Counts events, with and without hooks."""
         self.fired[event or ""] = self.fired.get(event or "", 0) + count
+
+
+def later(one: str | None, other: str | None) -> str | None:
+    """The later of two times."""
+    return max(one or "", other or "") or None
 
 
 def _code(text: str) -> int:

@@ -24,6 +24,11 @@ class SettingsPaths(NamedTuple):
         # Not the environment: it may have secrets.
         return f"SettingsPaths(project={self.project!r}, user={self.user!r}, system={self.system!r})"
 
+    @property
+    def canary(self) -> Path:
+        """Where `hookline prove` puts its canary, beside the user's settings."""
+        return self.user.with_name("hookline-canary.json")
+
     def by_source(self) -> tuple[tuple[ConfigSource, Path], ...]:
         """The files with their sources, most specific first."""
         return (

@@ -85,11 +85,12 @@ def _tool_selection(
     from hookline.formats.genai.parts import field
 
     config = field(request, "config")
-    given = field(config, "tool_config")
-    changed = attempt(lambda: _selected(verdict, given), given, "a hook's restriction of tools is not used")
+    given, tools = field(config, "tool_config"), field(config, "tools")
+    unused = "a hook's restriction of tools is not used"
+    changed = attempt(lambda: _selected(verdict, given), given, unused)
     return BeforeToolSelectionHookResult(
         tool_config=None if changed is given else changed,
-        tools=field(config, "tools"),
+        tools=tools if changed is given else attempt(lambda: _left(tools, changed), tools, unused),
         **_shared(verdict, verdict.note),
     )
 
@@ -114,6 +115,13 @@ def _selected(verdict: "Verdict", given: Any) -> Any:
         # No hook gave a mode, so the request's own stays.
         del selected["mode"]
     return overlay_tool_config(given, selected)
+
+
+def _left(tools: Any, config: Any) -> Any:
+    from hookline.formats.genai.tool_config import to_hook_tool_config
+    from hookline.formats.genai.tools import without_forbidden
+
+    return without_forbidden(tools, to_hook_tool_config(config))
 
 
 def _shared(verdict: "Verdict", note: str | None) -> dict[str, Any]:

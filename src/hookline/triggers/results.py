@@ -107,7 +107,7 @@ class BeforeToolSelectionHookResult(_ModelHookResult):
     tool_config: "ToolConfig | None" = None
     """The tool configuration to use in place of the request's own, or None to keep that."""
     tools: Any = None
-    """The tool definitions, which hooks never change."""
+    """The tools to use: the request's own, less those that the API runs itself and hooks did not allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFix
             "enabled",
             "shell",
             "limits",
+            "evidence",
             "warm hooks",
             "log",
             "trust",

@@ -69,6 +69,8 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "onError": "allow",
         "budget": None,
         "lastRun": None,
+        "lastBlock": None,
+        "words": {"configured": False, "observed": None, "enforced": None},
         "runs": 0,
         "ways": {},
         "failures": 0,
@@ -86,7 +88,8 @@ def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     stocked.fire(event="AfterTool")
     lines = stocked.run("list").splitlines()
     assert lines[0].split() == [
-        *("HOOK", "STATE", "MATCHER", "TIMEOUT", "ORDER", "RUNS", "FAILED", "MEDIAN", "P95", "LAST", "RUN", "FROM"),
+        *("HOOK", "STATE", "MATCHER", "TIMEOUT", "ORDER", "RUNS", "FAILED", "MEDIAN", "P95", "LAST", "RUN"),
+        *("EVIDENCE", "FROM"),
     ]
     assert lines[1::2][:2] == ["BeforeTool", "AfterTool"]
     assert re.split(r"\s{2,}", lines[2].strip())[:6] == ["guard", "untrusted", "^ls$", "60 s", "sequential", "0"]

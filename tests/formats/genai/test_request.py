@@ -375,3 +375,32 @@ def test_a_system_note_leaves_the_callers_objects_alone() -> None:
     append_system_note(GenerateContentParameters(model="m", contents=contents), "n")
     assert contents == [user(types.Part(text="q"))]
     assert contents[0] is content
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own", "functions"),
+    [
+        pytest.param({"allowedFunctionNames": ["f"]}, [], 2, id="names"),
+        pytest.param({"mode": "ANY", "allowedFunctionNames": ["f", "google_search"]}, ["google_search"], 2, id="named"),
+        pytest.param({"mode": "NONE"}, [], 2, id="NONE"),
+        pytest.param({"mode": "ANY"}, ["google_search", "code_execution"], 2, id="mode-alone"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_tools_that_the_api_runs_go_with_a_restriction(
+    wanted: dict[str, Any], own: list[str], functions: int, as_json: bool
+) -> None:
+    """`tool_config` is for functions alone: without this a search that no hook allowed would stay offered."""
+    declared = [types.FunctionDeclaration(name=name) for name in ("f", "g")]
+    search = types.Tool(google_search=types.GoogleSearch(), code_execution=types.ToolCodeExecution())
+    tools: list[Any] = [types.Tool(function_declarations=declared), search]
+    given: Any = [tool.model_dump(exclude_none=True) for tool in tools] if as_json else tools
+    config: Any = {"tools": given} if as_json else types.GenerateContentConfig(tools=given)
+    base = GenerateContentParameters(model="m", contents="hi", config=config)
+    made: Any = from_hook_llm_request({"toolConfig": wanted}, base).config
+    left: list[Any] = types.GenerateContentConfig.model_validate(made).tools or []
+    names = {name for tool in left for name in ("google_search", "code_execution") if getattr(tool, name) is not None}
+    assert names == set(own)
+    assert sum(len(tool.function_declarations or ()) for tool in left) == functions
+    untouched = from_hook_llm_request({"config": {"temperature": 1.0}}, base).config
+    assert (untouched["tools"] if as_json else untouched.tools) == given

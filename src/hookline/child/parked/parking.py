@@ -49,8 +49,11 @@ _Work = Callable[[], None]
 class Parking:
     """The parked interpreters of one engine. They end when this object is closed, or nobody refers to it any more."""
 
-    def __init__(self, most: int = DEFAULT_MAX_WARM, idle_s: float = DEFAULT_IDLE_S) -> None:
-        self._lot = _Lot(most, idle_s)
+    def __init__(
+        self, most: int = DEFAULT_MAX_WARM, idle_s: float = DEFAULT_IDLE_S, cold: set[str] | None = None
+    ) -> None:
+        """Park at most so many; commands that can never be parked are added to `cold`."""
+        self._lot = _Lot(most, idle_s, set() if cold is None else cold)
         self._finalizer = weakref.finalize(self, self._lot.close_later)
         self._finalizer.atexit = False  # the reaper ends them with the program
 
@@ -134,7 +137,8 @@ class Claim:
 class _Lot:
     """The state behind a Parking: its thread refers to this, so that the Parking itself can be garbage-collected."""
 
-    def __init__(self, most: int, idle_s: float) -> None:
+    def __init__(self, most: int, idle_s: float, cold: set[str]) -> None:
+        self._cold = cold
         self._most = most
         self._idle_s = idle_s
         self.reset()
@@ -157,6 +161,8 @@ class _Lot:
             invocation = invocation_of(job)
         except (OSError, ValueError):
             return None  # starting it will report that
+        if invocation is None:
+            self._cold.add(job.command)
         if invocation is None or self._is_closed:
             return None
         key = invocation.executable, invocation.argv, job.cwd
@@ -171,6 +177,8 @@ class _Lot:
             self._places.move_to_end(key)
             place.last_used = time.monotonic()
             place.runs += 1
+            if place.recipe is None:
+                self._cold.add(job.command)
             if place.facts is None or place.refusal is not None:
                 return None
             if place.interpreter is not None:

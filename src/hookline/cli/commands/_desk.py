@@ -45,7 +45,7 @@ class CommandDesk:
         setup = read_setup(config)
         with LogReader(self.log) as reader:
             numbers = reader.statistics(LogQuery())
-        configured, functions = known_hooks(config)
+        configured, functions, _ = known_hooks(config)
         healths = (_health(setup, hook, numbers) for hook in setup.hooks)
         known = [{**shown, **health} for shown, health in zip(configured, healths, strict=True)]
         return {"enabled": config.get_enable_hooks(), "hooks": known, "functions": functions, "fired": numbers.fired}

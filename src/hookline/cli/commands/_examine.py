@@ -23,14 +23,20 @@ from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
+from hookline.cli.report.overview import key_of, read_statistics
+from hookline.cli.report.proof import words_of
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import DEFAULT_MAX_WARM, OWN_DIALECT, ConfigSource
+from hookline.errors import HooklineError
 from hookline.files import open_regular
+from hookline.log.entry import LogQuery
 from hookline.log.paths import log_path, why_unwritable
+from hookline.log.statistics import RUNS
+from hookline.proof.standing import agent_words
 from hookline.settings.merge import by_authority, hooks_enabled
 from hookline.settings.read import Layer
 from hookline.settings.trust import default_trust_path, is_below, show_uncovered
@@ -72,6 +78,7 @@ def examine(config: Config) -> list[Sign]:
         *_trust_store(setup),
         *_hooks(setup),
         *_bridges(setup),
+        *_standing(config, setup),
         *_frameworks(),
         _canary(config),
     ]
@@ -273,6 +280,23 @@ def _bridges(setup: Setup) -> Iterator[Sign]:
                 yield Sign(about, Health.ODD, message)
     if (server := _server()) is not None:
         yield Sign("server", Health.GOOD, f"process {server['pid']} has answered {plural(server['calls'], 'call')}")
+
+
+def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
+    """For each agent and each hook: configured, observed, enforced, with the date of the last evidence."""
+    try:
+        statistics = read_statistics(config, LogQuery(kinds=RUNS))
+    except HooklineError as error:
+        # The sign of the log says what is wrong with it.
+        yield Sign("evidence", Health.GOOD, f"none, because the log can't be read: {error}")
+        return
+    for row in agent_words(Path(setup.project_dir), statistics, hooks_enabled=setup.is_enabled):
+        yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}")
+    for hook in (hook for hook in setup.hooks if hook.enabled):
+        numbers = statistics.hooks.get(key_of(hook))
+        seen = {"observed": numbers and numbers.last_run, "enforced": numbers and numbers.last_block}
+        words = words_of({"configured": setup.why_untrusted(hook) is None, **seen})
+        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words}")
 
 
 def _frameworks() -> Iterator[Sign]:

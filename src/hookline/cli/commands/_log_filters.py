@@ -39,8 +39,8 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         hook=given.hook,
         session=given.session,
         agent=given.agent,
-        since=_time("--since", given.since),
-        until=_time("--until", given.until),
+        since=time_of("--since", given.since),
+        until=time_of("--until", given.until),
         decision=getattr(given, "decision", None),
         failures=getattr(given, "failures", False),
         slower_than_ms=getattr(given, "slower_than", None),
@@ -48,7 +48,7 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
     )
 
 
-def _time(option: str, given: str | None) -> str | None:
+def time_of(option: str, given: str | None) -> str | None:
     """The time as records write it."""
     try:
         return None if given is None else read_when(given)

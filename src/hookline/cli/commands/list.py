@@ -4,7 +4,8 @@ Examples:
   hookline list
   hookline list --event BeforeTool --json
 
-The numbers are from the log. A hook is on, disabled, untrusted, changed since it was trusted, refused because
+The numbers are from the log. EVIDENCE is the strongest that it has of a hook: configured, observed (it ran) or enforced
+(it denied something). A hook is on, disabled, untrusted, changed since it was trusted, refused because
 hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that are on run. If one group is
 sequential, all hooks that run together with it run in sequence; the order is "either" where that depends on the tool.
 Functions that a program registers in code are in no settings file; those that the log has seen are listed below.
@@ -13,7 +14,8 @@ Functions that a program registers in code are in no settings file; those that t
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
@@ -39,6 +41,9 @@ from hookline.cli.report.text import (
 )
 from hookline.config import Config
 
+if TYPE_CHECKING:
+    from hookline.log.statistics import Statistics
+
 _MAX_CELL = 48
 
 Hook = dict[str, Any]
@@ -54,6 +59,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
     ("MEDIAN", lambda hook: show_ms(hook["median"])),
     ("P95", lambda hook: show_ms(hook["p95"])),
     ("LAST RUN", lambda hook: show_ago(hook["lastRun"])),
+    ("EVIDENCE", lambda hook: _evidence(hook["words"])),
     ("FROM", lambda hook: one_line(show_place(hook["file"], hook["line"]))),
 )
 
@@ -69,14 +75,14 @@ def run(given: argparse.Namespace) -> int:
     end_at_once()
     event = event_of(given.event) if given.event is not None else None
     config = make_config(given)
-    configured, in_programs = known_hooks(config)
+    configured, in_programs, statistics = known_hooks(config)
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     functions = [hook for hook in in_programs if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
     settings = config.get_settings()
     unused = [] if event else [asdict(hook) for hook in settings.unused]
     unread = unread_report(config)
-    report = {
+    report: dict[str, Any] = {
         "enabled": enabled,
         "hooks": hooks,
         "functions": functions,
@@ -85,13 +91,35 @@ def run(given: argparse.Namespace) -> int:
             {"event": hook.event.value, "file": hook.origin, "dialect": hook.dialect} for hook in settings.bridges
         ],
         "unread": unread,
+        "agents": _agents(config, statistics),
     }
     print_report(given, report, (*_lines(hooks, enabled=enabled), *_function_lines(functions), *_unused_lines(unused)))
     if not hooks and not unused and not given.json:
         print_lines(f"No hook of {event} is configured." if configured else _why_none(config))
     if not given.json:
         print_lines(*map(style.dim, bridge_lines(settings.bridges)), *map(style.warn, unread_lines(unread)))
+        if report["agents"]:
+            from hookline.cli.report.proof import word_lines  # noqa: PLC0415 - as below
+
+            print_lines("", *word_lines(report["agents"]))
     return 0
+
+
+def _agents(config: Config, statistics: "Statistics") -> list[dict[str, Any]]:
+    """Configured, observed and enforced for each agent; nothing where no other agent has ever asked."""
+    if not any(statistics.agents):
+        return []
+    from hookline.proof.standing import agent_words  # noqa: PLC0415 - loads every bridge
+
+    return agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
+
+
+def _evidence(words: Mapping[str, Any]) -> str:
+    """The strongest of the three words, with its date."""
+    for word in ("enforced", "observed"):
+        if words[word]:
+            return f"{word} {show_ago(words[word])}"
+    return "configured" if words["configured"] else "none"
 
 
 def _why_none(config: Config) -> str:
@@ -167,12 +195,12 @@ def _row(cells: Sequence[str], widths: Sequence[int], hook: Hook | None = None) 
 
 def _block(cells: Sequence[str], hook: Hook) -> Iterator[str]:
     """The same on a narrow screen, in several lines."""
-    name, state, *options, runs, failed, median, p95, last, place = cells
+    name, state, *options, runs, failed, median, p95, last, evidence, place = cells
     width = screen_width()
     yield f"  {style.bold(cut(name, width - 14))}  {_paint_state(state, hook)}"
     yield cut("    matcher {}, timeout {}, {}".format(*options), width)
     if hook["runs"]:
-        yield f"    runs {runs}, failed {failed}, median {median}, p95 {p95}, last {last}"
+        yield f"    runs {runs}, failed {failed}, median {median}, p95 {p95}, last {last}, {evidence}"
     else:
         yield "    never run"
     yield style.dim(f"    {place}")

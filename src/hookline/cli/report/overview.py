@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,7 +23,16 @@ from hookline.log.statistics import RUNS, HookKey, HookStatistics, Statistics
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 
 
-def known_hooks(config: Config) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+class KnownHooks(NamedTuple):
+    """What is known about hooks, as JSON."""
+
+    hooks: list[dict[str, Any]]
+    functions: list[dict[str, Any]]
+    statistics: Statistics
+    """The numbers of the log that all of it is from."""
+
+
+def known_hooks(config: Config) -> KnownHooks:
     """Every configured hook as JSON, by event, whether or not hooks are enabled; and the functions of programs.
 
     Functions are in no settings file, so those are known that the log has seen.
@@ -36,20 +45,27 @@ def known_hooks(config: Config) -> tuple[list[dict[str, Any]], list[dict[str, An
     states = dict(_states(setup, trust))
     if any(hook.needs_trust for hook in setup.hooks) and (problem := setup.trust.problem_in(setup.project_dir)):
         tell(problem)
-    summary: Mapping[HookKey, HookStatistics] = {}
+    statistics = Statistics()
     try:
-        summary = read_statistics(config, LogQuery(kinds=RUNS)).hooks
+        statistics = read_statistics(config, LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
         tell(str(error))
+    summary: Mapping[HookKey, HookStatistics] = statistics.hooks
     functions = [
         {"event": event, "hook": label, "function": origin, **_numbers(numbers)}
         for (event, label, origin), numbers in summary.items()
         if numbers.source == ConfigSource.PROGRAM
     ]
-    return [
+    hooks = [
         {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
         for hook in setup.hooks
-    ], functions
+    ]
+    return KnownHooks([{**hook, "words": hook_words(hook)} for hook in hooks], functions, statistics)
+
+
+def hook_words(hook: Mapping[str, Any]) -> dict[str, Any]:
+    """Configured, observed, enforced: whether it may run, when it last did, and when it last denied something."""
+    return {"configured": hook["state"] == "on", "observed": hook["lastRun"], "enforced": hook["lastBlock"]}
 
 
 def trust_states(setup: Setup) -> dict[int, str]:
@@ -109,6 +125,7 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
 def _numbers(statistics: HookStatistics) -> dict[str, Any]:
     return {
         "lastRun": statistics.last_run,
+        "lastBlock": statistics.last_block,
         "runs": statistics.runs,
         "ways": statistics.ways,
         "failures": statistics.failures,

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hookline.contract.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
+from hookline.contract.llm import GenerateContentParameters, HookToolConfig, LLMConfig, LLMMessage, LLMRequest
 from hookline.contract.text import whole_text
 from hookline.formats.conversation import read_messages_of, rewrite_contents
 from hookline.formats.genai import contents, sdk
 from hookline.formats.genai.parts import field, has_call, is_content, parts_of, snake, texts_of, with_fields, with_parts
 from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
+from hookline.formats.genai.tools import without_forbidden
 from hookline.formats.hook_format import (
     GENERATION,
     listed,
@@ -107,15 +108,21 @@ def _apply_config(config: Any, told: LLMRequest, wanted: LLMRequest, instruction
     changes: dict[str, Any] = {
         attribute: after.get(name) for name, attribute in _ATTRIBUTES.items() if after.get(name) != before.get(name)
     }
-    tools = field(config, "tool_config")
-    wanted_tools = apply_tool_config(tools, told.get("toolConfig", {}), wanted.get("toolConfig", {}))
-    if wanted_tools is not tools:
-        changes["tool_config"] = wanted_tools
+    changes |= _changed_tools(config, told.get("toolConfig", {}), wanted.get("toolConfig", {}))
     if instruction is not field(config, "system_instruction"):
         changes["system_instruction"] = instruction
     if not changes:
         return config
     return sdk.types().GenerateContentConfig(**changes) if config is None else with_fields(config, **changes)
+
+
+def _changed_tools(config: Any, told: HookToolConfig, wanted: HookToolConfig) -> dict[str, Any]:
+    if wanted == told:
+        return {}
+    tools = field(config, "tools")
+    kept = without_forbidden(tools, wanted)
+    changes = {} if kept is tools else {"tools": kept}
+    return {**changes, "tool_config": apply_tool_config(field(config, "tool_config"), told, wanted)}
 
 
 def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:

@@ -1,0 +1,7 @@
+"""Whether hooks really judged what agents did.
+
+transcripts → [MadeCall] ──┐
+                           ├── reconcile.py: each call with its decision, or with the likely cause (causes.py)
+log → Evidence ────────────┘
+canary.py: a call that only a hook can deny, through the live path; standing.py: configured, observed, enforced
+"""

@@ -1,0 +1,173 @@
+"""A call that only a hook can deny, through the live path of an agent."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hookline.bridge.judge import hosts
+from hookline.contract.events import HookEventName
+from hookline.history.made import Fate, MadeCall
+from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
+from hookline.log.entry import LogQuery
+from hookline.log.reader import LogReader
+from hookline.settings.canary import CANARY, Canary, new_canary, write_canary
+
+_POLL_S = 0.3
+_GRACE_S = 30.0
+_OWN_S = 120.0
+# How an agent is asked for one command; it needs its own permission to run a shell, or nothing would be proved.
+_LINES: Mapping[str, str] = {
+    "claude": "claude -p {prompt} --allowedTools Bash",
+    "codex": "codex exec --skip-git-repo-check {prompt}",
+    "gemini": "gemini --approval-mode yolo -p {prompt}",
+    "copilot": "copilot --allow-all-tools -p {prompt}",
+    "cursor": "cursor-agent --force -p {prompt}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flight:
+    """What became of a canary."""
+
+    agent: str
+    denied: bool
+    """A hook denied the call, and nothing says that it ran all the same."""
+    message: str
+    log_id: str | None = None
+    seconds: float = 0.0
+
+
+@contextmanager
+def canary_at(path: Path, seconds: float) -> Iterator[Canary]:
+    """A canary whose guard every hook system has until the end of the block, or until it expires."""
+    canary = new_canary(seconds + _GRACE_S)
+    write_canary(path, canary)
+    try:
+        yield canary
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def command_line(agent: str, canary: Canary) -> str:
+    """What a person runs so that the agent makes the call."""
+    prompt = f"Run this shell command, exactly as it is, and nothing else: {harmless(canary)}"
+    return _LINES[agent].format(prompt=shlex.quote(prompt))
+
+
+def harmless(canary: Canary) -> str:
+    """The command of the call: it does no harm where nothing denies it."""
+    return f"echo {canary.text}"
+
+
+def wait_for(
+    agent: str, canary: Canary, log: Path, wait_s: float, sleep: Callable[[float], None] = time.sleep
+) -> Flight:
+    """Looks for evidence in the log and in the agent's transcripts, for so many seconds at most."""
+    began = time.time()
+    while True:
+        seen = _in_log(log, canary, agent, began)
+        made = _in_transcripts(agent, canary, began)
+        seconds = time.time() - began
+        if made is not None and made.fate is Fate.RAN:
+            said = "although a hook denied it" if seen else "and no hook saw it"
+            return Flight(agent=agent, denied=False, message=f"the call ran, {said} ({made.origin})", seconds=seconds)
+        if seen and (made is not None or agent not in AGENTS):
+            return Flight(agent=agent, denied=True, message="the call was denied", log_id=seen, seconds=seconds)
+        if seconds >= wait_s:
+            break
+        sleep(_POLL_S)
+    if seen:
+        message = "a hook denied the call; the agent's transcript does not show it yet"
+        return Flight(agent=agent, denied=True, message=message, log_id=seen, seconds=seconds)
+    message = f"no call with the canary came to a hook within {wait_s:g} s"
+    return Flight(agent=agent, denied=False, message=message, seconds=seconds)
+
+
+def fly_own(canary: Canary, log: Path, project: str) -> Flight:
+    """Runs our own agent, as a program of its own, with a model that makes the call."""
+    began = time.time()
+    session = f"{CANARY}-{canary.nonce[:12]}"
+    with TemporaryDirectory(prefix="hookline-") as folder:
+        file = Path(folder, "answers.jsonl")
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in _answers(canary)), encoding="utf-8")
+        words = ["agent", "--model", f"replay:{file}", "--prompt", "hookline prove", "--yes", "--headless"]
+        words += ["--session-id", session, "--project", project]
+        try:
+            done = subprocess.run(  # noqa: S603 - this program
+                [sys.executable, "-m", "hookline", *words], capture_output=True, timeout=_OWN_S, check=False
+            )
+            said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        except (OSError, subprocess.TimeoutExpired) as error:
+            said = str(error)
+    seen = _in_log(log, canary, None, began)
+    made = _in_transcripts(OWN, canary, began)
+    seconds = time.time() - began
+    if made is None:
+        return Flight(agent=OWN, denied=False, message=f"the agent did not make the call: {said}", seconds=seconds)
+    if made.fate is Fate.RAN:
+        message = "the call ran, although a hook denied it" if seen else "the call ran, and no hook saw it"
+        return Flight(agent=OWN, denied=False, message=message, log_id=seen, seconds=seconds)
+    if not _answer_has_word(made, canary):
+        return Flight(agent=OWN, denied=False, message="the call was refused, but not by the canary", seconds=seconds)
+    return Flight(agent=OWN, denied=True, message="the call was denied", log_id=seen, seconds=seconds)
+
+
+def _answers(canary: Canary) -> Iterator[dict[str, object]]:
+    call = {"name": "run_shell_command", "args": {"command": harmless(canary)}}
+    for part in ({"functionCall": call}, {"text": "done"}):
+        chunk = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+        yield {"method": "generateContentStream", "response": [chunk]}
+
+
+def _in_log(log: Path, canary: Canary, agent: str | None, began: float) -> str | None:
+    """The id of the event in which the canary was denied."""
+    from hookline.contract.wire import utc_timestamp  # noqa: PLC0415
+
+    query = LogQuery(
+        kinds=frozenset({"hook"}),
+        event=HookEventName.BEFORE_TOOL.value,
+        hook=CANARY,
+        decision="deny",
+        agent=agent,
+        since=utc_timestamp(began - 1),
+    )
+    with LogReader(log) as reader:
+        for record in reader.whole(query):
+            if canary.text in str(record.get("stdin")) and canary.word in str(record.get("stderr")):
+                return str(record.get("fire"))
+    return None
+
+
+def _in_transcripts(agent: str, canary: Canary, began: float) -> MadeCall | None:
+    if agent != OWN and agent not in AGENTS:
+        return None
+    for path in transcripts_of(agent):
+        with suppress(OSError):
+            if path.stat().st_mtime < began - 1 or canary.text.encode() not in path.read_bytes():
+                continue
+            calls = read_transcript(agent, path).calls
+            found = next((call for call in calls if canary.text in str(call.arguments)), None)
+            if found is not None and found.fate is not Fate.OPEN:
+                return found
+    return None
+
+
+def _answer_has_word(made: MadeCall, canary: Canary) -> bool:
+    """Whether what the model read is the answer of the guard."""
+    with suppress(OSError):
+        return canary.word in Path(made.origin.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace")
+    return False
+
+
+def can_be_asked(agent: str) -> bool:
+    """Whether there is a line for a person to run."""
+    return agent in _LINES and agent in hosts() and os.name == "posix"
