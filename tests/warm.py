@@ -140,6 +140,10 @@ class _Server:
                 [sys.executable, __file__, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
             )
 
+    def wait(self) -> None:
+        """Waits until everything is loaded; what is sent before that waits in the socket."""
+        assert self._socket.recv(1), "the process that forks has ended; its stderr says why"
+
     def send(self, request: Mapping[str, Any], files: Sequence[int]) -> None:
         """Sends what is to be started; the files are the one for its status, and stdin, stdout and stderr."""
         data = json.dumps(request).encode()
@@ -156,8 +160,8 @@ _running: list[_Server] = []
 
 
 def start() -> None:
-    """Starts the process that forks, if it does not run yet; what it is asked meanwhile waits until it has loaded."""
-    _server()
+    """Starts the process that forks, and waits until it has loaded."""
+    _server().wait()
 
 
 def _server() -> _Server:
@@ -179,6 +183,7 @@ def _serve(channel: socket.socket) -> None:
     for kind in (types.Content, types.Part, types.Tool, types.GenerateContentConfig, types.GenerateContentResponse):
         kind.model_rebuild()
     gc.freeze()
+    channel.sendall(b".")
     while True:
         size, ancillary, _, _ = channel.recvmsg(4, socket.CMSG_SPACE(4 * array.array("i").itemsize))
         if not size:

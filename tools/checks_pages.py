@@ -24,6 +24,7 @@ from hookline.config import Config
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "checks"
 INDEX = ROOT / "docs" / "checks.md"
+_OPTIONS = re.compile(r"(?<=the options are type, command, timeout, ).*")
 # Each shell has words of its own for it.
 _SYNTAX_ERROR = re.compile(r"(?<=guard\.sh: ).*(?=\) \(tried)")
 _WIDTH = 100
@@ -145,8 +146,9 @@ def message_of(rule: str, example: Example) -> str:
 
 
 def shown(finding: Finding, directory: Path) -> str:
-    """The finding's text as a reader sees it, whatever the directory and the shell."""
-    return _SYNTAX_ERROR.sub("Syntax error: end of file unexpected", finding.text.replace(f"{directory}/", ""))
+    """The finding's text as a reader sees it, whatever the directory and the shell, without long lists."""
+    text = _SYNTAX_ERROR.sub("Syntax error: end of file unexpected", finding.text.replace(f"{directory}/", ""))
+    return _OPTIONS.sub("…", text)
 
 
 def main() -> int:

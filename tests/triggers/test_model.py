@@ -264,6 +264,16 @@ def test_a_fault_in_applying_an_answer_gives_the_safe_default(
         assert "because of a fault in hookline: OSError('gone')" in capsys.readouterr().err
 
 
+@pytest.mark.req("HOOK-111", "HOOK-116")
+def test_a_rewrite_that_cannot_be_applied_costs_nothing_else(project: Path) -> None:
+    """The note and the suppression of the same answer count all the same."""
+    odd: Any = _Vanishing(RESPONSE, project / "gone")
+    answer = {"systemMessage": "n", "suppressOutput": True, "hookSpecificOutput": {"llm_response": SYNTHETIC}}
+    config = config_of(project, "AfterModel", f"touch gone; {says(answer)}")
+    result = asyncio.run(fire_after_model_hook(config, REQUEST, odd))
+    assert result == AfterModelHookResult(response=odd, system_message="n", suppress_output=True)
+
+
 @pytest.mark.parametrize(("trigger", "event", "default"), TRIGGERS)
 def test_a_cancellation_is_not_swallowed(project: Path, trigger: Trigger, event: str, default: Any) -> None:
     """Whoever cancels a call while a hook runs gets the cancellation."""

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "test": "run case files: events, and what your hooks must decide about them",
     "record": "take real events from the log into a case file",
     "replay": "run today's hooks on events of the log, and show what they would decide differently",
+    "backtest": "run today's hooks over what really happened, in the log and in transcripts of other agents",
     "prove": "prove that hooks judged what agents did, and find the calls that nobody judged",
     "packs": "list the guards that come with hookline, with every rule",
     "trust": "review a project's hooks and let them run",

@@ -31,7 +31,7 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
 
         return plugin_fault(hook.plugin)
     if hook.type is not HookType.COMMAND or hook.command is None:
-        return 'is of type "plugin", which cannot be run; write "type": "command"'
+        return 'is of type "plugin" and names none, so it fails at each event; write "plugin": "package:name"'
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
     try:
         return _fault(hook.command, lookup) if hook.args is None else _lookup_fault(hook.command, lookup)
