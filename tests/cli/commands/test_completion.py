@@ -117,7 +117,7 @@ def test_bash_completes_commands_events_and_options(project: Path) -> None:
     """The script works in a real bash, down to an option that has been begun with two dashes."""
     assert bash_completes(project, "doc") == ["doctor"]
     assert bash_completes(project, "fire", "Before") == EVENTS
-    assert bash_completes(project, "schema", "--") == ["--help", "--json"]
+    assert bash_completes(project, "schema", "--") == ["--help", "--json", "--color"]
     assert bash_completes(project, "check", "--settings", "") == []
 
 
