@@ -225,7 +225,9 @@ def test_an_unknown_version_is_said(
     claude.wrote("ls", version="9.9.9")
     code = main(["prove", "claude", "--no-canary", "--project", str(project)])
     assert code == 0
-    assert "checked with 2.1.325, and this is 9.9.9" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "checked with 2.1.325, and this is 9.9.9" in shown
+    assert "Codex 0.166.0" in shown
 
 
 def test_codex_says_other_words_in_its_transcripts(
