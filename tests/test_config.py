@@ -361,3 +361,33 @@ def test_an_odd_environment_costs_no_guard(project: Path) -> None:
     output = fire(config).final_output
     assert output is not None
     assert output.is_blocking_decision()
+
+
+ONE = {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}, {"type": "command", "command": "x"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "messages"),
+    [
+        ({"hooks": ONE}, ['2 hooks configured, all off: set "enableHooks": true']),
+        ({"use": ["hookline:shell"]}, ['1 hook configured, all off: set "enableHooks": true']),
+        ({"hooks": ONE, "enableHooks": False}, ["2 hooks configured, all off: enableHooks is false here"]),
+        ({"hooks": ONE, "enableHooks": True}, []),
+        ({"hooks": {"BeforeTool": []}}, []),
+        ({"hooks": []}, []),
+        (
+            {"hooks": ONE, "hooksConfig": {"enabled": True}},
+            [
+                "is Gemini CLI's switch and has no effect here; use enableHooks, at the top of the file",
+                '2 hooks configured, all off: set "enableHooks": true',
+            ],
+        ),
+    ],
+)
+def test_hooks_that_are_configured_and_off_are_a_problem(
+    settings: dict[str, Any], messages: list[str], tmp_path: Path
+) -> None:
+    """Nobody has to wonder why a guard does nothing."""
+    problems = Config(tmp_path, settings=settings).get_problems()
+    assert [problem.message for problem in problems] == messages
+    assert not any(problem.is_error for problem in problems)

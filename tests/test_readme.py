@@ -1,14 +1,19 @@
 """What the README promises is tried, as a reader would."""
 
+import ast
+import asyncio
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hookline import Hooks
 from hookline.cli.main import main
+from hookline.hook import Deny, Rewrite
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -37,6 +42,32 @@ def test_the_first_hook_works_as_shown(own_home: Path) -> None:
     assert re.sub(r"exit 2  [\d.]+ ms", "exit 2  …", done.stdout).splitlines() == shown
     (own_home / ".llxprt" / "no-rm.hooks.toml").write_text(example("cases"))
     assert main(["test"]) == 0
+
+
+def test_the_lines_for_a_loop_of_your_own_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hooks take effect in the loop and in the last of the three lines; tests/adapters has those of the frameworks."""
+
+    class HooksWithGuards(Hooks):
+        def __init__(self, folder: Path) -> None:
+            super().__init__(folder, settings={"enableHooks": True})
+            self.on("BeforeModel")(lambda _: Deny("No model today."))
+            self.on("BeforeTool")(lambda _: Rewrite(tool_input={"file_path": "b.txt"}))
+
+    request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    given: dict[str, Any] = {
+        "project": project,
+        "request": request,
+        "arguments": {"file_path": "c.txt"},
+        "my_tool": lambda arguments: arguments["file_path"],
+    }
+    own = example("adapters").splitlines()[-1]
+    assert own.endswith("# a loop of your own")
+    code = f"{example('loop').replace('Hooks(project)', 'Guarded(project)')}\nfirst = result\n{own}\nhooks.close()"
+    run = compile(code, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    scope = {**given, "Guarded": HooksWithGuards}
+    asyncio.run(eval(run, scope))  # noqa: S307 - the README's own lines
+    assert (scope["first"].llm_content, scope["result"].llm_content) == ("b.txt", "b.txt")
+    assert (scope["request"], capsys.readouterr().out) == (request, "No model today.\n")
 
 
 def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import ConfigSource, HookOptions, OnError
-from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects
+from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects, without_effect
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.source import SettingsSource, Watch
@@ -87,7 +87,8 @@ class Config:
         self._source = self._make_source(settings, settings_files)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
-        problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems)
+        idle = without_effect(layers, enabled=self._enabled)
+        problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems, *idle)
         # Half of the lines, because hooks without trust are reported as well.
         self._problems = tuple(first_problems(problems, MOST_PROBLEMS // 2))
         if not quiet:

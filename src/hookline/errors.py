@@ -62,8 +62,8 @@ class FormatError(HooklineError):
 class SessionClosedError(HooklineError):
     """A session, or the hooks that it belongs to, was used after its end."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is closed; make another with `hooks.session()`")
+    def __init__(self, what: str, remedy: str = "make another with `hooks.session()`") -> None:
+        super().__init__(f"{what} is closed; {remedy}")
 
 
 class AgentStoppedError(HooklineError):

@@ -258,10 +258,17 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("mcp-gateway", "--name", ATTACK, "--", sys.executable, "-c", MCP_SERVER),
         row("mcp-gateway", "--name", "x", "--project", "{broken}", "--", sys.executable, "-c", MCP_SERVER),
     ],
+    "backtest": [
+        row("backtest", "--from", "claude", "--all-projects", "--settings", "{blocking}"),
+        row("backtest", "--from", "claude", "--all-projects", "--settings", "{blocking}", "--markdown"),
+        row("backtest", "--from", "log", "--json", piped=""),
+        row("backtest", "--from", ATTACK),
+        row("backtest", "--from", "claude", "--against", ATTACK),
+    ],
     "prove": [
         row("prove", "--no-canary"),
         row("prove", "claude", "--no-canary", "--json"),
-        row("prove", "--no-canary", "--session", ATTACK, says_nothing=True),
+        row("prove", "--no-canary", "--session", ATTACK),
         row("prove", ATTACK),
         row("prove", "--no-canary", "--since", ATTACK),
         row("prove", "--project", ATTACK),

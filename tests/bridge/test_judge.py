@@ -125,3 +125,24 @@ def test_hooks_around_prompts_count_whatever_the_settings_say(
     got = bridge(tmp_path, question, "--settings", str(settings(tmp_path, command, event, lifecycle=lifecycle)))
     assert got.returncode == 0, got.stderr
     assert json.loads(got.stdout) == expected
+
+
+def test_a_project_is_found_from_the_directory_that_the_agent_works_in(
+    project: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its guards run in the project, and relative paths still begin where the agent is."""
+    below = project / "src"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    told = own_home / "told"
+    command = f"cat > {told}; pwd >> {told}; exit 2"
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command, "dialect": "claude"}]}]}
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+    assert warm.run(["trust", "--all", "--yes"]).returncode == 0
+    got = bridge(below, {**QUESTION, "cwd": str(below)})
+    assert "deny" in got.stdout
+    text = told.read_text()
+    assert f'"cwd":"{below}"' in text
+    assert text.rstrip().endswith(str(project))

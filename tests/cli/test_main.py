@@ -41,7 +41,8 @@ def test_the_version_is_shown() -> None:
     ("arguments", "said"),
     [
         pytest.param(["fire"], "the following arguments are required: EVENT", id="nothing-to-fire"),
-        pytest.param(["fly"], "invalid choice: 'fly'", id="unknown-command"),
+        pytest.param(["fly"], "there is no command fly; hookline --help lists all commands", id="unknown-command"),
+        pytest.param(["chekc"], "there is no command chekc; did you mean check?", id="misspelled-command"),
         pytest.param(["fire", "BeforeTool", "--colour"], "unrecognized arguments: --colour", id="unknown-option"),
     ],
 )
@@ -83,11 +84,11 @@ def test_help_and_version_need_no_dashes(
 
 
 def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands that there are are named."""
+    """The way to all commands is named."""
     with pytest.raises(SystemExit) as ended:
         main(["help", "fly"])
     assert ended.value.code == 1
-    assert "invalid choice: 'fly' (choose from 'init', 'list'" in capsys.readouterr().err
+    assert "there is no command fly; hookline --help lists all commands" in capsys.readouterr().err
 
 
 def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(
@@ -105,3 +106,46 @@ def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(
     assert all(line.startswith("  ") for line in others)
     assert "  RuntimeError: \\x1b[2J" in others
     assert last == "hookline: this is a bug in hookline; please report it"
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "painted"),
+    [
+        pytest.param([], {}, False, id="no-terminal"),
+        pytest.param([], {"FORCE_COLOR": "1"}, True, id="forced"),
+        pytest.param([], {"FORCE_COLOR": "0"}, False, id="forced-off"),
+        pytest.param([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, id="both"),
+        pytest.param(["--color", "always"], {"NO_COLOR": "1"}, True, id="always"),
+        pytest.param(["--color=never"], {"FORCE_COLOR": "1"}, False, id="never"),
+        pytest.param(["--color", "auto"], {"FORCE_COLOR": "1"}, True, id="auto"),
+    ],
+)
+def test_colour_can_be_chosen(
+    words: list[str],
+    environ: dict[str, str],
+    painted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The option goes before NO_COLOR, and that before FORCE_COLOR."""
+    monkeypatch.setattr("hookline.cli.report.style._wish", "auto")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert main(["packs", *words]) == 0
+    assert ("\x1b[1m" in capsys.readouterr().out) is painted
+
+
+def test_a_command_without_its_packages_names_the_extra() -> None:
+    """One line, also for its help and for completion, instead of a traceback."""
+    program = """
+import io, sys
+sys.modules |= dict.fromkeys(("referencing", "jsonschema"))
+from hookline.cli.main import main
+sys.stdin = io.StringIO("agent\\0--mo\\0")
+print(main(["agent"]), main(["agent", "--help"]), main(["completion", "--words"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    line = "hookline: this needs the package referencing, which is not installed; try: pip install 'hookline[agent]'\n"
+    assert (done.stdout, done.stderr) == ("1 1 1\n", 3 * line)

@@ -129,6 +129,11 @@ def as_plain(body: Callable[[Any], Any]) -> Hook:
     return hook
 
 
+def as_handed(body: Callable[[Any], Any]) -> Hook:
+    """A plain function, in a thread, which returns something to await."""
+    return as_plain(as_late(body))
+
+
 KINDS = [pytest.param(as_async, id="async"), pytest.param(as_late, id="waiting"), pytest.param(as_plain, id="thread")]
 
 
@@ -294,7 +299,7 @@ WRONG: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize("make", [*KINDS, pytest.param(as_handed, id="coroutine-from-a-thread")])
 @pytest.mark.parametrize(("body", "error"), WRONG)
 @pytest.mark.parametrize("on_error", ["allow", "block"])
 def test_a_function_that_fails(
@@ -671,6 +676,18 @@ def test_whatever_can_be_called(function: Any, reason: str, program: Program) ->
     """Objects, methods, partial functions, and functions that return something to await."""
     program.on("BeforeTool", function)
     assert program.fired().reason == reason
+
+
+def test_what_a_thread_hands_over_has_the_rest_of_the_time(program: Program) -> None:
+    """The hook's one timeout is for both, and a deny that is raised while it is awaited counts."""
+
+    async def forever(_event: Any) -> None:
+        await asyncio.Event().wait()
+
+    program.on("BeforeTool", as_plain(forever), timeout=0.05, name="slow")
+    program.on("BeforeTool", as_handed(lambda _: throw(Deny("raised"))))
+    verdict = program.fired()
+    assert (verdict.reason, verdict.runs[0].timed_out) == ("raised", True)
 
 
 def test_a_plain_function_on_the_loop(program: Program) -> None:

@@ -75,3 +75,12 @@ def test_a_closed_session(make_hooks: MakeHooks, is_sync: bool) -> None:
     for method, given in calls:
         with pytest.raises(SessionClosedError, match="the session s-1 is closed"):
             done(session, method, *given, is_sync=is_sync)
+
+
+def test_a_session_of_closed_hooks(make_hooks: MakeHooks, is_sync: bool) -> None:
+    """The remedy is another `Hooks`: another session of these would be closed as well."""
+    hooks = make_hooks({})
+    session = hooks.session("s-1")
+    hooks.close()
+    with pytest.raises(SessionClosedError, match="make another `Hooks`"):
+        done(session, "before_tool", "t", {}, is_sync=is_sync)

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
@@ -57,6 +58,26 @@ def test_every_event_is_in_the_schema() -> None:
     theirs = {name for dialect in map(dialect_of, FOREIGN_DIALECTS) for name in dialect.events}
     assert names == {*HookEventName} | theirs
     assert settings_schema()["$defs"]["HooksByEvent"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("values", "good"),
+    [
+        ({"theme": "dark", "$schema": "x", "tools": {"core": []}, "extensions": [{"name": "e", "version": "1"}]}, True),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "onError": "block"}]}]}, "use": [{"pack": "x"}]}, True),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "onEror": "block"}]}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [HOOK], "match": "x"}]}}, False),
+        ({"hooks": {"BeforeTool": [{"hooks": [{**HOOK, "limits": {"ram": 5}}]}]}}, False),
+        ({"hooksConfig": {"lifecicle": "apply"}}, False),
+        ({"hooksConfig": {"log": {"file": "x"}}}, False),
+        ({"hooksConfig": {"environment": {"block": []}}}, False),
+        ({"hooksConfig": {"http": {"hosts": []}}}, False),
+        ({"use": [{"pack": "hookline:shell", "allowed": []}]}, False),
+    ],
+)
+def test_an_editor_marks_keys_that_nothing_reads(values: dict[str, Any], good: bool) -> None:
+    """Inside of what is ours an unknown key is an error; the file itself may have keys of other programs."""
+    assert jsonschema.Draft202012Validator(settings_schema()).is_valid(values) is good
 
 
 def test_every_field_is_described() -> None:

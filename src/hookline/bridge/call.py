@@ -13,6 +13,7 @@ from hookline.contract.text import overheard, printable, visible, visible_json
 from hookline.contract.vocabulary import CHILD_MARK
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
+from hookline.settings.project import find_project
 
 PING = {"hookline": "are you there?"}
 """A question that no agent asks; `hookline bridge status` does, and no hook is run for it."""
@@ -126,9 +127,11 @@ def _stop_endless_calls(environ: Mapping[str, str]) -> None:
 
 def _caller(call: Call, words: Words, heard: Heard) -> Caller:
     files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)  # noqa: PTH118 - as text
+    directory = os.path.abspath(os.path.join(call.cwd, heard.cwd))  # noqa: PTH100, PTH118 - not resolved
     return Caller(
         agent=words.agent,
-        project=os.path.join(call.cwd, heard.cwd),  # noqa: PTH118 - kept as it was spelled
+        project=directory if files else find_project(directory, call.environ).directory,
+        cwd=directory,
         session_id=heard.session_id,
         transcript_path=heard.transcript_path,
         settings=files,

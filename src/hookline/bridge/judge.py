@@ -90,7 +90,7 @@ async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
         if _begins_or_ends(heard):
             stops.forget(host.name, heard.session_id)
     fire = system.get_event_handler().fire
-    verdicts = [await fire(heard.event, fields) for fields in heard.questions]
+    verdicts = [await fire(heard.event, fields, lease.session) for fields in heard.questions]
     if fault := next((verdict.fault for verdict in verdicts if verdict.fault is not None), None):
         raise HooklineError(fault.message)
     outcome = combine(heard, verdicts)

@@ -30,6 +30,8 @@ class Caller:
 
     agent: str
     project: str
+    cwd: str
+    """Where the agent works, which may be a directory of the project."""
     session_id: str
     transcript_path: str
     settings: tuple[str, ...] | None
@@ -39,11 +41,29 @@ class Caller:
     """The same, to compare."""
 
 
+class AgentSession:
+    """The facts of a session whose directory is not the project's, because relative paths begin there."""
+
+    def __init__(self, config: Config, cwd: str) -> None:
+        self._cwd = cwd
+        self.get_session_id = config.get_session_id
+        self.get_transcript_path = config.get_transcript_path
+
+    def get_working_dir(self) -> str:
+        """Where the agent works."""
+        return self._cwd
+
+    def get_agent(self) -> None:
+        """The log has the agent's name already."""
+
+
 class Lease:
     """The hook system of a caller, for the time of one call."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, session: "AgentSession | None" = None) -> None:
         self.config = config
+        self.session = session
+        """Its facts, where the agent works in a directory below the project's."""
         self.limit = Limit()
         self.users = 0
         self.may_serve = config.get_settings().options.serve
@@ -81,7 +101,8 @@ class Systems:
             self._drop(caller)
             lease = None
         if lease is None:
-            lease = Lease(_config(caller))
+            config = _config(caller)
+            lease = Lease(config, None if caller.cwd == caller.project else AgentSession(config, caller.cwd))
             if broken := [str(problem) for problem in lease.config.get_problems() if problem.is_error]:
                 raise HooklineError(broken[0])
             self._kept[caller] = lease

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from hookline.cli.loading import load_without
 from hookline.contract.text import tell, visible
-from hookline.errors import HooklineError
+from hookline.errors import HooklineError, MissingExtraError
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "test": "run case files: events, and what your hooks must decide about them",
     "record": "take real events from the log into a case file",
     "replay": "run today's hooks on events of the log, and show what they would decide differently",
+    "backtest": "run today's hooks over what really happened, in the log and in transcripts of other agents",
     "prove": "prove that hooks judged what agents did, and find the calls that nobody judged",
     "packs": "list the guards that come with hookline, with every rule",
     "trust": "review a project's hooks and let them run",
@@ -55,6 +56,10 @@ COMMANDS: Mapping[str, str] = {
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",
 }
+
+
+EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp-gateway": "agent", "ui": "ui"}
+"""The commands that need more packages, and the extra that brings them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -108,10 +113,16 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
     if not words:
         parser.print_help()
         return 1
+    if words[0] not in COMMANDS and not words[0].startswith("-"):
+        parser.error(_unknown_command(words[0]))
     given = parser.parse_args(words[:1])
-    command, own_parser = load_command(given.command)
-    options = own_parser.parse_args(words[1:])
     try:
+        command, own_parser = load_command(given.command)
+        options = own_parser.parse_args(words[1:])
+        if getattr(options, "color", None) is not None:
+            from hookline.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
+
+            use_colour(options.color)
         at_start()
         return command.run(options)
     except HooklineError as error:
@@ -139,7 +150,12 @@ def load_command(name: str) -> "tuple[Command, Parser]":
     load_without("msgspec", "typing_extensions")
     # A module can't have the name of a keyword.
     module = "import_" if name == "import" else name.replace("-", "_")
-    command: Any = import_module(f"hookline.cli.commands.{module}")
+    try:
+        command: Any = import_module(f"hookline.cli.commands.{module}")
+    except ModuleNotFoundError as error:
+        if name not in EXTRAS or str(error.name).startswith("hookline"):
+            raise
+        raise MissingExtraError(str(error.name).partition(".")[0], EXTRAS[name]) from error
     description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
     parser = Parser(
         prog=f"hookline {name}",
@@ -149,7 +165,16 @@ def load_command(name: str) -> "tuple[Command, Parser]":
         allow_abbrev=False,
     )
     command.configure(parser)
+    parser.add_argument("--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)")
     return command, parser
+
+
+def _unknown_command(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for this message only
+
+    near = get_close_matches(name, COMMANDS, 1, 0.5)
+    advice = f"did you mean {near[0]}?" if near else "hookline --help lists all commands"
+    return f"there is no command {name}; {advice}"
 
 
 def _with_dashes(words: list[str]) -> list[str]:

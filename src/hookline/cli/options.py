@@ -1,6 +1,7 @@
 """The arguments that commands share, and the configuration that they ask for."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,12 @@ def add_common_options(
     """
     if json:
         parser.add_argument("--json", action="store_true", help="print JSON for programs")
-    parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
+    parser.add_argument(
+        "--project",
+        metavar="DIR",
+        default=_ProjectHere("."),
+        help="the project's directory (default: this one, or the nearest parent with settings)",
+    )
     if dialect:
         parser.add_argument(
             "--dialect",
@@ -44,6 +50,33 @@ def add_common_options(
         parser.set_defaults(settings=None)
 
 
+class _ProjectHere(str):
+    """The default of --project, which is looked for when it is needed."""
+
+    __slots__ = ()
+
+
+def settle_project(given: argparse.Namespace) -> None:
+    """Puts the project's directory into the options if none is named: this one, or a parent that has settings.
+
+    Named settings are for the current directory, as they are for a program's.
+    """
+    if not isinstance(given.project, _ProjectHere) or given.settings:
+        return
+    from hookline.settings.project import find_project  # noqa: PLC0415 - not needed to print a schema
+
+    given.project = "."
+    try:
+        found = find_project(".")
+    except OSError:  # the current directory was removed
+        return
+    if found.refused is not None:
+        tell(found.refused)
+    if found.is_parent:
+        given.project = os.path.relpath(found.directory)
+        tell(f"the project is {found.directory}")
+
+
 def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":
     """The configuration that the options ask for; its problems are printed on stderr."""
     config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
@@ -60,6 +93,7 @@ def read_config(
     """The same without printing its problems; `facts` are further arguments of `Config`."""
     from hookline.config import Config  # noqa: PLC0415 - not needed to print a schema
 
+    settle_project(given)
     if project_must_exist:
         require_project(given)
     dialects = getattr(given, "dialect", None) or ()
@@ -77,6 +111,7 @@ def read_config(
 
 def require_project(given: argparse.Namespace) -> None:
     """Raises UsageError when the project is not a directory."""
+    settle_project(given)
     if not Path(given.project).is_dir():
         raise UsageError(f"{given.project} is not a directory; give --project the project's directory")
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,7 +51,7 @@ async def run_callables(
     outcomes = [_RUNNING] * len(hooks)
     batch: _Batch | None = None
     for index, hook in enumerate(hooks):
-        task = begin(_ask(hook, stdin), loop)
+        task = _begin(hook, stdin, loop)
         if task.done():
             outcomes[index] = _outcome(task, (time.perf_counter() - began) * 1000)
             if on_end is not None:
@@ -65,7 +65,7 @@ async def run_callables(
 
 
 class _Batch:
-    """The calls of one event that wait for something, with a task and a timer each."""
+    """The calls of one event that wait for something, with a future and a timer each."""
 
     _ended: "asyncio.Future[None] | None" = None
 
@@ -104,9 +104,17 @@ class _Batch:
         self._running.clear()
 
     def _finish(self, index: int, task: "asyncio.Future[Any]") -> None:
-        if index in self._running:
-            self._running.pop(index)[1].cancel()
-            self._keep(index, _outcome(task, self._took_ms()))
+        if index not in self._running:
+            return
+        _, timer = self._running.pop(index)
+        if not task.cancelled() and task.exception() is None and hasattr(returned := task.result(), "__await__"):
+            # A function in a thread returned something to await, within the time that is left.
+            rest = asyncio.ensure_future(_settled(returned))
+            self._running[index] = rest, timer
+            rest.add_done_callback(partial(self._finish, index))
+            return
+        timer.cancel()
+        self._keep(index, _outcome(task, self._took_ms()))
 
     def _expire(self, index: int) -> None:
         task, _ = self._running.pop(index)
@@ -128,24 +136,49 @@ class _Batch:
             self._on_end(index)
 
 
-async def _ask(hook: HookEntry, stdin: bytes) -> dict[str, Any] | None:
+def _begin(hook: HookEntry, stdin: bytes, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
+    """Begins a call; one in a thread needs no task, because the thread reads the answer, too."""
+    callback = hook.call
+    if callback is not None and callback.in_thread:
+        return THREADS.run(_ask_in_thread, callback.function, stdin)
+    return begin(_settled(_returned(hook, stdin)), loop)
+
+
+def _ask_in_thread(function: Callable[[Any], Any], stdin: bytes) -> Any:
+    """The answer in hook form, or what is to be awaited for it."""
     try:
-        callback = hook.call or await THREADS.run(load_plugin, hook.plugin)
-        if callback.in_thread:
-            returned = await THREADS.run(_call, callback.function, stdin)
-        else:
-            returned = _call(callback.function, stdin)
-        if hasattr(returned, "__await__"):
-            returned = await returned
-        return None if returned is None else read_answer(returned)
-    except Answer as raised:
-        return raised.fields
-    except BaseExceptionGroup as group:
-        if (answer := answer_in(group)) is None:
-            raise
-        return answer.fields
+        returned = _call(function, stdin)
+        return returned if hasattr(returned, "__await__") else read_answer(returned)
+    except (Answer, BaseExceptionGroup) as raised:
+        return _raised_fields(raised)
+
+
+async def _returned(hook: HookEntry, stdin: bytes) -> Any:
+    """What a function returns that is called here, or that a package offers."""
+    callback = hook.call or await THREADS.run(load_plugin, hook.plugin)
+    if callback.in_thread:
+        returned = await THREADS.run(_call, callback.function, stdin)
+    else:
+        returned = _call(callback.function, stdin)
+    return await returned if hasattr(returned, "__await__") else returned
+
+
+async def _settled(returned: Awaitable[Any]) -> dict[str, Any] | None:
+    """The answer in hook form that is returned, or raised."""
+    try:
+        return read_answer(await returned)
+    except (Answer, BaseExceptionGroup) as raised:
+        return _raised_fields(raised)
     except SystemExit as exited:  # asyncio would end the whole program with it
         raise HooklineError(f"called sys.exit({exited.code!r}); return an answer such as Deny") from exited
+
+
+def _raised_fields(raised: "Answer | BaseExceptionGroup[Any]") -> dict[str, Any]:
+    """The answer that was raised; the error itself again if it is none."""
+    answer = raised if isinstance(raised, Answer) else answer_in(raised)
+    if answer is None:
+        raise raised
+    return answer.fields
 
 
 def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:

@@ -259,7 +259,11 @@ class SessionEvents:
         return call
 
     def _check_open(self) -> None:
-        if self._is_closed or self._engine.is_closed:
+        if self._engine.is_closed:
+            raise SessionClosedError(
+                f"`Hooks` of the session {self._id}", "make another `Hooks`, and close it at the end"
+            )
+        if self._is_closed:
             raise SessionClosedError(f"the session {self._id}")
 
 

@@ -237,16 +237,20 @@ def _group(key: tuple[Any, ...], numbers: Sequence[int], entries: Sequence[LogEn
 
 def _is_choosy(query: LogQuery) -> bool:
     """Whether the query asks for more than a session and times."""
-    return query.failures or any(
-        wish is not None
-        for wish in (
-            query.kinds,
-            query.event,
-            query.tool,
-            query.hook,
-            query.agent,
-            query.decision,
-            query.slower_than_ms,
+    return (
+        query.failures
+        or query.hides_unmatched
+        or any(
+            wish is not None
+            for wish in (
+                query.kinds,
+                query.event,
+                query.tool,
+                query.hook,
+                query.agent,
+                query.decision,
+                query.slower_than_ms,
+            )
         )
     )
 

@@ -1,9 +1,9 @@
 """Which of several layers decides, and whether hooks are enabled. Loaded while hooks are disabled, so no msgspec."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hookline.contract.vocabulary import ConfigSource, OnError
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, OnError
 from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
@@ -27,6 +27,37 @@ def hooks_enabled(layers: Sequence[Layer]) -> tuple[bool, tuple[Problem, ...]]:
     problems: list[Problem] = []
     words = [_enabled_in(layer, problems) for layer in by_authority(layers)]
     return next((word for word in words if word is not None), False), tuple(problems)
+
+
+def without_effect(layers: Sequence[Layer], *, enabled: bool) -> tuple[Problem, ...]:
+    """What is configured and does nothing: another agent's switch, and hooks that nothing enables."""
+    try:
+        switches = [problem for layer in layers for problem in _others_switch(layer)]
+        return (*switches, *(() if enabled else _all_off(layers)))
+    except Exception:  # noqa: BLE001 - settings in code can be anything; decoding them reports it
+        return ()
+
+
+def _all_off(layers: Sequence[Layer]) -> tuple[Problem, ...]:
+    counts = [(layer, count) for layer in layers if (count := _count_hooks(layer.values))]
+    if not counts:
+        return ()
+    total = sum(count for _, count in counts)
+    words = f"{total} hook{'' if total == 1 else 's'} configured, all off"
+    refusing = next((layer for layer in by_authority(layers) if _enabled_in(layer, []) is False), None)
+    if refusing is not None:
+        return (refusing.problem((), f"{words}: enableHooks is false here"),)
+    own = next((layer for layer, _ in counts if layer.dialect == OWN_DIALECT), None)
+    where = "" if own is not None else " in a settings file of yours"
+    return ((own or counts[0][0]).problem((), f'{words}: set "enableHooks": true{where}'),)
+
+
+def _count_hooks(values: Mapping[str, Any]) -> int:
+    """How many hooks and packs raw settings have, as far as they have the right shape."""
+    hooks, packs = values.get("hooks"), values.get("use")
+    lists = [groups for groups in hooks.values() if isinstance(groups, list)] if isinstance(hooks, Mapping) else []
+    members = [group.get("hooks") for groups in lists for group in groups if isinstance(group, Mapping)]
+    return sum(len(each) for each in (*members, packs) if isinstance(each, list))
 
 
 def blocks_on_fault(layers: Sequence[Layer]) -> bool:
@@ -63,6 +94,14 @@ def _dialects_in(layer: Layer) -> Sequence[Any] | None:
     options = layer.values.get("hooksConfig") if may_name_dialects(layer) else None
     given = options.get("dialects") if isinstance(options, Mapping) else None
     return given if isinstance(given, list | tuple) else None
+
+
+def _others_switch(layer: Layer) -> Iterator[Problem]:
+    """That Gemini CLI's switch does nothing here."""
+    options = layer.values.get("hooksConfig")
+    if layer.dialect == OWN_DIALECT and isinstance(options, Mapping) and "enabled" in options:
+        message = "is Gemini CLI's switch and has no effect here; use enableHooks, at the top of the file"
+        yield layer.problem(("hooksConfig", "enabled"), message)
 
 
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:

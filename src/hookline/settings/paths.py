@@ -9,6 +9,7 @@ from hookline.contract.vocabulary import ConfigSource
 
 _FOLDER = ".llxprt"
 _FILE = "settings.json"
+PROJECT_FILE = f"{_FOLDER}/{_FILE}"
 
 
 class SettingsPaths(NamedTuple):
@@ -41,7 +42,7 @@ class SettingsPaths(NamedTuple):
 def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = None) -> SettingsPaths:
     """The usual places, each of which an environment variable can move."""
     env = os.environ if environ is None else environ
-    home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
+    home = home_of(env)
 
     def place(variable: str, usual: Path) -> Path:
         return Path(env[variable]) if env.get(variable) else usual
@@ -52,3 +53,8 @@ def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = N
         system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
         environ=environ,
     )
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """The user's home directory."""
+    return Path(environ["HOME"]) if environ.get("HOME") else Path("~").expanduser()

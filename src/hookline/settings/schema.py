@@ -327,8 +327,18 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
     dialect: DialectName = None
 
 
+# Their keys are all ours. Other objects have keys of other programs: the file itself, tools, extensions.
+_CLOSED = (
+    *(HookSettings, HookGroupSettings, HooksConfigSettings, LogSettings, EnvironmentSettings, HttpSettings),
+    PackSettings,
+)
+
+
 def settings_schema() -> dict[str, Any]:
-    """The JSON Schema of a settings file."""
+    """The JSON Schema of a settings file. An editor marks a key that nothing reads; the reader only warns of it."""
     from hookline.contract.schema import json_schema  # noqa: PLC0415 - needed for the schema only
 
-    return json_schema(SettingsFile, "hookline settings")
+    schema = json_schema(SettingsFile, "hookline settings")
+    for described in _CLOSED:
+        schema["$defs"][described.__name__]["additionalProperties"] = False
+    return schema

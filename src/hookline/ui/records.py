@@ -56,6 +56,7 @@ def read_query(given: Mapping[str, str]) -> LogQuery:
         since=_time("since", given.get("since")),
         until=_time("until", given.get("until")),
         kinds=frozenset({"start"}) if given.get("unfinished") == "1" else kinds,
+        hides_unmatched=False,  # `show` decides that here
     )
 
 

@@ -603,7 +603,7 @@ def test_required_hooks_that_are_active_let_it_start(home: Home, bench: Bench) -
     [
         pytest.param(_settings(), None, [], id="none"),
         pytest.param("{", None, ["settings.json:1:2: is not JSON"], id="broken"),
-        pytest.param(_settings(enabled=False), None, ["hooks are disabled, so 1 hook of the settings"], id="off"),
+        pytest.param(_settings(enabled=False), None, ["1 hook configured, all off"], id="off"),
         pytest.param(
             '{"enableHooks": true}', _settings(), ["the BeforeTool hook guard does not run: hooks of a"], id="untrusted"
         ),

@@ -84,7 +84,8 @@ def test_hooks_are_not_run(own_home: Path, project: Path, capsys: pytest.Capture
         ),
         pytest.param(
             {"enableHooks": None},
-            'no: no settings file says "enableHooks": true; add it to the file with your hooks',
+            'no: 1 hook configured, all off: no settings file says "enableHooks": true; '
+            "add it to the file with your hooks",
             id="unsaid",
         ),
         pytest.param({"enableHooks": False}, "no, by {}, which overrides the other files; change it there", id="false"),
@@ -150,15 +151,12 @@ def test_settings_of_a_parent_directory_are_noted(
     below.mkdir(parents=True)
     code, signs = examine(capsys, "--project", str(below))
     assert code == 0
+    why = "a search ends at a repository's root and at files of other users, and --project is taken as it is"
     assert [sign for sign in signs if sign[1] == "odd"] == [
-        (
-            "project file",
-            "odd",
-            f"{file} is not read, because parent directories are not searched; for its hooks give --project {project}",
-        )
+        ("project file", "odd", f"{file} is not read: {why}; for its hooks: --project {project}")
     ]
     write(below, "true")
-    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+    assert "is not read" not in str(examine(capsys, "--project", str(below)))
 
 
 def test_the_users_own_file_is_no_parents(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +164,7 @@ def test_the_users_own_file_is_no_parents(own_home: Path, capsys: pytest.Capture
     write(own_home, "true")
     below = own_home / "site"
     below.mkdir()
-    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+    assert "is not read" not in str(examine(capsys, "--project", str(below)))
 
 
 def test_a_projects_file_that_was_moved_has_no_parents(
@@ -177,7 +175,7 @@ def test_a_projects_file_that_was_moved_has_no_parents(
     write(project, "true")
     below = project / "src"
     below.mkdir()
-    assert "parent directories" not in str(examine(capsys, "--project", str(below)))
+    assert "is not read" not in str(examine(capsys, "--project", str(below)))
 
 
 def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

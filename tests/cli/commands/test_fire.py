@@ -361,8 +361,7 @@ def test_untrusted_project_hooks_are_not_run_and_said_so(project: Path, capsys: 
     assert fire("--project", str(project)) == 0
     printed = capsys.readouterr()
     assert not (project / "ran").exists()
-    assert "untrusted" in printed.out
-    assert "hookline trust" in printed.err
+    assert (printed.out + printed.err).count("hooks of a project need trust; look at it and run: hookline trust") == 1
 
 
 def test_secrets_are_redacted_in_the_log(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -430,7 +429,7 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     assert fire("--project", str(project)) == 0
     printed = capsys.readouterr()
     assert "\x1b[2J" not in printed.out + printed.err
-    assert "g\\x1b[2J\\ud800\\nfake is not run" in printed.err
+    assert "not run: g\\x1b[2J\\ud800 fake: untrusted" in printed.out
 
 
 def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -456,3 +455,27 @@ def test_times_are_a_number(settings: Settings, times: str) -> None:
     """Anything else is refused before a hook runs."""
     with pytest.raises(SystemExit, match="1"):
         fire("--settings", settings("touch ran"), "--times", times)
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("exit 1", "note: it exited with code 1, which blocks nothing; to block, exit with 2"),
+        (
+            "echo Blocked >&2",
+            "note: it wrote to stderr (Blocked) and exited with code 0, which blocks nothing; exit with 2",
+        ),
+        ("echo 'not that' >&2; exit 2", None),
+        ("true", None),
+    ],
+)
+def test_fire_has_the_hints_of_check(
+    command: str, note: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever tries a guard by hand learns why it blocks nothing."""
+    file = tmp_path / "hooks.json"
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+    main(["fire", "BeforeTool", "--settings", str(file)])
+    printed = capsys.readouterr().out
+    assert (note in printed) if note else ("note:" not in printed)

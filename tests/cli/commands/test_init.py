@@ -4,15 +4,19 @@ import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from hookline.cli.main import main
 from hookline.config import Config
 from hookline.hooks import Hooks
+from hookline.packs.catalog import PACKS
+from hookline.settings.jsonc import parse
 
 BIN = Path(sys.executable).parent
 
@@ -41,31 +45,158 @@ def shell(command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("language", "suffix"), [("sh", ".sh"), ("python", ".py")])
-def test_a_settings_file_and_a_hook_are_written(
-    language: str, suffix: str, project: Path, capsys: pytest.CaptureFixture[str]
+NODE = pytest.param("node", marks=pytest.mark.skipif(shutil.which("node") is None, reason="needs Node"))
+
+
+@pytest.mark.parametrize(("options", "suffix"), [([], ".py"), (["--language", "sh"], ".sh")], ids=["default", "sh"])
+def test_settings_a_guard_and_its_cases_are_written(
+    options: list[str], suffix: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both are in the project, and the hook can be executed."""
+    """All are in the project, with what an editor needs, and the guard can be executed."""
     folder = project / ".llxprt"
     hook = folder / "hooks" / f"guard-secrets{suffix}"
-    assert init(capsys, "--language", language)["written"] == [str(folder / "settings.json"), str(hook)]
+    written = [
+        *(folder / "settings.json", hook, folder / "guard-secrets.hooks.toml"),
+        *(folder / "schema" / "settings.schema.json", folder / "schema" / "cases.schema.json"),
+        project / ".vscode" / "settings.json",
+    ]
+    assert init(capsys, *options)["written"] == [str(path) for path in written]
     assert hook.stat().st_mode & stat.S_IXUSR
-    assert sorted(path for path in project.rglob("*") if path.is_file()) == [hook, folder / "settings.json"]
+    assert {path for path in project.rglob("*") if path.is_file()} == {*written}
 
 
-@pytest.mark.parametrize("language", ["sh", "python"])
+def test_an_editor_finds_the_schemas(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both files name a schema that is beside them, which finds nothing wrong with them."""
+    init(capsys)
+    folder = project / ".llxprt"
+    settings = parse((folder / "settings.json").read_text())
+    jsonschema.validate(settings, json.loads((folder / settings["$schema"]).read_text()))
+    cases = (folder / "guard-secrets.hooks.toml").read_text()
+    schema = cases.partition("\n")[0].removeprefix("#:schema ")
+    jsonschema.validate(tomllib.loads(cases), json.loads((folder / schema).read_text()))
+    assert parse((project / ".vscode" / "settings.json").read_text())["files.associations"]
+
+
+def test_settings_of_an_editor_are_kept(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are left alone, and the line to add is printed."""
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "settings.json").write_text("{}")
+    assert main(["init"]) == 0
+    assert f'kept  {project}/.vscode/settings.json; for VS Code, add "files.associations"' in capsys.readouterr().out
+    assert (project / ".vscode" / "settings.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("language", ["sh", "python", NODE])
 @pytest.mark.parametrize("where", [[], ["--user"]], ids=["project", "user"])
 def test_what_is_written_has_nothing_wrong(
     where: list[str], language: str, project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`check` has nothing to say about it, not even after a dry run."""
+    """`check` has nothing to say about it, not even after a dry run, and its own cases pass."""
     init(capsys, "--language", language, *where)
     file = (own_home if where else project) / ".llxprt" / "settings.json"
     assert main(["check", "--strict", "--run", "--settings", str(file)]) == 0
-    assert capsys.readouterr().out == "Nothing wrong with 1 hook in 1 file.\n"
+    assert capsys.readouterr().out.endswith("Nothing wrong with 1 hook in 1 file.\n")
+    if where:
+        assert main(["test"]) == 0
+        assert "13 passed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("existing", [".llxprt/settings.json", ".llxprt/hooks/guard-secrets.sh"])
+SEARCH = "search_file_content"
+JUDGED: list[tuple[str, dict[str, Any], bool]] = [
+    ("read_file", {"file_path": ".env"}, True),
+    ("read_file", {"file_path": "~/.Env.Local"}, True),
+    ("read_file", {"file_path": "sub/./../.env/"}, True),
+    ("read_file", {"absolute_path": "/srv/prod.env"}, True),
+    ("read_file", {"file_path": "linked"}, True),
+    ("write_file", {"file_path": "dangling", "content": ""}, True),
+    (SEARCH, {"pattern": "x", "path": "sub/.envrc"}, True),
+    (SEARCH, {"pattern": "x"}, True),
+    (SEARCH, {"pattern": "x", "path": "deep"}, True),
+    (SEARCH, {"pattern": "x", "path": "deep", "include": "*.{py,PEM}"}, True),
+    (SEARCH, {"pattern": "x", "path": "deep", "include": "{*.pem,*.py}"}, True),
+    (SEARCH, {"pattern": "x", "path": "deep", "include": "key*"}, True),
+    (SEARCH, {"pattern": "x", "path": "deep", "include": "*.{py,js}"}, False),
+    (SEARCH, {"pattern": ".env", "path": "plain"}, False),
+    ("read_file", {"file_path": ".env.example"}, False),
+    ("read_file", {"file_path": "environment"}, False),
+    ("write_file", {"file_path": "a.md", "content": '"file_path":".env"'}, False),
+    ("read_file", {"file_path": "a\"b $(touch x) 'c"}, False),
+]
+
+
+def scenery(project: Path) -> None:
+    for folder in ("sub", "deep/er", "plain"):
+        (project / folder).mkdir(parents=True)
+    for file in ("deep/er/key.pem", "plain/a.txt", ".env.production"):
+        (project / file).write_text("x")
+    (project / "linked").symlink_to(".env.production")
+    (project / "dangling").symlink_to("sub/.env")
+
+
+@pytest.mark.parametrize("options", [[], ["--worker"]], ids=["command", "worker"])
+@pytest.mark.parametrize("language", ["sh", "python", NODE])
+def test_the_guard_judges_where_a_path_leads(
+    language: str, options: list[str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Links, case, dots and searches are seen through; what only mentions a file is not its business."""
+    if [language, *options] == ["sh", "--worker"]:
+        assert main(["init", "--language", *language.split(), *options]) == 1
+        assert "a shell can't read JSON, so a worker in sh" in capsys.readouterr().err
+        return
+    init(capsys, "--user", "--language", language, *options)
+    scenery(project)
+    with Hooks.from_config(Config(project)) as hooks:
+        session = hooks.session().sync
+        results = [session.before_tool(tool, arguments) for tool, arguments, _ in JUDGED]
+    assert [result.blocked for result in results] == [blocked for _, _, blocked in JUDGED]
+    assert {str(result.reason)[:36] for result in results if result.blocked} == {"Files with secrets are off limits; a"}
+    assert not (project / "x").exists()
+
+
+def test_the_guard_in_sh_reads_events_without_jq(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python does it then; with neither nothing passes, and the reason says what is missing."""
+    init(capsys, "--user", "--language", "sh")
+    for name, blocked in (("python3", [True, False]), ("none", [True, True])):
+        programs = tmp_path / name
+        programs.mkdir()
+        for program in ("sh", "bash", "tr", "readlink", "find", name):
+            if found := sys.executable if program == "python3" else shutil.which(program):
+                (programs / program).symlink_to(found)
+        monkeypatch.setenv("PATH", str(programs))
+        with Hooks.from_config(Config(project)) as hooks:
+            session = hooks.session().sync
+            results = [session.before_tool("read_file", {"file_path": path}) for path in (".env", "a.md")]
+        assert [result.blocked for result in results] == blocked
+    assert "needs jq or python3" in str(results[1].reason)
+
+
+@pytest.mark.parametrize("pack", [pack.name for pack in PACKS.values()])
+def test_a_project_can_start_with_a_pack(pack: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its settings use the pack, its cases pass, and nothing is wrong with them."""
+    init(capsys, "--user", "--pack", pack)
+    assert main(["check", "--strict"]) == 0
+    assert main(["test"]) == 0
+    assert main(["test", "--json"]) == 0
+    capsys.readouterr()
+    assert [hook.name for hook in Config(project).get_settings().hooks] == [f"hookline:{pack}"] * len(
+        PACKS[f"hookline:{pack}"].events
+    )
+
+
+def test_the_next_steps_of_a_pack_work_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """One call is refused, one passes."""
+    _, denied, passed, *_ = init(capsys, "--user", "--pack", "shell", "--pack", "git")["next"]
+    assert [shell(step["command"]).returncode for step in (denied, passed)] == [2, 0]
+
+
+def test_a_pack_has_no_language(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--pack", "shell", "--language", "sh"]) == 1
+    assert "a pack is no program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("existing", [".llxprt/settings.json", ".llxprt/hooks/guard-secrets.py"])
 def test_nothing_is_overwritten(existing: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where one file is there already, neither is written, and the message says what to do."""
     path = project / existing
@@ -91,7 +222,8 @@ def test_what_cannot_be_written_leaves_nothing_behind(project: Path, capsys: pyt
 @pytest.mark.parametrize("language", ["sh", "python"])
 def test_the_next_steps_for_a_user_work_as_printed(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command does what it says: one call is refused, one passes, and nothing is wrong."""
-    denied, passed, check, log = init(capsys, "--user", "--language", language)["next"]
+    test, denied, passed, check, log = init(capsys, "--user", "--language", language)["next"]
+    assert shell(test["command"]).returncode == 0
     done = shell(denied["command"])
     assert done.returncode == 2, done.stderr
     assert "Blocked: Files with secrets are off limits" in done.stdout
@@ -111,7 +243,7 @@ def test_the_next_steps_for_a_project_start_with_trust(
     """From another directory the commands name the project, and after `trust` the guard works."""
     monkeypatch.chdir(tmp_path)
     project.rename(tmp_path / "my project")
-    trust, denied, passed, *_ = init(capsys, "--project", "my project")["next"]
+    trust, _, denied, passed, *_ = init(capsys, "--project", "my project")["next"]
     assert trust["command"] == "hookline trust --project 'my project'"
     assert shell(denied["command"]).returncode == 0
     done = shell(f"{trust['command']} --all --yes")
@@ -143,7 +275,7 @@ def test_files_in_other_places_are_named_in_full(
     """Where an environment variable moves the settings, the command names the hook by its whole path, quoted."""
     moved = tmp_path / "it's here" / "settings.json"
     monkeypatch.setenv("HOOKLINE_USER_SETTINGS", str(moved))
-    denied = init(capsys, "--user")["next"][0]["command"]
+    denied = init(capsys, "--user")["next"][1]["command"]
     assert moved.exists()
     assert shell(denied).returncode == 2
 
@@ -165,30 +297,9 @@ def test_what_is_written_applies_lifecycle_hooks(
     assert [hook.is_applied for hook in Config(project).get_settings().hooks] == [True, True]
 
 
-@pytest.mark.parametrize(
-    "language",
-    [
-        "sh",
-        "python",
-        pytest.param("node", marks=pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")),
-    ],
-)
-def test_a_worker_is_written_that_guards(language: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Started once, it refuses one call and lets another pass; docs/workers.md has the same program."""
+@pytest.mark.parametrize("language", ["python", NODE])
+def test_the_workers_are_in_the_documentation(language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/workers.md has the same program."""
     report = init(capsys, "--user", "--worker", "--language", language)
-    config = Config(".")
-    with Hooks.from_config(config) as hooks:
-        session = hooks.session().sync
-        results = [session.before_tool("read_file", {"file_path": path}) for path in (".env", "notes.txt", "a.pem")]
-    assert [result.blocked for result in results] == [True, False, True]
-    assert str(results[0].reason).startswith("Files with secrets are off limits")
     page = (Path(__file__).parents[3] / "docs" / "workers.md").read_text()
     assert Path(report["written"][1]).read_text() in page
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-def test_a_hook_in_node(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plain one."""
-    init(capsys, "--user", "--language", "node")
-    denied = ["fire", "BeforeTool", "--input", '{"tool_name": "read_file", "tool_input": {"file_path": ".env"}}']
-    assert main(denied) == 2

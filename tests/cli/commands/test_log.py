@@ -318,3 +318,15 @@ def test_what_cannot_be_verified_is_told(words: list[str], said: str, workbench:
     (workbench.project / "notes").write_text("hello\n")
     (workbench.project / "empty").write_text("")
     assert said in workbench.run("log", *words, code=1)
+
+
+def test_hooks_that_did_not_match_are_left_out(workbench: "Workbench") -> None:
+    """A row for each of them would hide what happened; --skipped has them, and so has the log of one hook."""
+    hooks = [
+        {"matcher": tool, "hooks": [{"type": "command", "name": f"for-{tool}", "command": "true"}]} for tool in "ab"
+    ]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": hooks}})
+    workbench.fire("a")
+    for words, shown in (((), False), (("--skipped",), True), (("--hook", "for-b"), True)):
+        assert ("for-b" in workbench.run("log", *words)) is shown
+    assert "for-a ok" in workbench.run("log")

@@ -73,7 +73,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.colour",
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
-            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, serve,"
+            " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, teams, serve, warm,"
             " environment, http, log"
         ),
     ),
@@ -93,7 +93,10 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "unknown-key",
         on("BeforeTool", async_=True),
         "hooks.BeforeTool[0].async_",
-        "is not an option of a group and is ignored; the options are hooks, matcher, sequential, dialect",
+        (
+            "is not an option of a group and is ignored; the options are hooks, matcher, mode, rollout, sequential,"
+            " dialect"
+        ),
     ),
     (
         "disabled-name",
@@ -228,7 +231,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "program",
         on("BeforeTool", {"type": "plugin"}),
         "hooks.BeforeTool[0].hooks[0]",
-        'is of type "plugin", which cannot be run; write "type": "command"',
+        'is of type "plugin" and names none, so it fails at each event; write "plugin": "package:name"',
     ),
     (
         "program",

@@ -137,3 +137,20 @@ def test_the_path_of_the_hook_counts(project: Path, tmp_path: Path) -> None:
 def test_what_no_process_can_be_given_is_told(command: str, env: dict[str, str], said: str, project: Path) -> None:
     """The odd is a fault of the hook, never of the command that looks at it."""
     assert fault(command, project, **env) == said
+
+
+@pytest.mark.parametrize(
+    ("command", "taken"),
+    [("./my hooks/guard.sh", "./my"), ("sh ./my hooks/guard.sh --strict", "./my")],
+    ids=["program", "script"],
+)
+def test_a_path_with_a_space_wants_quotes(command: str, taken: str, project: Path) -> None:
+    """The words together name a file, so that is what was meant."""
+    (project / "my hooks").mkdir()
+    guard = project / "my hooks" / "guard.sh"
+    guard.write_text("#!/bin/sh\n")
+    guard.chmod(0o755)
+    assert fault(command, project) == (
+        f"names ./my hooks/guard.sh, which has a space in it, so only {taken} is taken; quote it: './my hooks/guard.sh'"
+    )
+    assert fault(command.replace("./my hooks/guard.sh", "'./my hooks/guard.sh'"), project) is None

@@ -71,6 +71,7 @@ def examine(config: Config) -> list[Sign]:
         *_agents(config),
         *_checkout(setup),
         _enabled(setup),
+        *_switches(config),
         _shell(setup),
         _limits(setup),
         _warm(setup),
@@ -133,8 +134,10 @@ def _of_a_parent(layer: Layer, setup: Setup) -> Iterator[Sign]:
         file = parent / Path(layer.origin).relative_to(project)
         # Not Path.is_file, which raises if a directory cannot be searched.
         if os.path.isfile(file) and os.path.realpath(file) not in ours:  # noqa: PTH113 - as said above
-            message = f"{file} is not read, because parent directories are not searched; for its hooks give --project"
-            yield Sign(f"{layer.source} file", Health.ODD, f"{message} {parent}")
+            why = "a search ends at a repository's root and at files of other users, and --project is taken as it is"
+            yield Sign(
+                f"{layer.source} file", Health.ODD, f"{file} is not read: {why}; for its hooks: --project {parent}"
+            )
             return
 
 
@@ -162,8 +165,16 @@ def _enabled(setup: Setup) -> Sign:
             # An agent's own file can't enable hooks here.
             user = next(layer.origin for layer in setup.layers if layer.source is ConfigSource.USER)
             advice = f"add it to {user}"
-        message = f'no: no settings file says "enableHooks": true; {advice}'
+        off = f"{plural(len(setup.hooks), 'hook')} configured, all off: " if setup.hooks else ""
+        message = f'no: {off}no settings file says "enableHooks": true; {advice}'
     return Sign("enabled", Health.BAD, message)
+
+
+def _switches(config: Config) -> Iterator[Sign]:
+    """Switches of other agents, which do nothing here."""
+    for problem in config.get_problems():
+        if problem.path == "hooksConfig.enabled":
+            yield Sign("enabled", Health.ODD, str(problem))
 
 
 def _shell(setup: Setup) -> Sign:

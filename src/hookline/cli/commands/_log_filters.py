@@ -44,6 +44,7 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         decision=getattr(given, "decision", None),
         failures=getattr(given, "failures", False),
         slower_than_ms=getattr(given, "slower_than", None),
+        hides_unmatched=getattr(given, "skipped", None) is False and given.hook is None,
         kinds=frozenset({"start"}) if getattr(given, "unfinished", False) else kinds,
     )
 

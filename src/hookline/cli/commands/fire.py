@@ -24,7 +24,7 @@ from hookline.config import Config
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
-from hookline.contract.text import tell
+from hookline.contract.text import overheard, tell
 from hookline.contract.verdict import Verdict
 from hookline.contract.vocabulary import HookType
 from hookline.contract.wire import parse_json
@@ -36,6 +36,7 @@ EXIT_BLOCKED = 2
 
 _INLINE = "--input"
 _MOST_TIMES = 10_000
+_NOT_RUN = " is not run: "
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +69,15 @@ def run(given: argparse.Namespace) -> int:
     _load_asyncio(config)
     from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
 
-    verdict, times = run_loop(_fire(config, event, fields, given.times))
+    messages: list[str] = []
+    token = overheard.set(None if given.json else messages)
+    try:
+        verdict, times = run_loop(_fire(config, event, fields, given.times))
+    finally:
+        overheard.reset(token)
+        for message in messages:
+            if _NOT_RUN not in message:  # which is in the report below
+                tell(message)
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:

@@ -1,56 +1,71 @@
-"""Write a commented settings file and one example hook. Nothing is ever overwritten.
+"""Write a commented settings file, a guard, cases that it is tested with, and what editors need to know.
+
+Nothing is ever overwritten.
 
 Examples:
-  hookline init                             for this project, with a hook in sh
-  hookline init --user --language python    for all your projects, with a hook in Python
-  hookline init --worker --language node    with a hook in Node that is started once
+  hookline init                             for this project, with a guard in Python
+  hookline init --user --language node      for all your projects, with a guard in Node
+  hookline init --worker                    with a guard that is started once
+  hookline init --pack shell                with guards that come with hookline; hookline packs lists them
 
 Exit codes:
   0  the files are written    1  one of them exists, or cannot be written; then nothing is changed
 """
 
 import argparse
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.commands._starter import ALLOWED_FILE, DENIED_FILE, HOOKS, WORKERS, sample_input, settings_text
+from hookline.cli.commands import _starter
+from hookline.cli.commands._starter import ALLOWED, DENIED, HOOK_NAME, HOOKS, WORKERS
 from hookline.cli.options import add_common_options, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.config import Config
 from hookline.errors import UsageError
+from hookline.packs.catalog import PACKS
 from hookline.settings.paths import default_paths
+from hookline.testing.cases.read import SUFFIX
+
+_SAFE_LINE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument("--user", action="store_true", help="for you, in all projects, instead of for this project")
+    parser.add_argument("--language", choices=tuple(HOOKS), help="what the guard is written in (default: python)")
     parser.add_argument(
-        "--language", choices=tuple(HOOKS), default="sh", help="what the hook is written in (default: sh)"
+        "--worker", action="store_true", help="a guard whose program is started once, and gets one line for each event"
     )
     parser.add_argument(
-        "--worker", action="store_true", help="a hook whose program is started once, and gets one line for each event"
+        "--pack",
+        action="append",
+        choices=[pack.name for pack in PACKS.values()],
+        help="guards that come with hookline, instead of a program (may be repeated)",
     )
     add_common_options(parser, settings=False, dialect=False)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Writes both files, or neither, and prints what to try next."""
+    """Writes all files, or none, and prints what to try next."""
+    given.project = str(given.project)  # a new project begins here, whatever a parent has
     require_project(given)
+    _require_sense(given)
     project = Path(os.path.abspath(given.project))  # noqa: PTH100 - as it was spelled, not resolved
     paths = default_paths(project)
     settings = paths.user if given.user else paths.project
-    file_name, text = HOOKS[given.language]
-    hook = settings.parent / "hooks" / file_name
-    command = _command(hook, project, for_user=given.user)
-    if given.worker:
-        text = WORKERS[given.language]
-    _write({settings: settings_text(command, is_worker=given.worker), hook: text}, hook)
+    texts, executable = _texts(given, settings, project)
+    editor = _starter.editor_files(settings.parent, None if given.user else project)
+    # What an editor reads may be there already: from another init, or for other reasons.
+    missing = {path: text for path, text in editor.items() if not os.path.lexists(path)}
+    _write(texts, missing, executable)
     report = {
-        "written": [str(settings), str(hook)],
+        "written": [str(path) for path in (*texts, *missing)],
+        "kept": [str(path) for path in editor if path not in missing and path.parent.name == ".vscode"],
         "enabled": Config(project).get_enable_hooks(),
         "next": [{"command": command, "about": about} for command, about in _next_steps(given)],
     }
@@ -58,7 +73,35 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _write(texts: dict[Path, str], executable: Path) -> None:
+def _require_sense(given: argparse.Namespace) -> None:
+    if given.pack and (given.language or given.worker):
+        raise UsageError("a pack is no program, so --language and --worker mean nothing with --pack; leave them out")
+    if given.worker and given.language == "sh":
+        raise UsageError(
+            "a shell can't read JSON, so a worker in sh would start a program for each event all the same; "
+            "use --language python or node, or leave --worker out"
+        )
+
+
+def _texts(given: argparse.Namespace, settings: Path, project: Path) -> tuple[dict[Path, str], Path | None]:
+    """The files that must be new, and the one of them that is a program."""
+    folder = settings.parent
+    if given.pack:
+        names = list(dict.fromkeys(given.pack))
+        cases = {folder / f"{name}{SUFFIX}": _starter.pack_cases(name, project) for name in names}
+        return {settings: _starter.pack_settings(names), **cases}, None
+    language = given.language or "python"
+    file_name, text = HOOKS[language]
+    hook = folder / "hooks" / file_name
+    command = _command(hook, project, for_user=given.user)
+    return {
+        settings: _starter.guard_settings(command, is_worker=given.worker),
+        hook: WORKERS[language] if given.worker else text,
+        folder / f"{HOOK_NAME}{SUFFIX}": _starter.guard_cases(),
+    }, hook
+
+
+def _write(texts: Mapping[Path, str], more: Mapping[Path, str], executable: Path | None) -> None:
     for path in texts:
         if path.exists():
             raise UsageError(
@@ -67,13 +110,14 @@ def _write(texts: dict[Path, str], executable: Path) -> None:
             )
     written: list[Path] = []
     try:
-        for path, text in texts.items():
+        for path, text in {**texts, **more}.items():
             _make_directory(path.parent)
             # Whatever the umask is: a user's file that others can write to is not used.
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
                 written.append(path)
                 file.write(text)
-        executable.chmod(executable.stat().st_mode | 0o111)
+        if executable is not None:
+            executable.chmod(executable.stat().st_mode | 0o111)
     except OSError as error:
         for path in written:
             path.unlink(missing_ok=True)
@@ -98,20 +142,26 @@ def _command(hook: Path, project: Path, *, for_user: bool) -> str:
 def _next_steps(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
     where = "" if given.project == "." else f" --project {shlex.quote(given.project)}"
 
-    def fire(file: str) -> str:
-        return f"hookline fire BeforeTool{where} --input {shlex.quote(sample_input(file))}"
+    def fire(sample: Mapping[str, object]) -> str:
+        return f"hookline fire BeforeTool{where} --input {shlex.quote(json.dumps(sample))}"
 
+    guard = "pack" if given.pack else "guard"
     if not given.user:
-        yield f"hookline trust{where}", "review the hook and accept it: hooks of a project need that"
-    yield fire(DENIED_FILE), "the guard refuses this one"
-    yield fire(ALLOWED_FILE), "and lets this one pass"
+        yield f"hookline trust{where}", f"review the {guard} and accept it: hooks of a project need that"
+    yield f"hookline test{where}", "what it must decide, and whether it does"
+    yield fire(_starter.pack_sample(given.pack[0]) if given.pack else DENIED), f"the {guard} refuses this one"
+    yield fire(_SAFE_LINE if given.pack else ALLOWED), "and lets this one pass"
     yield f"hookline check{where}", "after each change"
-    yield "hookline log", "what ran, and with which result"
+    yield f"hookline log{where}", "what ran, and with which result"
 
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for file in report["written"]:
         yield f"{style.good('wrote')} {file}"
+    for file in report["kept"]:
+        yield style.warn(
+            f'kept  {file}; for VS Code, add "files.associations": {{"**/.llxprt/settings.json": "jsonc"}}'
+        )
     if not report["enabled"]:
         yield style.warn("Another settings file disables hooks; hookline doctor shows which.")
     yield ""

@@ -1,4 +1,4 @@
-"""Show what hooks did, newest last: every run, every event, and every hook that was not run.
+"""Show what hooks did, newest last: every run, every event, and with --skipped every hook that did not match.
 
 Examples:
   hookline log                                   the latest 50 records, newest last
@@ -60,6 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_run_filters(parser)
     parser.add_argument(
         "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default: 50; 0 for all)"
+    )
+    parser.add_argument(
+        "--skipped", action="store_true", help="also hooks that did not run because they did not match or are disabled"
     )
     parser.add_argument("-f", "--follow", action="store_true", help="then print new records until interrupted")
     parser.add_argument("--file", metavar="FILE", help="read this log instead of the one in the settings")

@@ -89,13 +89,14 @@ def _untried(system: HookSystem, setup: Setup) -> Iterator[Finding]:
 
 def _readings(verdict: Verdict) -> Iterator[tuple[str, HookExecutionResult, str]]:
     for run in verdict.runs:
-        yield from ((rule, run, text) for rule, text in _findings(run))
+        yield from ((rule, run, text) for rule, text in findings_in(run))
     for undone in verdict.overridden:
         text = f"is the last of hooks of which {undone.by} overrode the {undone.field} of {undone.of}"
         yield "run-overridden", verdict.runs[-1], f"{text}; the later one wins here"
 
 
-def _findings(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
+def findings_in(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
+    """What one run shows to be wrong: the rule, and the end of a sentence about the hook."""
     row = EVENT_TABLE[run.event]
     if run.failed:
         yield _failure(run, row)

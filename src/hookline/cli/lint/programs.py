@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from hookline.child.command import direct_invocation, shell_invocation
 from hookline.contract.hooks import HookEntry
@@ -17,6 +18,7 @@ _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
 _LONGEST_SHEBANG = 256
 _PATIENCE_S = 10
+_MOST_SPACES = 8
 _CREATE = "create the file, or fix the path"
 
 
@@ -29,7 +31,7 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
 
         return plugin_fault(hook.plugin)
     if hook.type is not HookType.COMMAND or hook.command is None:
-        return 'is of type "plugin", which cannot be run; write "type": "command"'
+        return 'is of type "plugin" and names none, so it fails at each event; write "plugin": "package:name"'
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
     try:
         return _fault(hook.command, lookup) if hook.args is None else _lookup_fault(hook.command, lookup)
@@ -60,7 +62,19 @@ def _fault(command: str, lookup: _Lookup) -> str | None:
         return _syntax_fault(command, lookup)
     if not words:
         return None
-    return _lookup_fault(words[0], lookup) or _script_fault(words, lookup.project_dir)
+    fault = _lookup_fault(words[0], lookup) or _script_fault(words, lookup.project_dir)
+    return fault and (_space_fault(words, lookup.project_dir) or fault)
+
+
+def _space_fault(words: Sequence[str], project_dir: str) -> str | None:
+    """That a path was split at a space, if the words together name a file."""
+    for first in range(min(2, len(words))):
+        for last in range(first + 2, min(len(words), first + _MOST_SPACES) + 1):
+            joined = " ".join(words[first:last])
+            if "/" in joined and Path(project_dir, joined).is_file():
+                taken = f"which has a space in it, so only {words[first]} is taken"
+                return f"names {joined}, {taken}; quote it: {quote(joined)}"
+    return None
 
 
 def _words(command: str, lookup: _Lookup) -> Sequence[str] | None:

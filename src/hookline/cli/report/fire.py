@@ -70,8 +70,19 @@ def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms"
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
         yield from _block(stream, text.rstrip("\n"))
-    for text in run.advice:
+    for text in (*run.advice, *_hints(run)):
         yield style.warn(f"{_INDENT}note: {text}")
+
+
+def _hints(run: HookExecutionResult) -> Iterator[str]:
+    """What `hookline check --run` would say about this run."""
+    if not run.failed and not run.stderr:
+        return
+    from hookline.cli.lint.dry_run import findings_in  # noqa: PLC0415 - most runs need no hint
+
+    for rule, text in findings_in(run):
+        if rule != "run-answer":  # which is its advice
+            yield f"it {text}"
 
 
 def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:

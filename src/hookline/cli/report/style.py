@@ -18,8 +18,28 @@ def painted(line: str) -> str:
     return "".join(f"\x1b[{part}m" if at % 2 else printable(part) for at, part in enumerate(parts))
 
 
+_wish = "auto"
+
+
+def use_colour(wish: str) -> None:
+    """Paint `always`, `never`, or as the terminal and the environment have it: `auto`."""
+    global _wish  # noqa: PLW0603 - one command, one wish
+    _wish = wish
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether to paint: as --color says, then NO_COLOR, then FORCE_COLOR, and else on a terminal that is not dumb."""
+    if _wish != "auto":
+        return _wish == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced not in ("0", "false")
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class Style:
-    """Paints words of a line for `painted`: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    """Paints words of a line for `painted`, where colours are wanted."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
@@ -45,8 +65,7 @@ class Style:
         return self._paint("31", text)
 
     def _paint(self, code: str, text: str) -> str:
-        stream = self._stream or sys.stdout
-        if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        if not wants_colour(self._stream or sys.stdout):
             return text
         return f"{_MARK}{code}m{text}{_MARK}0m"
 

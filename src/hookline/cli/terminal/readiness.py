@@ -65,9 +65,7 @@ def require_hooks(given: argparse.Namespace) -> None:
 def _problems(config: Config) -> Iterator[str]:
     settings = config.get_settings()
     yield from dict.fromkeys(map(str, (*config.get_problems(), *settings.problems)))
-    if settings.hooks and not config.get_enable_hooks():
-        count = plural(len(settings.hooks), "hook")
-        yield f'hooks are disabled, so {count} of the settings do not run; put "enableHooks": true into your settings'
+    if not config.get_enable_hooks():  # which is among the problems
         return
     for hook, why in states_of(settings.hooks, config):
         if why is not None:

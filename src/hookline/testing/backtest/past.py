@@ -1,0 +1,134 @@
+"""What happened on this machine: events of our log, and calls of other agents' transcripts, one after another."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hookline.bridge.made import questions_of
+from hookline.contract.events import HookEventName
+from hookline.errors import UsageError
+from hookline.history.lines import json_lines
+from hookline.history.made import Fate
+from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
+from hookline.log.entry import LogQuery
+from hookline.log.reader import LogReader
+from hookline.testing.cases.case import Outcome
+from hookline.testing.cases.recorded import NotRecordedError, read_event
+
+_KINDS = frozenset({"hook", "event"})
+_MOST_LINES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One event that happened."""
+
+    event: HookEventName
+    fields: Mapping[str, Any]
+    before: Outcome | None
+    """What came of it; None where a transcript says that it was refused, but not by whom."""
+    ran: bool
+    """True for a tool call that was made."""
+    time: str
+    origin: str
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What could not be used."""
+
+    not_recorded: int = 0
+    """Events whose input is not in the log."""
+    elsewhere: int = 0
+    """Of other projects."""
+    unread: int = 0
+    """Lines of transcripts."""
+
+
+def what_happened(
+    sources: list[str], log: Path, project: str | None, since: str | None, left_out: LeftOut
+) -> Iterator[Past]:
+    """The events of each source: `log`, the name of an agent, or a file that is a log or a transcript."""
+    for source in sources:
+        if source == "log":
+            yield from _of_log(log, project, since, left_out)
+        elif source in (*AGENTS, OWN):
+            for path in transcripts_of(source):
+                yield from _of_transcript(source, path, project, since, left_out)
+        else:
+            agent = _agent_of(Path(source))
+            if agent is None:
+                yield from _of_log(Path(source), None, since, left_out)
+            else:
+                yield from _of_transcript(agent, Path(source), None, since, left_out)
+
+
+def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOut) -> Iterator[Past]:
+    waiting: dict[str, list[dict[str, Any]]] = {}
+    with LogReader(path) as reader:
+        for record in reader.whole(LogQuery(kinds=_KINDS, since=since)):
+            waiting.setdefault(str(record.get("fire")), []).append(record)
+            if record.get("kind") != "event":
+                continue
+            try:
+                event = read_event(waiting.pop(str(record.get("fire"))))
+            except NotRecordedError:
+                left_out.not_recorded += 1
+                continue
+            if project is not None and os.path.realpath(event.cwd) != project:
+                left_out.elsewhere += 1
+                continue
+            yield Past(
+                event=event.event,
+                fields=event.fields,
+                before=event.outcome,
+                ran=event.event is HookEventName.BEFORE_TOOL and event.outcome is Outcome.GOES_ON,
+                time=event.time,
+                origin=f"hookline log {event.fire}",
+            )
+
+
+def _of_transcript(agent: str, path: Path, project: str | None, since: str | None, left_out: LeftOut) -> Iterator[Past]:
+    transcript = read_transcript(agent, path)
+    left_out.unread += transcript.unread
+    for call in transcript.calls:
+        if call.fate is Fate.OPEN or (since is not None and call.time and call.time < since):
+            continue
+        if project is not None and os.path.realpath(call.cwd or "/") != project:
+            left_out.elsewhere += 1
+            continue
+        for question in questions_of(call):
+            ran = call.fate is Fate.RAN
+            yield Past(
+                event=HookEventName.BEFORE_TOOL,
+                fields=question,
+                before=Outcome.GOES_ON if ran else None,
+                ran=ran,
+                time=call.time,
+                origin=call.origin,
+            )
+
+
+def _agent_of(path: Path) -> str | None:
+    """Whose transcript a file is; None for a log of hookline."""
+    try:
+        for number, line in json_lines(path):
+            if line is None:
+                continue
+            if "kind" in line and "level" in line:
+                return None
+            if "payload" in line:
+                return "codex"
+            if "message" in line and "sessionId" in line:
+                return "claude"
+            if "toolCalls" in line or ("sessionId" in line and "kind" in line):
+                return "gemini"
+            if line.get("type") == "session" and "project" in line:
+                return OWN
+            if number > _MOST_LINES:
+                break
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    raise UsageError(f"{path} is neither a log of hookline nor a transcript that it can read")

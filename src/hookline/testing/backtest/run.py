@@ -1,0 +1,193 @@
+"""Judges what happened with one or two versions of the hooks. The same input is judged once; only hooks run."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from hookline.errors import HooklineError
+from hookline.testing.backtest.past import Past
+from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outcomes_of
+from hookline.testing.cases.judge import deciders_of
+from hookline.testing.cases.run import Bench, MakeConfig
+
+_KEPT = (Outcome.BLOCKED, Outcome.STOPS, Outcome.DENIED)
+_MOST_KEPT = 2_000
+
+
+class Kind(StrEnum):
+    """How a decision would be another one."""
+
+    BLOCKS = "blocks"
+    FREES = "frees"
+    ASKS = "asks"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one version of the hooks decides about an input."""
+
+    outcome: Outcome | None
+    """None where it could not be judged, such as with a hook that is not trusted."""
+    reason: str
+    by: tuple[str, ...]
+
+    def to_json(self) -> list[Any]:
+        """For the file of results so far."""
+        return [self.outcome and self.outcome.value, self.reason, list(self.by)]
+
+    @classmethod
+    def from_json(cls, given: list[Any]) -> "Decision":
+        """As `to_json` wrote it."""
+        return cls(Outcome(given[0]) if given[0] else None, str(given[1]), tuple(map(str, given[2])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """An event that would be decided in another way."""
+
+    kind: Kind
+    past: Past
+    before: Outcome
+    now: Decision
+
+
+@dataclass(slots=True)
+class Tally:
+    """The numbers of a backtest, and the changes as far as they are kept."""
+
+    events: int = 0
+    made: int = 0
+    """Tool calls that were made."""
+    refused_now: int = 0
+    """Those of them that would be refused now."""
+    untried: int = 0
+    why_untried: str = ""
+    judged: int = 0
+    """Different inputs."""
+    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    changes: list[Change] = field(default_factory=list)
+
+    def add(self, past: Past, before: Outcome | None, now: Decision) -> None:
+        """Counts one event."""
+        self.events += 1
+        self.made += past.ran
+        if now.outcome is None:
+            self.untried += 1
+            self.why_untried = self.why_untried or now.reason
+            return
+        self.refused_now += past.ran and now.outcome in _KEPT
+        kind = None if before is None else _kind(before, now.outcome)
+        if kind is not None and before is not None:
+            self.counts[kind] += 1
+            if len(self.changes) < _MOST_KEPT:
+                self.changes.append(Change(kind=kind, past=past, before=before, now=now))
+
+
+class Judge:
+    """One version of the hooks, with what it has decided so far."""
+
+    def __init__(self, make_config: MakeConfig, store: Path | None = None) -> None:
+        self._bench = Bench(make_config, lambda _case, _verdict: ())
+        self._known: dict[bytes, asyncio.Future[Decision] | Decision] = {}
+        self._store = store
+        self.judged = 0
+
+    def load(self) -> None:
+        """Takes over what an earlier run that was interrupted has decided."""
+        if self._store is None or not self._store.exists():
+            return
+        for line in self._store.read_text(encoding="utf-8").splitlines():
+            try:
+                key, given = json.loads(line)
+                self._known[bytes.fromhex(key)] = Decision.from_json(given)
+            except (ValueError, TypeError, IndexError):
+                continue  # the last line of a run that was killed
+
+    async def decide(self, past: Past) -> Decision:
+        """What the hooks decide about an event; each input is fired once."""
+        key = _key(past)
+        known = self._known.get(key)
+        if known is not None:
+            return known if isinstance(known, Decision) else await asyncio.shield(known)
+        waiting = self._known[key] = asyncio.get_running_loop().create_future()
+        try:
+            decision = await self._fire(past)
+        except BaseException as error:
+            waiting.set_exception(error)
+            waiting.exception()  # nobody else may wait for it
+            raise
+        waiting.set_result(decision)
+        self._known[key] = decision
+        self.judged += 1
+        if self._store is not None:
+            with self._store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key.hex(), decision.to_json()]) + "\n")
+        return decision
+
+    def close(self) -> None:
+        """Ends the hook systems."""
+        self._bench.close()
+
+    async def _fire(self, past: Past) -> Decision:
+        case = Case(
+            name=past.origin,
+            place=Place(past.origin),
+            event=past.event,
+            fields=past.fields,
+            expected=Expectation(),
+        )
+        result = await self._bench.run(case)
+        if result.problem is not None or result.verdict is None:
+            return Decision(None, result.problem or "", ())
+        verdict = result.verdict
+        return Decision(outcomes_of(verdict)[0], verdict.reason or verdict.stop_reason or "", deciders_of(verdict))
+
+
+async def backtest(
+    happened: Iterator[Past],
+    now: Judge,
+    against: Judge | None,
+    *,
+    jobs: int,
+    on_event: Callable[[], None] = lambda: None,
+) -> Tally:
+    """Judges every event, so many at a time; without `against`, the decisions are compared with what happened."""
+    tally = Tally()
+
+    async def work() -> None:
+        for past in happened:
+            decision = await now.decide(past)
+            before = past.before if against is None else (await against.decide(past)).outcome
+            tally.add(past, before, decision)
+            on_event()
+            await asyncio.sleep(0)  # packs never wait, and an interrupt has to be heard
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(jobs):
+                group.create_task(work())
+    except* HooklineError as errors:
+        raise errors.exceptions[0] from None
+    finally:
+        for judge in (now, against):
+            if judge is not None:
+                judge.close()
+    tally.judged = now.judged
+    tally.changes.sort(key=lambda change: (change.kind != Kind.BLOCKS, change.past.time))
+    return tally
+
+
+def _kind(before: Outcome, now: Outcome) -> Kind | None:
+    if (before in _KEPT) != (now in _KEPT):
+        return Kind.BLOCKS if now in _KEPT else Kind.FREES
+    return Kind.ASKS if now is Outcome.ASKS and before is not Outcome.ASKS else None
+
+
+def _key(past: Past) -> bytes:
+    text = json.dumps([past.event.value, past.fields], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,148 @@
+"""`hookline backtest`: what happened, judged by today's hooks, or by two versions of them."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline.cli.main import main
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.testing.backtest.past import Past
+from hookline.testing.backtest.run import Decision, Judge, backtest
+from hookline.testing.cases.case import Outcome
+
+EVIL = "<script>x</script> | `[a](b)` @all \x1b[31m"
+
+
+def guard(word: str, reason: str = "no") -> str:
+    return f"case \"$(cat)\" in *{word}*) echo '{reason}' >&2; exit 2;; esac"
+
+
+def settings(command: str) -> str:
+    hook = {"type": "command", "name": "guard", "command": command}
+    return json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    """Calls of Claude Code: three that ran, two of them the same, and one that was refused."""
+    file = tmp_path / "s.jsonl"
+    lines: list[dict[str, Any]] = []
+    for number, command in enumerate(["ls", "ls", "rm x", "rm y"]):
+        use = {"type": "tool_use", "id": str(number), "name": "Bash", "input": {"command": f"{command} # {EVIL}"}}
+        lines.append({"sessionId": "s", "cwd": "/p", "timestamp": "t", "message": {"content": [use]}})
+        end: dict[str, Any] = {"message": {"content": [{"type": "tool_result", "tool_use_id": str(number)}]}}
+        lines.append(end | ({"toolDenialKind": "person"} if command == "rm y" else {}))
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.fixture
+def user(own_home: Path) -> Path:
+    file = own_home / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(settings(guard("rm")))
+    return file
+
+
+def run(capsys: pytest.CaptureFixture[str], project: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["backtest", "--json", "--project", str(project), *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("user")
+def test_calls_that_were_made_and_would_now_be_refused(
+    transcript: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a person refused then is judged, and compared with nothing; the same input is judged once."""
+    code, report = run(capsys, project, "--from", str(transcript))
+    numbers = {name: report[name] for name in ("events", "inputs", "made", "refusedNow", "blocks", "frees")}
+    assert numbers == {"events": 4, "inputs": 3, "made": 3, "refusedNow": 1, "blocks": 1, "frees": 0}
+    assert code == 1
+    (change,) = report["changes"]
+    assert (change["decidedBy"], change["reason"], change["before"]) == (["guard"], "no", "goes on")
+
+
+@pytest.mark.usefixtures("user")
+def test_two_settings_files(
+    transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(settings(guard("ls")))
+    _, report = run(capsys, project, "--from", str(transcript), "--against", str(old))
+    assert (report["blocks"], report["frees"]) == (2, 2)
+
+
+def test_a_revision_with_its_own_script(transcript: Path, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The scripts of the revision run, in a copy that is gone afterwards, and the project is untouched."""
+    folder = project / ".llxprt"
+    folder.mkdir()
+    script = folder / "guard.sh"
+    script.write_text(f"#!/bin/sh\n{guard('ls')}\n")
+    script.chmod(0o755)
+    (folder / "settings.json").write_text(settings("$LLXPRT_PROJECT_DIR/.llxprt/guard.sh"))
+    git = ["git", "-C", str(project), "-c", "user.name=n", "-c", "user.email=e@x"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    script.write_text(f"#!/bin/sh\n{guard('rm')}\n")
+    assert main(["trust", "--all", "--yes", "--project", str(project)]) == 0
+    capsys.readouterr()
+    _, report = run(capsys, project, "--from", str(transcript), "--against", "HEAD")
+    assert (report["blocks"], report["frees"], report["notTried"]) == (2, 2, 0)
+    assert main(["backtest", "--project", str(project), "--against", "nothing"]) == 1
+    assert "neither a file nor a revision" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("user")
+def test_the_log_itself(project: Path, capsys: pytest.CaptureFixture[str], user: Path) -> None:
+    """What a hook denied then and lets pass now is freed."""
+    main(["fire", "BeforeTool", "--project", str(project), "--input", '{"tool_name":"x","tool_input":{"a":"rm"}}'])
+    user.write_text(settings("true"))
+    capsys.readouterr()
+    code, report = run(capsys, project, "--from", "log")
+    assert (code, report["events"], report["frees"]) == (1, 1, 1)
+
+
+@pytest.mark.usefixtures("user")
+def test_nothing_of_a_stranger_acts_on_a_page(
+    transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    words = ["--from", str(transcript), "--project", str(project)]
+    assert main(["backtest", *words, "--markdown", "--html", str(page)]) == 1
+    for text in (capsys.readouterr().out, page.read_text()):
+        assert "<script>" not in text
+        assert "\x1b" not in text
+        assert "blocks 1 more, frees 0; of 3 calls that were made, 1 would now be refused" in text
+    rows = [line for line in page.read_text().splitlines() if "&lt;script&gt;" in line]
+    assert len(rows) == 1
+    assert "http:" not in page.read_text().replace("http-equiv", "")
+
+
+def test_an_interrupted_backtest_goes_on(project: Path, tmp_path: Path, user: Path) -> None:
+    """Decisions that are in the store are not made again; half a line is none."""
+    store = tmp_path / "store.jsonl"
+    past = Past(
+        event=HookEventName.BEFORE_TOOL,
+        fields={"tool_name": "x", "tool_input": {"a": "rm"}},
+        before=Outcome.GOES_ON,
+        ran=True,
+        time="",
+        origin="",
+    )
+
+    def judge() -> Judge:
+        return Judge(lambda _: Config(project, settings_files=[user], log_file=False), store)
+
+    first = asyncio.run(backtest(iter([past]), judge(), None, jobs=1))
+    store.write_text(store.read_text() + '["ab')
+    user.write_text(settings("true"))
+    again = judge()
+    again.load()
+    second = asyncio.run(backtest(iter([past, past]), again, None, jobs=2))
+    assert (first.refused_now, second.refused_now, second.judged) == (1, 2, 0)
+    assert Decision.from_json(json.loads(store.read_text().splitlines()[0])[1]).by == ("guard",)
