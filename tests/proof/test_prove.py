@@ -32,7 +32,7 @@ class Claude:
         self._file = home / ".claude" / "projects" / "p" / f"{session}.jsonl"
         self._file.parent.mkdir(parents=True, exist_ok=True)
 
-    def ask(self, command: str) -> bool:
+    def ask(self, command: str, *words: str) -> bool:
         """Asks about a command; returns whether it was denied."""
         payload: dict[str, Any] = {
             "session_id": self.session,
@@ -41,7 +41,7 @@ class Claude:
         }
         payload |= {"tool_name": "Bash", "tool_input": {"command": command}}
         call = Call(
-            words=("claude", "PreToolUse"),
+            words=("claude", "PreToolUse", *words),
             stdin=json.dumps(payload).encode(),
             cwd=str(self.project),
             environ=dict(os.environ),
@@ -138,6 +138,17 @@ def test_a_hook_that_times_out(
     assert "guard timed out" in report["agents"][1]["notJudged"][0]["why"]
 
 
+def test_hooks_that_the_agent_did_not_wait_for(
+    claude: Claude, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The time of the agent is over while a hook runs, and the agent goes on."""
+    configure(own_home, "exec sleep 20")
+    claude.ask("cat secret", "--deadline", "0.3")
+    claude.wrote("cat secret")
+    code, report = prove(capsys, project)
+    assert (code, causes(report)) == (1, ["timeout"])
+
+
 def test_settings_of_another_directory(
     claude: Claude, own_home: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,7 +225,9 @@ def test_an_unknown_version_is_said(
     claude.wrote("ls", version="9.9.9")
     code = main(["prove", "claude", "--no-canary", "--project", str(project)])
     assert code == 0
-    assert "checked with 2.1.325, and this is 9.9.9" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "checked with 2.1.325, and this is 9.9.9" in shown
+    assert "Codex 0.166.0" in shown
 
 
 def test_codex_says_other_words_in_its_transcripts(

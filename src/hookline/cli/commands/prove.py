@@ -114,13 +114,12 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
     """The calls of an agent against the log; None for an agent without transcripts that we can read."""
     if agent != OWN and agent not in AGENTS:
         return None
-    since, unread, opened = time_of("--since", given.since), 0, 0
+    since, unread = time_of("--since", given.since), 0
     calls: list[MadeCall] = []
     for path in transcripts_of(agent):
         transcript = read_transcript(agent, path)
         unread += transcript.unread
         calls += (call for call in transcript.calls if _is_wanted(call, since, given.session))
-        opened += sum(call.fate is Fate.OPEN for call in transcript.calls)
     clean = config.get_redactor().clean
     log = recorded_in(config)
     evidence = read_evidence(log, {call.session for call in calls}, clean, since)
@@ -130,7 +129,7 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
         name="hookline agent" if agent == OWN else hosts()[agent].agent,
         findings=findings,
         refused=sum(call.fate is Fate.REFUSED for call in calls),
-        opened=opened,
+        opened=sum(call.fate is Fate.OPEN for call in calls),
         unread=unread,
         versions=tuple(sorted({call.version for call in calls if call.version})),
     )

@@ -10,6 +10,7 @@ from hookline.contract.wire import stringify_json
 from hookline.proof.canary import Flight
 from hookline.proof.causes import unknown_version
 from hookline.proof.reconcile import Finding, Standing, grouped
+from hookline.proof.standing import known_versions
 
 _MOST_SHOWN = 5
 _BAD = (Standing.OVERRULED, Standing.UNJUDGED)
@@ -71,6 +72,8 @@ def proof_lines(proofs: Sequence[AgentProof], words: Sequence[Mapping[str, Any]]
     if not any(proof.findings for proof in proofs):
         yield "No transcript has a call that ran in that time."
     yield from word_lines(words)
+    versions = (f"{row['name']} {row['version']}{'' if row['wasRun'] else ' (not run)'}" for row in known_versions())
+    yield style.dim(f"contracts checked with {', '.join(versions)}")
 
 
 def _agent_lines(proof: AgentProof) -> Iterator[str]:
