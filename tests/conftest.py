@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import hypothesis
 import pytest
 from tests import warm
 
+from hookline.child.features import FEATURES
 from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
 
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
@@ -52,6 +54,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of our own plugin
     """Every test has a home, a state directory and settings files of its own; the real ones are out of reach."""
     return hookline_home
+
+
+@pytest.fixture(autouse=True)
+def no_parked_interpreters() -> Iterator[None]:
+    """Engines that a test does not close would leave theirs for minutes; tests about them switch them on."""
+    with patch.dict(vars(FEATURES), {"warm": False}):
+        yield
 
 
 @pytest.fixture

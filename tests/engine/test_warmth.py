@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +16,13 @@ from hookline import Config
 from hookline.child.features import FEATURES
 from hookline.contract.events import HookEventName
 from hookline.system import HookSystem
+
+
+@pytest.fixture(autouse=True)
+def parked_interpreters(no_parked_interpreters: None) -> Iterator[None]:  # noqa: ARG001 - after the fixture of all tests
+    """As in a program."""
+    with patch.dict(vars(FEATURES), {"warm": True}):
+        yield
 
 
 def system_of(folder: Path, hook: dict[str, Any] | None = None, **options: Any) -> HookSystem:
@@ -94,4 +102,6 @@ def test_the_settings_say_how_many(tmp_path: Path) -> None:
     system = system_of(tmp_path, warm={"max": 1})
     assert fired(system, 3) == ["cold", "cold", "warm"]
     system.dispose()
-    assert system_of(tmp_path, warm={"max": "many"}).get_settings().options.warm.max == 8  # type: ignore[union-attr]
+    system = system_of(tmp_path, warm={"max": "many"})
+    assert system.get_settings().options.warm.max == 8  # type: ignore[union-attr]
+    system.dispose()

@@ -331,6 +331,28 @@ def test_the_program_ends(tmp_path: Path, end: str) -> None:
     assert (tmp_path / "runs").read_text() == "x"
 
 
+def test_a_program_that_ends_after_its_report(tmp_path: Path) -> None:
+    """The files that runs report into are gone, also if nobody has time to use them."""
+    Garage(tmp_path).script(COUNTS)
+    (tmp_path / "tmp").mkdir()
+    program = textwrap.dedent(f"""
+        import asyncio, os
+        from pathlib import Path
+        from hookline.child.batch import run_children
+        from tests.child.parked.conftest import Garage
+        garage = Garage(Path({str(tmp_path)!r}))
+        job = garage.job(garage.python + " hook.py")
+        garage.run(job)
+        (outcome,) = asyncio.run(run_children([job]))
+        print(outcome.way, flush=True)
+        os._exit(0)
+    """)
+    env = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("warm\n", "")
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
 def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage) -> None:
     """Nor does it keep it alive."""
     pids = parked.parking.pids

@@ -227,9 +227,8 @@ class _Lot:
 
     def finished(self, place: Place, report: str) -> None:
         """Read the report of a run, and make a new spare."""
-        if self._is_closed:
-            _read_report(report[1:])
-        self._do(partial(self._refill, place, report))
+        # Now, although few runs have one: the program may end before the thread gets to it, and leave the file.
+        self._do(partial(self._refill, place, report[:1], _read_report(report[1:])))
 
     # -- between events, in a thread
 
@@ -315,8 +314,7 @@ class _Lot:
         if (refusal := self._probed[key]) is not None:
             raise NotParkedError(refusal)
 
-    def _refill(self, place: Place, report: str) -> None:
-        kind, found = report[:1], _read_report(report[1:])
+    def _refill(self, place: Place, kind: str, found: list[bytes]) -> None:
         with self._lock:
             interpreter = place.interpreter
             if interpreter is None:
