@@ -58,7 +58,7 @@ def is_refused(got: subprocess.CompletedProcess[str]) -> bool:
 
 
 def records(project: Path) -> list[dict[str, Any]]:
-    got = warm.run(["log", "--json", "-n", "0"], cwd=project)
+    got = warm.run(["log", "--json", "--skipped", "-n", "0"], cwd=project)
     got.check_returncode()
     return [json.loads(line) for line in got.stdout.splitlines()]
 

@@ -65,4 +65,6 @@ def test_before_and_after_the_remedy(site: Path) -> None:
     after = run(site, "fire", "BeforeTool", "--input", json.dumps(DELETION))
     assert (after.returncode, "Deleting is off limits." in after.stdout) == (2, True)
     checked = run(site, "check", "--strict", "--run")
-    assert (checked.returncode, checked.stdout) == (0, "Nothing wrong with 1 hook in 1 file.\n")
+    assert checked.returncode == 0
+    assert "blocks `rm -rf / --no-preserve-root`; lets pass 10 others" in checked.stdout
+    assert checked.stdout.endswith("Nothing wrong with 1 hook in 1 file.\n")

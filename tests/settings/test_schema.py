@@ -17,8 +17,8 @@ from hookline.settings.read import Layer
 from hookline.settings.schema import HooksByEvent, SettingsFile, settings_schema
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
-# Not the one that shows what `hookline check` finds wrong.
+# Not those that show what `hookline check` finds wrong.
+PAGES = sorted([ROOT / "README.md", *{*(ROOT / "docs").glob("**/*.md")} - {*(ROOT / "docs" / "checks").glob("*.md")}])
 FENCE = re.compile(r"(?<!example: hooks\.json -->\n)^```jsonc?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 OURS = {"hooks", "hooksConfig", "enableHooks", "extensions"}
 HOOK = {"type": "command", "command": "x"}

@@ -15,7 +15,6 @@ from hookline.agent.models.turns import (
     Turn,
     last_chunk,
     read_arguments,
-    read_options,
     read_system,
     read_tools,
     read_turns,
@@ -24,6 +23,7 @@ from hookline.agent.models.turns import (
 from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import MissingExtraError, ModelError
 from hookline.formats import openai as form
+from hookline.formats.genai.request import read_options
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.llm import GenerateContentParameters, LLMRequest
+from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import ModelError
 from hookline.formats.genai import sdk
 from hookline.formats.genai.parts import field, parts_of, text_of_part, texts_of
-from hookline.formats.genai.request import to_hook_llm_request
 from hookline.formats.hook_format import listed
 
 if TYPE_CHECKING:
@@ -96,14 +95,6 @@ def read_tools(request: GenerateContentParameters) -> list[Declaration]:
         )
         for one in declared
     ]
-
-
-def read_options(request: GenerateContentParameters) -> LLMRequest:
-    """The generation parameters and the choice of tools, as hooks know them: every API's format can write these."""
-    seen = to_hook_llm_request(request)
-    options: Any = {"config": seen["config"], "toolConfig": seen.get("toolConfig", {})}
-    wanted: LLMRequest = options
-    return wanted
 
 
 def read_arguments(text: str, tool: str) -> dict[str, Any]:

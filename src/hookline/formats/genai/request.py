@@ -143,3 +143,11 @@ def _to_hook_config(config: Any) -> LLMConfig:
     seen: Any = {name: value for name, value in copied.items() if value is not None}
     shown: LLMConfig = seen
     return shown
+
+
+def read_options(request: GenerateContentParameters) -> LLMRequest:
+    """The generation parameters and the choice of tools, as hooks know them: every API's format can write these."""
+    seen = to_hook_llm_request(request)
+    options: Any = {"config": seen["config"], "toolConfig": seen.get("toolConfig", {})}
+    wanted: LLMRequest = options
+    return wanted
