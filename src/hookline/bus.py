@@ -35,10 +35,6 @@ class InProcessBus:
 
         return unsubscribe
 
-    def subscriber_count(self, message_type: str) -> int:
-        """How many subscriptions there are for a type."""
-        return len(self._subscribers.get(str(message_type), ()))
-
 
 async def _deliver(subscriber: Subscriber, message: Message) -> BaseException | None:
     try:

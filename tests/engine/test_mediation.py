@@ -83,7 +83,7 @@ def ask(
                 stack.callback(system.dispose)
             for request in requests:
                 await bus.publish(request)
-        assert bus.subscriber_count(REQUEST) == 0
+        assert len(bus._subscribers.get(REQUEST, ())) == 0
         await bus.publish({"type": REQUEST, "eventName": "BeforeAgent", "input": {"prompt": "anyone?"}})
 
     asyncio.run(main())

@@ -1,7 +1,6 @@
 """A call that only a hook can deny, through the live path of an agent."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hookline.bridge.judge import hosts
 from hookline.contract.events import HookEventName
 from hookline.history.made import Fate, MadeCall
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
@@ -166,8 +164,3 @@ def _answer_has_word(made: MadeCall, canary: Canary) -> bool:
     with suppress(OSError):
         return canary.word in Path(made.origin.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace")
     return False
-
-
-def can_be_asked(agent: str) -> bool:
-    """Whether there is a line for a person to run."""
-    return agent in _LINES and agent in hosts() and os.name == "posix"
