@@ -259,6 +259,7 @@ def test_codex_says_other_words_in_its_transcripts(
     assert counts(prove(capsys, project)[1], "codex") == {"judged": 2, "not judged": 1}
 
 
+@pytest.mark.timeout(90)  # it starts the real agent
 def test_the_canary_of_our_own_agent(own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The real agent makes the call, and the guard denies it; nothing of the canary stays."""
     (own_home / ".llxprt").mkdir()
