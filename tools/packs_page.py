@@ -24,7 +24,8 @@ def _pack(pack: Pack) -> Iterator[str]:
     yield ""
     yield f"## {pack.use}"
     yield ""
-    yield f"Stops {pack.about}. Events: {', '.join(pack.events)}. A pattern in its options is {_code(pack.patterns)}."
+    events = ", ".join(pack.events)
+    yield f"Rules about {pack.about}. Events: {events}. A pattern in its options is {_code(pack.patterns)}."
     yield ""
     yield "| rule | | stops | why | for example | but not |"
     yield "|---|---|---|---|---|---|"

@@ -55,6 +55,16 @@ def test_a_failing_trial_does_not_block(tmp_path: Path) -> None:
     assert not call.blocked
 
 
+def test_what_the_failure_of_a_trial_would_mean_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who enforces it later has to know that it would have blocked."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(settings({}, mode="shadow", onError="block", command="exit 7")))
+    event = '{"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}'
+    words = ["--settings", str(file), "--project", str(tmp_path)]
+    assert main(["fire", "BeforeTool", "--input", event, *words]) == 0
+    assert "tried would block this (mode shadow)" in capsys.readouterr().out
+
+
 def test_an_enforced_hook_beside_a_trial_counts(tmp_path: Path) -> None:
     given = settings(ANSWERS["rewrite"], mode="shadow")
     deny = f"cat >/dev/null; echo '{json.dumps(ANSWERS['deny'])}'"

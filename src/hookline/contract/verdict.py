@@ -11,7 +11,7 @@ from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, RunWay
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, OnError, RunWay
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -317,7 +317,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     def trials(self) -> tuple[Trial, ...]:
         """What hooks in the modes warn and shadow would have decided."""
         runs = [run for run in self.runs if run.hook.mode is not HookMode.ENFORCE]
-        return tuple(Trial(run.hook, word, reason) for run in runs for word, reason in would_have(run.answer))
+        return tuple(Trial(run.hook, word, reason) for run in runs for word, reason in would_have(run))
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""
@@ -330,9 +330,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         return msgspec.convert(data, cls)
 
 
-def would_have(answer: Answer | None) -> Iterator[tuple[str, str | None]]:
-    """What an answer asks for, each with its reason."""
-    if answer is None:
+def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
+    """What a run would have come to, each with its reason: what it answers, or what its failure means."""
+    if run.failed and run.hook.on_error is OnError.BLOCK:
+        yield "block", run.error or "it failed, and its onError is block"
+        return
+    if (answer := run.answer) is None:
         return
     if answer.blocks:
         yield "block", answer.why

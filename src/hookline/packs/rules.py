@@ -246,7 +246,7 @@ def load(pack: str) -> RuleSet:
     taken = [each.partition(":") for each in raw.get("include", [])]
     included = [rule for other, _, name in taken for rule in load(other).rules if rule.id == name]
     if len(included) != len(taken):
-        raise RuleError(f"the pack {pack} includes a rule that there is not")
+        raise RuleError(f"the pack {pack} includes a rule that does not exist")
     return RuleSet(pack, [*included, *read_rules(raw)])
 
 

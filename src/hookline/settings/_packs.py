@@ -53,7 +53,7 @@ class PackReader:
         if name not in PACKS:
             near = get_close_matches(name, PACKS, 1, 0.5)
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(PACKS)}"
-            self._problems.error(path, f"names the pack {name!r}, which there is not, so it does not run; {advice}")
+            self._problems.error(path, f"names the pack {name!r}, which does not exist, so it does not run; {advice}")
         elif name in seen:
             self._problems.error(path, f"names {name} a second time in this file, which has no effect; join the two")
         else:

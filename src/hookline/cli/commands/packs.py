@@ -68,7 +68,7 @@ def _rules(pack: Pack) -> list[dict[str, Any]]:
 def _overview(packs: list[dict[str, Any]]) -> Iterator[str]:
     width = max(len(pack["pack"]) for pack in packs)
     for pack in packs:
-        yield f"{style.bold(pack['pack'].ljust(width))}  stops {pack['about']}"
+        yield f"{style.bold(pack['pack'].ljust(width))}  {pack['about']}"
     yield ""
     yield 'In settings: "use": ["hookline:shell"], or with options:'
     yield '  "use": [{"pack": "hookline:shell", "allow": ["git-discard"], "ask": ["git push *"]}]'
@@ -78,7 +78,7 @@ def _overview(packs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _lines(pack: Pack, rules: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"{style.bold(pack.use)} stops {pack.about}; a pattern is {pack.patterns}"
+    yield f"{style.bold(pack.use)}: {pack.about}; a pattern is {pack.patterns}"
     for rule in rules:
         yield ""
         yield from _rule(rule)
