@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from hookline.packs.known import PLACES_KNOWN
-from hookline.packs.words import ENTRY, UNKNOWN
+from hookline.packs.reading.words import ENTRY, UNKNOWN
 
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
 
@@ -14,6 +14,13 @@ _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/
 _NO_SECRET = re.compile(
     r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
     re.IGNORECASE,
+)
+
+_TEMPORARY_PARTS = ("/.cache/", "/Library/Caches/", "/var/cache/", "/var/lib/apt/lists/")
+# What tools make again whenever they need it.
+_GENERATED = re.compile(
+    r"node_modules|__pycache__|\.(?:pytest|mypy|ruff|parcel)[-_]cache|\.next|\.nuxt|\.turbo|\.tox|\.nyc_output|\.gradle"
+    r"|[\w.-]+\.egg-info|DerivedData"
 )
 
 _DISK = re.compile(
@@ -28,7 +35,10 @@ PLACES = {
     "project": "the whole project, or a directory above it",
     "repository": "the repository's .git",
     "outside": "a place outside the project",
-    "temporary": "a temporary directory",
+    "temporary": "a temporary directory, or a cache",
+    "programs": "a program, a library or the kernel of the system",
+    "log": "a log of the system, or a shell's history",
+    "generated": "a directory outside the project that tools make again",
     "unknown": "a path that is not known before it runs",
     "disk": "a disk or the memory",
     "secret": "a file with secrets",
@@ -43,6 +53,16 @@ PLACES = {
 def is_secret(path: str) -> bool:
     """Whether a file is known for holding secrets."""
     return "secret" in places(path, "", "")
+
+
+def is_private(path: str) -> bool:
+    """Whether a file holds secrets, or says who may log in: nothing to send to others."""
+    return not places(path, "", "").isdisjoint(("secret", "access"))
+
+
+def is_whole(path: str) -> bool:
+    """Whether a path is the root, a home, or a directory of the system."""
+    return not places(path, "", "").isdisjoint(("root", "home", "system"))
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +83,11 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"connection"})
     if _DISK.match(path):
         found.add("disk")
-    if f"{path}/".startswith(_TEMPORARY):
+    if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
+        found.add("project")
+    if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
+        found.add("repository")
+    if f"{path}/".startswith(_TEMPORARY) or any(each in f"{path}/" for each in _TEMPORARY_PARTS):
         return frozenset({*found, "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
@@ -81,15 +105,12 @@ def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
         found.add("system")
     if _is_home(whole, home):
         found.add("home")
-    if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
-        found.add("project")
-    if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
-        found.add("repository")
     if "secret" in _by_name(path) and not (project and path.startswith(f"{project}/")):
         found.add("credential")
     inside = bool(project) and path.startswith(f"{project}/")
-    if path.startswith("/") and not inside and not path.startswith("/dev/") and not found & {"project"}:
-        found.add("outside")
+    is_above = bool(project) and project.startswith(whole.rstrip("/") + "/")
+    if path.startswith("/") and not (inside or is_above or whole == project or path.startswith("/dev/")):
+        found.add("generated" if _GENERATED.fullmatch(posixpath.basename(whole)) else "outside")
     return found
 
 
@@ -113,7 +134,9 @@ def _by_name(path: str) -> set[str]:
         _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
     ) and not _NO_SECRET.search(name):
         found.add("secret")
-    return found | {kind for kind in ("startup", "access", "hooks") if _matches(path, PLACES_KNOWN[kind])}
+    if UNKNOWN in name and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
+        found.add("secret")
+    return found | {kind for kind in ("startup", "access", "hooks", "log", "programs") if _matches(path, PLACES_KNOWN[kind])}
 
 
 @lru_cache(maxsize=64)

@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hookline.packs.calls import Call
-from hookline.packs.commands import Commands
 from hookline.packs.known import READING
 from hookline.packs.places import PLACES, places
+from hookline.packs.reading.calls import Call
+from hookline.packs.reading.commands import Commands
 
 ACTIONS = ("deny", "ask")
 # With these a program tells about itself and does nothing else.
@@ -181,6 +181,8 @@ def written_by(call: Call) -> list[str]:
     elif program in ("cp", "mv", "install", "ln", "rsync", "scp"):
         found += [target] if (target := call.value_of("-t", "--target-directory")) else operands[-1:]
         found += [f"{operands[-1].rstrip('/')}/{each.rsplit('/', 1)[-1]}" for each in operands[:-1]]
+    elif program in ("tar", "gtar", "bsdtar", "unzip", "7z"):
+        found += [target] if (target := call.value_of("-C", "--directory", "-d", "-o")) and _unpacks(call) else []
     elif program == "dd":
         found += [word[3:] for word in call.words if word.startswith("of=")]
     elif program in ("sed", "perl") and any(flag.startswith("-i") for flag in call.words):
@@ -188,6 +190,12 @@ def written_by(call: Call) -> list[str]:
     elif program in ("curl", "wget", "gcc", "cc", "sort"):
         found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
     return found
+
+
+def _unpacks(call: Call) -> bool:
+    if call.program in ("unzip", "7z"):
+        return "-l" not in call.flags
+    return not call.flags.isdisjoint(("-x", "--extract", "--get")) or any("x" in word for word in call.words[1:2])
 
 
 def _sources(call: Call) -> Sequence[str]:

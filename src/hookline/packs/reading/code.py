@@ -2,8 +2,8 @@
 
 import re
 
-from hookline.packs.calls import Call, Reader
-from hookline.packs.words import OUTPUT, UNKNOWN
+from hookline.packs.reading.calls import Call, Reader
+from hookline.packs.reading.words import OUTPUT, UNKNOWN
 
 # The flags behind which code stands.
 _FLAGS = {
@@ -42,7 +42,7 @@ _STRING = re.compile(
 _LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
 _MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b")
 _FETCHES = re.compile(
-    r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
+    r"urlopen|urllib|\brequests\b|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
 )
 _DECODES = re.compile(r"b64decode|base64|fromhex|unhexlify|codecs\.|zlib|marshal|atob\(|unpack")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
@@ -50,6 +50,13 @@ _HANDS_OVER = re.compile(
     r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD|popen|getline",
     re.IGNORECASE,
 )
+_FORKS = re.compile(r"\bfork\b(?:\(\))?\s+(?:while|for)\b|while\s*\(?\s*(?:1|True|true)\b.*\bfork\b", re.DOTALL)
+_HANDS_SHELL = re.compile(
+    r"(?:spawn|exec\w*|system|execute|popen|call|run)\b\s*\(?\s*\[?\s*(?:[\w.]+\s*,\s*)?[\"'](?:/usr)?(?:/bin/)?(?:ba|da|z|k)?sh[\"']"
+)
+# All variables at once; one of them is what programs usually ask for.
+_ENVIRONMENT = re.compile(r"os\.environ(?!\s*[\[.])|process\.env(?!\s*[\[.])|\bENV\.to_|%ENV|getenv\(\)")
+_SENDS = re.compile(r"urlopen|\brequests\b|httpx|\bfetch\(|https?\.request|Net::HTTP|LWP|\bsocket\b|smtplib")
 
 
 def is_interpreter(program: str) -> bool:
@@ -102,6 +109,12 @@ def _read(commands: Reader, code: str, language: str) -> None:
         return
     if _CONNECTS.search(code) and _HANDS_OVER.search(code):
         commands.emit(("reverse-shell",))
+    if _HANDS_SHELL.search(code):
+        commands.emit(("escape-shell",))
+    if _FORKS.search(code):
+        commands.emit(("fork-bomb",))
+    if _ENVIRONMENT.search(code) and _SENDS.search(code):
+        commands.emit(("send-secret",))
     if _MADE_UP.search(code):
         if _FETCHES.search(code):
             commands.emit(("run-from-network",))

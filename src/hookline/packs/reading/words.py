@@ -10,6 +10,8 @@ UNKNOWN = "\ue000"
 """Stands in a word for a part whose value can't be known."""
 ENTRY = "\ue001"
 """Stands for a name that was found, such as those that `find` gives to `-exec`."""
+PROCESS = "\ue003"
+"""Stands for the number of the process whose name follows."""
 OUTPUT = "\ue002"
 """Stands for the output of a command that is read as a file: `<(…)`."""
 

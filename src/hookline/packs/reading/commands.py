@@ -4,10 +4,11 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from hookline.packs import wrappers
-from hookline.packs.calls import ANYTHING, NOTHING, Call, Stream
-from hookline.packs.streams import output_of
-from hookline.packs.words import OUTPUT, UNKNOWN, Expander
+from hookline.packs.reading import wrappers
+from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
+from hookline.packs.reading.shells import RUN_LATER
+from hookline.packs.reading.streams import output_of
+from hookline.packs.reading.words import OUTPUT, UNKNOWN, Expander
 from hookline.shell.lexer import Item, Text, Word, read_script
 
 _SKIPPED = frozenset(
@@ -17,6 +18,7 @@ _REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", "<", 
 _DESCRIPTORS = frozenset("0123456789")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?\+?=")
 
+_FILE = Stream(frozenset({"file"}))
 _DEEPEST = 12
 _MOST_CALLS = 500
 # A command of this length is judged no more: it would take too long for an event.
@@ -35,6 +37,7 @@ class Commands:
         self._variables: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, str] = {}
         self._depth = 0
+        self._via: tuple[str, ...] = ()
         self._substituted: Stream = NOTHING
         self.given: set[str] = set()
         """The kinds of what substitutions gave to the words that are being read."""
@@ -55,17 +58,20 @@ class Commands:
         if sentence not in self.doubts:
             self.doubts.append(sentence)
 
-    def inner(self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = ()) -> Stream:
+    def inner(
+        self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = (), via: tuple[str, ...] = ()
+    ) -> Stream:
         """Reads a command that another one hands to a shell; what it changes holds for itself alone."""
         if UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
             self.doubt("a command is made up while it runs")
             return ANYTHING
-        saved = self.cwd, self._variables
+        saved = self.cwd, self._variables, self._via
+        self._via = (*self._via, *via)
         self._variables = {**self._variables, **{str(index): (word,) for index, word in enumerate(arguments)}}
         if arguments[1:]:
             self._variables |= {"@": tuple(arguments[1:]), "*": tuple(arguments[1:])}
         output = self.read(text, stdin)
-        self.cwd, self._variables = saved
+        self.cwd, self._variables, self._via = saved
         return output
 
     def emit(
@@ -84,7 +90,14 @@ class Commands:
             self.doubt("the command nests too deeply, or runs too many programs")
             return ANYTHING
         call = Call(
-            tuple(words), cwd=self.cwd, stdin=stdin, writes=writes, reads=reads, via=via, assigned=assigned, given=given
+            tuple(words),
+            cwd=self.cwd,
+            stdin=stdin,
+            writes=writes,
+            reads=reads,
+            via=(*self._via, *via),
+            assigned=assigned,
+            given=given,
         )
         self.calls.append(call)
         if UNKNOWN in call.program or "*" in call.program or "?" in call.program:
@@ -118,7 +131,7 @@ class Commands:
         known = self._variables.get(name)
         if known is not None:
             return known
-        return {"HOME": (self.home,), "PWD": (self.cwd,)}.get(name)
+        return {"HOME": (self.home,), "PWD": (self.cwd,), "TMPDIR": ("/tmp",)}.get(name)
 
     def _output(self, items: tuple[Item, ...], kind: str) -> str | None:
         if self._depth >= _DEEPEST:
@@ -280,7 +293,9 @@ class _Run:
         for text in self._expander.words(target):
             if operator in ("<", "<&", "<>"):
                 self._reads.append(text)
-                self._stdin = self._commands.substituted if OUTPUT in text else Stream()
+                self._stdin = (
+                    self._commands.substituted if OUTPUT in text else _FILE if text != "/dev/null" else NOTHING
+                )
             elif not (operator == ">&" and text.isdigit()):
                 self._writes.append(text)
 
@@ -292,6 +307,8 @@ class _Run:
             for each in assigned:
                 name, _, value = each.partition("=")
                 self._commands.assign(name, value)
+                if name in RUN_LATER:
+                    self._commands.inner(value)
             if writes or reads or assigned:
                 self._output = self._commands.emit((":",), stdin=stdin, writes=writes, reads=reads, assigned=assigned)
             return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from hookline.packs.words import UNKNOWN
+from hookline.packs.reading.words import UNKNOWN
 
 # Flags of these programs take the next word as their value, so it is no operand.
 _WITH_VALUE = {
@@ -28,10 +28,10 @@ class Stream(NamedTuple):
     """What stands in a pipe: where it is from, and its text where that is known."""
 
     kinds: frozenset[str] = frozenset()
-    """`network`, `secret`, `environment` or `unknown`; several, where commands mix them."""
+    """`network`, `secret`, `environment`, `file` or `unknown`; several, where commands mix them."""
     text: str | None = None
-    entries: str | None = None
-    """The directory whose entries it lists."""
+    entries: tuple[str, ...] = ()
+    """The paths that it lists, as patterns."""
 
 
 NOTHING = Stream()
@@ -147,7 +147,9 @@ class Reader(Protocol):
     def emit(self, words: Sequence[str], *, stdin: Stream = NOTHING, via: tuple[str, ...] = ()) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
 
-    def inner(self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = ()) -> Stream:
+    def inner(
+        self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = (), via: tuple[str, ...] = ()
+    ) -> Stream:
         """Reads a command that another one hands to a shell."""
 
     def doubt(self, sentence: str) -> None:
