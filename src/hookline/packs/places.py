@@ -16,7 +16,18 @@ _NO_SECRET = re.compile(
     re.IGNORECASE,
 )
 
-_TEMPORARY_PARTS = ("/.cache/", "/Library/Caches/", "/var/cache/", "/var/lib/apt/lists/")
+_TEMPORARY_PARTS = (
+    "/.cache/",
+    "/Library/Caches/",
+    "/var/cache/",
+    "/var/lib/apt/lists/",
+    "/.npm/",
+    "/.gradle/caches/",
+    "/.m2/repository/",
+    "/.nuget/packages/",
+    "/go/pkg/mod/",
+    "/.cargo/registry/",
+)
 # What tools make again whenever they need it.
 _GENERATED = re.compile(
     r"node_modules|__pycache__|\.(?:pytest|mypy|ruff|parcel)[-_]cache|\.next|\.nuxt|\.turbo|\.tox|\.nyc_output|\.gradle"
@@ -27,6 +38,9 @@ _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
+
+# A file of such a name counts for nothing in a temporary directory.
+_AT_HOME = frozenset(("startup", "access", "hooks"))
 
 PLACES = {
     "root": "the root directory",
@@ -74,8 +88,8 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"unknown", *_by_name(path)})
     found = set(_by_name(path))
     if ENTRY in path:
-        # What a test has found is neither the whole place nor known by name.
-        return frozenset(found)
+        # What a test has found is not the whole place.
+        return frozenset({*found, "repository"} if path.endswith("/.git") else found)
     whole = _whole(path)
     if whole == "/":
         found.add("root")
@@ -88,7 +102,8 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
     if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
         found.add("repository")
     if f"{path}/".startswith(_TEMPORARY) or any(each in f"{path}/" for each in _TEMPORARY_PARTS):
-        return frozenset({*found, "temporary"})
+        is_at_home = any(base and path.startswith(f"{base}/") for base in (home, project))
+        return frozenset({*(found if is_at_home else found - _AT_HOME), "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
 
@@ -134,9 +149,11 @@ def _by_name(path: str) -> set[str]:
         _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
     ) and not _NO_SECRET.search(name):
         found.add("secret")
-    if UNKNOWN in name and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
+    if (UNKNOWN in name or not name.strip("*?.")) and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
         found.add("secret")
-    return found | {kind for kind in ("startup", "access", "hooks", "log", "programs") if _matches(path, PLACES_KNOWN[kind])}
+    return found | {
+        kind for kind in ("startup", "access", "hooks", "log", "programs") if _matches(path, PLACES_KNOWN[kind])
+    }
 
 
 @lru_cache(maxsize=64)

@@ -21,15 +21,15 @@ def xargs(commands: Reader, call: Call) -> Stream | None:
     words = [*rest_of(call, "IiLlnPsadE")] or ["echo"]
     if "network" in call.stdin.kinds and any(word in SHELLS for word in words):
         commands.emit(("run-from-network",))
-    given = _listed(call.stdin)
+    given = _listed(call.stdin, is_whole=not call.flags.isdisjoint(("-0", "--null", "-d", "--delimiter")))
     place = call.value_of("-I", "--replace") or ("{}" if "-i" in call.flags else None)
     words = [word.replace(place, given[0] if given else "") for word in words] if place else [*words, *given]
     return go_on(commands, call, words, NOTHING)
 
 
-def _listed(stream: Stream) -> list[str]:
+def _listed(stream: Stream, *, is_whole: bool) -> list[str]:
     if stream.text is not None and UNKNOWN not in stream.text:
-        return stream.text.replace("\0", " ").split()
+        return stream.text.strip("\0").split("\0") if is_whole else stream.text.split()
     return list(stream.entries) or [UNKNOWN]
 
 

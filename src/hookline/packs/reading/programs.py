@@ -97,13 +97,13 @@ def editor(commands: Reader, call: Call) -> Stream | None:
 
 def terminal(commands: Reader, call: Call) -> Stream | None:
     """Follows a command in a terminal of its own: tmux, screen, xterm -e."""
-    for word in call.operands[1:] if call.program == "tmux" else ():
-        if " " in word.strip():
-            commands.inner(word)
-    for flag in ("-e", "--"):
-        if call.program != "tmux" and flag in call.words:
-            go_on(commands, call, call.words[call.words.index(flag) + 1 :])
-            return None
-    if call.program == "screen":
-        go_on(commands, call, rest_of(call, "SdmS", 1)[0:]) if call.flags & {"-d", "-D"} else None
+    if call.program == "tmux":
+        for word in call.operands[1:]:
+            if " " in word.strip():
+                commands.inner(word)
+    elif call.program == "screen":
+        rest = rest_of(call, "SctTLe")
+        go_on(commands, call, rest[1:] if any(re.fullmatch(r"-\w+S", word) for word in call.words) else rest)
+    elif mark := next((each for each in ("-e", "--") if each in call.words), None):
+        go_on(commands, call, call.words[call.words.index(mark) + 1 :])
     return None

@@ -37,6 +37,8 @@ def shell(commands: Reader, call: Call) -> Stream | None:
 def _script(commands: Reader, call: Call, file: str) -> Stream | None:
     if OUTPUT in file:
         return _run_stream(commands, commands.substituted)
+    if (text := commands.text_of(call.path(file))) is not None:
+        return commands.inner(text)
     return _run_stream(commands, call.stdin) if file in ("-", "/dev/stdin") else None
 
 

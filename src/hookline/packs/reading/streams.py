@@ -6,9 +6,10 @@ import codecs
 import re
 from collections.abc import Callable, Mapping
 
-from hookline.packs.known import FETCHING, PASSING, READING, SHELLS
+from hookline.packs.known import FETCHING, PASSING, SHELLS
 from hookline.packs.places import is_private, is_whole
 from hookline.packs.reading.calls import ANYTHING, Call, Stream
+from hookline.packs.reading.transfers import read_by
 from hookline.packs.reading.words import OUTPUT, PROCESS, UNKNOWN
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
@@ -17,12 +18,12 @@ _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", 
 
 def output_of(call: Call) -> Stream:
     """What stands in the pipe behind a call."""
-    if any(is_private(call.path(each)) for each in _read_by(call)) or _packs_everything(call):
+    if any(is_private(call.path(each)) for each in read_by(call)) or _packs_everything(call):
         return Stream(frozenset({"secret"}))
     program = call.program
     if (own := _OUTPUTS.get(program)) is not None:
         return own(call)
-    if program in FETCHING:
+    if program in FETCHING or (program == "openssl" and "s_client" in call.operands):
         return Stream(frozenset({"network"}))
     if program in PASSING:
         return _passed(call)
@@ -52,10 +53,6 @@ def _packs_everything(call: Call) -> bool:
 
 def _processes(call: Call) -> Stream:
     return Stream(text=f"{PROCESS}{call.operands[-1]}") if call.operands else ANYTHING
-
-
-def _read_by(call: Call) -> tuple[str, ...]:
-    return (*call.reads, *(call.operands if call.program in READING else ()))
 
 
 def _passed(call: Call) -> Stream:
@@ -131,6 +128,6 @@ _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),  # noqa: S108 - a name, no file
     **dict.fromkeys(("pgrep", "pidof"), _processes),
     **dict.fromkeys(("which", "command", "type"), _named),
-    **dict.fromkeys(("env", "printenv", "export", "declare", "set"), _variables),
+    **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),
 }

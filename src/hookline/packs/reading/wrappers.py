@@ -12,6 +12,8 @@ Follow = Callable[[Reader, Call], Stream | None]
 def follow(commands: Reader, call: Call) -> Stream | None:
     """Adds what a call runs in turn; returns the output where it is known from that."""
     program = call.program
+    if "/" in call.words[0] and (text := commands.text_of(call.path(call.words[0]))) is not None:
+        return _script(commands, text)
     if (own := _FOLLOWS.get(program)) is not None:
         return own(commands, call)
     if program in SHELLS:
@@ -23,6 +25,15 @@ def follow(commands: Reader, call: Call) -> Stream | None:
     if code.is_interpreter(program):
         code.follow(commands, call)
     return None
+
+
+def _script(commands: Reader, text: str) -> Stream | None:
+    """A script that this command has written before."""
+    first = text.partition("\n")[0]
+    if first.startswith("#!") and not first.rstrip().endswith("sh"):
+        code.read(commands, text, first.rsplit("/", 1)[-1].rsplit(" ", 1)[-1])
+        return None
+    return commands.inner(text)
 
 
 _FOLLOWS: Mapping[str, Follow] = {
