@@ -94,7 +94,7 @@ def recorded_project(given: argparse.Namespace) -> str | None:
                 return None
         except OSError:  # the current directory was removed
             return None
-    return os.path.realpath(given.project)
+    return os.path.realpath(str(given.project))
 
 
 def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":

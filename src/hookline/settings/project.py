@@ -13,10 +13,10 @@ class FoundProject(NamedTuple):
     directory: str
     """Absolute, and not resolved."""
     is_parent: bool = False
-    has_settings: bool = True
-    """False outside of any project: then the directory is only the one that was asked for."""
     refused: str | None = None
     """Why the settings of a parent are not used, if there are some."""
+    has_settings: bool = True
+    """False outside of any project: then the directory is only the one that was asked for."""
 
 
 def find_project(start: str, environ: Mapping[str, str] | None = None) -> FoundProject:
