@@ -110,7 +110,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
 
 def _whole(path: str) -> str:
     """The directory that is meant as a whole: `/home/*` is `/home`."""
-    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}))+$", "", path)
+    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}|[!?*+@]\([^)]*\)))+$", "", path)
     return short or "/"
 
 
