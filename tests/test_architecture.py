@@ -32,6 +32,7 @@ LAYERS = (
     ("hooks",),
     ("agent", "bridge", "adapters", "gateway"),
     ("proof",),
+    ("fleet",),
     ("testing", "ui"),
     ("cli",),
     ("__main__",),

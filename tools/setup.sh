@@ -30,7 +30,7 @@ fi
 }
 echo "creating $VENV and installing (about a minute)..."
 [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
-install_group dev --editable ".[agent,ui]"
+install_group dev --editable ".[agent,ui,fleet]"
 # Pyright is a program for Node. Without it one test is skipped, and says so.
 if command -v npm >/dev/null 2>&1; then
     npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$VENV/pyright" pyright@1.1 >/dev/null 2>&1 ||

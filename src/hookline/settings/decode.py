@@ -7,7 +7,7 @@ import msgspec
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import OWN_DIALECT, SOURCE_PRIORITY, Lifecycle
+from hookline.contract.vocabulary import OWN_DIALECT, SOURCE_PRIORITY, ConfigSource, Lifecycle
 from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
@@ -56,6 +56,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers),
             teams=options.teams,
+            fleet=options.fleet,
         )
         for problems, _ in given
     ]
@@ -129,6 +130,9 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
                 problems.warn(("hooksConfig", field.encode_name), message)
     elif "dialects" in raw and not may_name_dialects(problems.layer):
         problems.warn(("hooksConfig", "dialects"), "is only used in the user's or the system's settings; move it there")
+    if "policy" in raw and problems.layer.source is not ConfigSource.SYSTEM:
+        problems.warn(("hooksConfig", "policy"), "is only used in the system's settings; move it there")
+        known = [field for field in known if field.name != "policy"]
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
     for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
         advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"

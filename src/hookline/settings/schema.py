@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
+from hookline.contract.fleet import Server, inbox_of, machine_name
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
@@ -85,9 +86,9 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """One hook: a command to run, or a server to ask."""
 
     type: Annotated[
-        Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
+        Literal["command", "http", "remote", "plugin", "prompt", "agent", "mcp_tool"],
         about(
-            "How the hook is run: `command`, `http`, or `plugin` with its name. With any other type it always fails."
+            "How the hook is run: `command`, `http`, `remote`, or `plugin` with its name. With another type it fails."
         ),
     ]
     command: Annotated[
@@ -133,6 +134,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
         None
     )
+    subject: Annotated[
+        str | None,
+        Meta(
+            description="type remote: what the workers that run it listen for, on the server of hooksConfig.fleet.",
+            examples=["dlp"],
+        ),
+    ] = None
     headers: Annotated[
         dict[str, str] | None, about("type http: further headers; $NAME stands for a variable of allowedEnvVars.")
     ] = None
@@ -239,6 +247,55 @@ class WarmSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     max: Annotated[Count, about("How many of them may wait at the same time.")] = DEFAULT_MAX_WARM
 
 
+class TlsSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """Files for connections to the fleet's server that are encrypted and show who asks."""
+
+    ca: Annotated[str | None, about("The certificate of the authority that the server's is signed by.")] = None
+    cert: Annotated[str | None, about("This machine's own certificate.")] = None
+    key: Annotated[str | None, about("The key of that certificate.")] = None
+
+
+class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """A company's NATS server. Without `servers` nothing is loaded, and nothing leaves the machine."""
+
+    servers: Annotated[tuple[str, ...], about("Addresses such as nats://fleet.example:4222.")] = ()
+    team: Annotated[str, about("Whose policy this machine follows, and under which name its records are kept.")] = "all"
+    machine: Annotated[str | None, about("This machine's name in the fleet; by default its host name.")] = None
+    credentials: Annotated[str | None, about("A credentials file (JWT and nkey) for the server.")] = None
+    nkey: Annotated[str | None, about("A file with the seed of an nkey, in place of credentials.")] = None
+    tls: Annotated[TlsSettings | None, about("Encryption, with the company's own certificates.")] = None
+    audit: Annotated[bool, about("false keeps this machine's log records here.")] = True
+    spool_bytes: Annotated[
+        Count, about("How much of the disk records may take that wait for the server; older ones are then dropped.")
+    ] = 256 * 1024 * 1024
+
+    @property
+    def server(self) -> Server:
+        """How to reach the server, and as whom."""
+        tls = self.tls or TlsSettings()
+        return Server(
+            addresses=self.servers,
+            credentials=self.credentials,
+            nkey=self.nkey,
+            ca=tls.ca,
+            cert=tls.cert,
+            key=tls.key,
+            inbox=inbox_of(machine_name(self.machine)),
+        )
+
+
+class PolicySettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """A company's signed policy. Only the system's settings file can name its key."""
+
+    public_keys: Annotated[
+        tuple[str, ...], about("Whose signature a policy needs; `hookline policy keygen` prints it.")
+    ]
+    directory: Annotated[str | None, about("Where policies are unpacked; by default /var/lib/hookline/policy.")] = None
+    on_expiry: Annotated[
+        OnError, about("What holds when the policy has expired, or can't be read: allow (with a warning) or block.")
+    ] = OnError.ALLOW
+
+
 class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Every option of the hook system that is not a hook."""
 
@@ -291,6 +348,10 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
+    fleet: Annotated[FleetSettings | None, about("The company's server.")] = None
+    policy: Annotated[PolicySettings | None, about("The company's signed policy. Only in the system's settings.")] = (
+        None
+    )
 
 
 class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):

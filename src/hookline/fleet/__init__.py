@@ -1,0 +1,1 @@
+"""A company's machines: signed policy, the record of what hooks did, and hooks on other machines, over NATS."""

@@ -1,0 +1,69 @@
+"""Connections to a real server: within a bound, with words that help."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.fleet.server import NatsServer, free_port
+
+from hookline.child.nats import UnreachableError, close, connect, connected
+from hookline.contract.fleet import Server, token_of
+
+
+def test_a_message_arrives(nats: NatsServer) -> None:
+    async def go() -> bytes:
+        async with connected(nats.server, "test") as client:
+            subscription = await client.subscribe("a.b")
+            await client.publish("a.b", b"hello")
+            return bytes((await subscription.next_msg(timeout=10)).data)
+
+    assert asyncio.run(go()) == b"hello"
+
+
+def test_no_server_is_told_with_its_address_and_without_its_password() -> None:
+    port = free_port()
+    with pytest.raises(UnreachableError, match=rf"127\.0\.0\.1:{port} can't be reached") as raised:
+        asyncio.run(connect(Server(addresses=(f"nats://me:secret@127.0.0.1:{port}",)), "test"))
+    assert "secret" not in str(raised.value)
+    assert "hooksConfig.fleet" in str(raised.value)
+
+
+def test_a_frozen_server_is_told(nats: NatsServer) -> None:
+    nats.freeze()
+    with pytest.raises(UnreachableError, match="can't be reached"):
+        asyncio.run(connect(nats.server, "test"))
+
+
+def test_a_missing_credentials_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreachableError, match=r"fleet\.credentials names .*machine\.creds, which is no file"):
+        asyncio.run(connect(Server(addresses=("nats://x",), credentials=str(tmp_path / "machine.creds")), "test"))
+
+
+def test_it_connects_again_after_a_crash(nats: NatsServer) -> None:
+    heard: list[str] = []
+
+    async def go() -> None:
+        is_back = asyncio.Event()
+
+        def hear(words: str) -> None:
+            heard.append(words)
+            if words == "connected again":
+                is_back.set()
+
+        client = await connect(nats.server, "test", on_change=hear)
+        try:
+            nats.kill()
+            nats.start()
+            await asyncio.wait_for(is_back.wait(), 15)
+        finally:
+            await close(client)
+
+    asyncio.run(go())
+    assert "the connection was lost" in heard
+
+
+def test_names_become_one_part_of_a_subject_and_stay_different() -> None:
+    names = ["a.b", "a b", "a*b", "a>b", "a=2eb", "ab", "", "ä"]
+    tokens = [token_of(name) for name in names]
+    assert len(set(tokens)) == len(names)
+    assert not any(set(token) & set(". *>") for token in tokens)
