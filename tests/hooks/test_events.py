@@ -158,9 +158,15 @@ def test_a_person_is_asked(make_hooks: MakeHooks, is_async: bool, is_allowed: bo
 def test_an_answer_that_is_neither_yes_nor_no_is_an_error(make_hooks: MakeHooks, answer: Any, is_sync: bool) -> None:
     """A function without a `return` must not let the call go on, and neither must the text "no"."""
     hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask"}))]}, on_ask=lambda _reason, _arguments: answer)
-    session = hooks.session()
+    session, ran = hooks.session(), list[Any]()
+
+    def tool(arguments: Any) -> str:
+        ran.append(arguments)
+        return "ran"
+
     with pytest.raises(TypeError, match=r"the answer of on_ask is .*; expected True or False"):
-        session.sync.run_tool("t", {}, pytest.fail) if is_sync else asyncio.run(session.run_tool("t", {}, pytest.fail))
+        session.sync.run_tool("t", {}, tool) if is_sync else asyncio.run(session.run_tool("t", {}, tool))
+    assert ran == []
 
 
 def test_without_on_ask_the_call_goes_on_with_a_warning(make_hooks: MakeHooks, memory: MemorySink) -> None:
