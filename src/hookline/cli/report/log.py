@@ -15,9 +15,11 @@ _ID_WIDTH = 12
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 
 
-def show_entry(entry: LogEntry) -> str:
-    """One record in one line: time, id, and what happened."""
+def show_entry(entry: LogEntry, here: str) -> str:
+    """One record in one line: time, id, the name of its project if that is not this one, and what happened."""
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
+    if entry.project not in (None, here):
+        start += f"{one_line(str(entry.project).rpartition('/')[2] or '/')}  "
     room = max(20, screen_width() - len(start))
     return style.dim(start) + _paint(entry)(cut(one_line(_summary(entry)), room))
 
@@ -71,6 +73,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "id", record.get("id") or record.get("fire")
     yield "time", record.get("time")
     yield "session", record.get("session")
+    yield "project", show_place(str(record["project"])) if record.get("project") else None
     yield "agent", " ".join(str(part) for part in (record.get("agent"), record.get("agentEvent")) if part)
     yield "event", " ".join(str(part) for part in (record.get("event"), record.get("subject")) if part)
     yield "hook", record.get("hook")
