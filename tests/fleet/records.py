@@ -1,14 +1,14 @@
 """Logs of machines that do not exist, and the stream that they are sent to."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import Stored, make_bucket, make_stream, stored
-from hookline.child.nats import connected
+from hookline.child.nats import close, connect, connected
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
 from hookline.contract.records import EventRecord, LogLevel
 from hookline.fleet.record.anchors import Anchors
@@ -94,6 +94,21 @@ def send_all(nats: NatsServer, *senders: Shipper) -> None:
             await sender.anchor(client)
 
     with_server(nats, go)
+
+
+async def connected_all(nats: NatsServer, senders: Sequence[Shipper]) -> None:
+    """The same for many machines at once, each with a connection of its own."""
+
+    async def send(sender: Shipper) -> None:
+        client = await connect(nats.server, "test")
+        try:
+            while await sender.ship(client):
+                pass
+            await sender.anchor(client)
+        finally:
+            await close(client)
+
+    await asyncio.gather(*(send(sender) for sender in senders))
 
 
 async def everything(client: Any) -> list[Arrival | Stated | Foreign]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.child.nats import connected
 from hookline.cli.options import make_config
+from hookline.contract.fleet import AUDIT_STREAM
 from hookline.errors import UsageError
 from hookline.settings.schema import FleetSettings
 
@@ -47,3 +48,10 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that choose machines."""
     parser.add_argument("--machine", metavar="NAME", help="only of this machine (default: all)")
     parser.add_argument("--team", metavar="NAME", help="only of this team (default: all)")
+
+
+def add_stream_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option for companies whose teams have streams of their own."""
+    parser.add_argument(
+        "--stream", metavar="NAME", default=AUDIT_STREAM, help=f"where the records are (default: {AUDIT_STREAM})"
+    )

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hookline.child.jetstream import stored
-from hookline.cli.commands._fleet_server import add_machine_options, ask, fleet_of, seconds_of
+from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of, seconds_of
 from hookline.cli.commands._forms import Form, Forms
 from hookline.cli.commands._log_filters import time_of
 from hookline.cli.options import add_common_options, require_project
 from hookline.cli.report.audit import audit_lines, audit_report
 from hookline.cli.report.printer import print_report
-from hookline.contract.fleet import AUDIT_STREAM, record_subjects
+from hookline.contract.fleet import record_subjects
 from hookline.errors import HooklineError, UsageError
 from hookline.fleet.record.anchors import read_anchors
 from hookline.fleet.record.message import Foreign, Stated, arrivals
@@ -46,6 +46,7 @@ _STREAM = "stream"
 
 def _configure_verify(parser: argparse.ArgumentParser) -> None:
     add_machine_options(parser)
+    add_stream_option(parser)
     parser.add_argument("--since", metavar="WHEN", help="records not older than 2h, 7d, or 2025-02-18[T16:30]")
     parser.add_argument("--until", metavar="WHEN", help="records older than that, in the same words")
     parser.add_argument(
@@ -100,7 +101,7 @@ def _print(given: argparse.Namespace, done: Verification, window: Window) -> int
 def _add_stream(audit: Audit, given: argparse.Namespace, window: Window) -> None:
     async def read(client: "Client") -> None:
         subjects = record_subjects(given.team, given.machine)
-        async for found in arrivals(stored(client, AUDIT_STREAM, subjects, since=seconds_of(window.since))):
+        async for found in arrivals(stored(client, given.stream, subjects, since=seconds_of(window.since))):
             audit.add(found)
 
     ask(fleet_of(given), read)
