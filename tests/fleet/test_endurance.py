@@ -73,9 +73,12 @@ def test_a_hundred_thousand_records_while_the_server_is_killed_twice(nats: NatsS
     """None is lost and none is there twice, while other programs write and rotate the log."""
     set_up(nats)
     log = tmp_path / "m" / "hooks.jsonl"
-    writer = threading.Thread(
-        target=lambda: [write_plain(log, MANY // 20, max_bytes=2_000_000, backups=100) for _ in range(20)]
-    )
+
+    def write() -> None:
+        for _ in range(20):
+            write_plain(log, MANY // 20, max_bytes=2_000_000, backups=100)
+
+    writer = threading.Thread(target=write)
     service = service_of(log, nats.address)
     with running(service):
         writer.start()

@@ -1,7 +1,7 @@
 """What a NATS server keeps: streams of messages, and buckets of keys and values."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -105,7 +105,7 @@ async def stored(
     since: float | None = None,
     after: int | None = None,
     follow: bool = False,
-) -> AsyncIterator[Stored]:
+) -> AsyncGenerator[Stored, None]:
     """The messages of a stream about these subjects, oldest first: all of them, or since a time, or after a number.
 
     It ends with the last one, unless it follows.

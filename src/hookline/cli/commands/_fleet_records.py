@@ -3,14 +3,14 @@
 import argparse
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from hookline.child.jetstream import stored
-from hookline.child.nats import UnreachableError, close, connect
+from hookline.child.nats import UnreachableError, connected
 from hookline.cli.commands._fleet_server import ask, seconds_of
 from hookline.cli.commands._log_filters import time_of
 from hookline.contract.fleet import record_subjects
@@ -44,35 +44,39 @@ def mirrored(fleet: FleetSettings, given: argparse.Namespace, *, follows: bool =
 async def _copy(client: "Client", mirror: Mirror, given: argparse.Namespace, *, follows: bool = False) -> None:
     since = seconds_of(time_of("--since", given.since))
     subjects = record_subjects(given.team, given.machine)
-    await mirror.copy(arrivals(stored(client, given.stream, subjects, since=since, follow=follows)))
+    async with aclosing(stored(client, given.stream, subjects, since=since, follow=follows)) as messages:
+        await mirror.copy(arrivals(messages))
 
 
 @contextmanager
 def _following(fleet: FleetSettings, mirror: Mirror, given: argparse.Namespace) -> Iterator[None]:
     """Copies in a thread what comes from now on."""
-    loop = asyncio.new_event_loop()
+    started = threading.Event()
+    stops: list[Callable[[], object]] = []
 
     async def follow() -> None:
-        while True:
-            with suppress(UnreachableError):
-                client = await connect(fleet.server, "page")
-                try:
-                    # What was copied before is known by its hashes.
-                    await _copy(client, mirror, given, follows=True)
-                finally:
-                    await close(client)
-            await asyncio.sleep(_AGAIN_S)
-
-    task = loop.create_task(follow())
-
-    def work() -> None:
+        working = asyncio.create_task(_follow(fleet, mirror, given))
+        loop = asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(working.cancel))
+        started.set()
         with suppress(asyncio.CancelledError):
-            loop.run_until_complete(task)
+            await working
 
-    thread = threading.Thread(target=work, name="hookline-fleet-records", daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(follow()), name="hookline-fleet-records", daemon=True)
     thread.start()
+    started.wait()
     try:
         yield
     finally:
-        loop.call_soon_threadsafe(task.cancel)
+        for stop in stops:
+            stop()
         thread.join(5.0)
+
+
+async def _follow(fleet: FleetSettings, mirror: Mirror, given: argparse.Namespace) -> None:
+    while True:
+        with suppress(UnreachableError):
+            async with connected(fleet.server, "page") as client:
+                # What was copied before is known by its hashes.
+                await _copy(client, mirror, given, follows=True)
+        await asyncio.sleep(_AGAIN_S)

@@ -8,7 +8,7 @@ import msgspec
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural
 from hookline.contract.wire import utc_timestamp
-from hookline.fleet.life.heartbeat import Heartbeat
+from hookline.fleet.life.heartbeat import Heartbeat, HookWord
 from hookline.fleet.life.status import MachineStatus
 
 _SHOWN = 10
@@ -66,10 +66,16 @@ def machine_rows(found: Sequence[MachineStatus]) -> list[dict[str, Any]]:
             "hookline": None if status.beat is None else status.beat.hookline,
             "hooks": 0 if status.beat is None else len(status.beat.facts.hooks) + status.beat.facts.more_hooks,
             "running": 0 if status.beat is None else sum(hook.can_run for hook in status.beat.facts.hooks),
+            "words": [] if status.beat is None else [_hook_row(hook) for hook in status.beat.facts.hooks],
             "canary": None if status.beat is None or status.beat.canary is None else status.beat.canary.time,
         }
         for status in found
     ]
+
+
+def _hook_row(hook: HookWord) -> dict[str, Any]:
+    names = ("event", "name", "source", "state", "problem", "last_run", "last_block")
+    return {name: getattr(hook, name) for name in names} | {"can_run": hook.can_run}
 
 
 def _name(status: MachineStatus) -> str:
