@@ -358,6 +358,8 @@ class HookSystem:
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
             warmth=warmth,
+            fleet=options.fleet,
+            agent=self._agent,
         )
 
 

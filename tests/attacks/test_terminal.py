@@ -131,7 +131,7 @@ print({ATTACK!r})
 sys.exit(3)
 """
 ROWS: Mapping[str, Sequence[Row]] = {
-    "init": [row("init"), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
+    "init": [row("init", says_nothing=True), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
     "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
     "enable": [row("enable", HOOK), row("enable", ATTACK), row("enable", HOOK, "--json")],
     "disable": [row("disable", HOOK), row("disable", f"{HOOK}?"), row("disable", HOOK, "--json")],
@@ -268,6 +268,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("audit", "verify", "--from", "{junk}", "--anchors", "{junk}", "--json"),
         row("audit", "verify", "--keys", "{junk}"),
         row("audit", "verify", "--machine", ATTACK, "--settings", "{fleet}"),
+    ],
+    "worker": [
+        row("worker", "--subject", "x", "--settings", ATTACK),
+        row("worker", "--subject", ATTACK, ATTACK),
+        row("worker", "--subject", ATTACK, "--settings", "{blocking}", says_nothing=True),
     ],
     "mcp-gateway": [
         row("mcp-gateway", says_nothing=True),

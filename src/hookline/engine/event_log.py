@@ -325,6 +325,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         timed_out=run.timed_out,
         truncated=run.truncated,
         way=run.way.value,
+        worker=run.worker,
         decision=run.decision,
         mode=None if hook.mode is HookMode.ENFORCE else hook.mode.value,
         env=dict(hook.env),

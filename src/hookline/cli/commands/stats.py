@@ -24,7 +24,7 @@ from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place, show_ways
+from hookline.cli.report.text import one_line, plural, screen_width, show_message, show_ms, show_place, show_ways
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
 from hookline.log.entry import LogQuery
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
     idle = _idle(without_runs, statistics.fired)
     print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, stats_lines(entries, idle, over))
     if not entries and not given.json:
-        print_lines(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}.")
+        print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}."))
     return 1 if over and given.fail_over_budget else 0
 
 
