@@ -27,7 +27,11 @@ PYTHON, NODE, HTTP = "a Python worker", "a Node worker", "HTTP on a kept connect
 MEMORY = "private memory of a Python worker"
 GOALS = {PYTHON: 0.20, NODE: 0.25, HTTP: 0.40}
 MEMORY_GOAL_MB = 6
+SCRIPTS = {"python": "guard.py", "node": "guard.cjs"}
+# After that the engine sees by a script's times that it has not changed, as with scripts that were written long ago.
+_SETTLED_S = 2.2
 _ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
+DENIED = "Files with secrets are off limits"
 _SERVER = """
 import asyncio, json
 
@@ -39,9 +43,10 @@ class Guard(asyncio.Protocol):
         head, end, body = self.data.partition(b"\\r\\n\\r\\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\\r")[0] or 0) if end else 0
         if end and len(body) >= length:
-            json.loads(body)
+            path = json.loads(body)["tool_input"]["path"]
             self.data = b""
-            self.transport.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 20\\r\\n\\r\\n{"decision":"allow"}')
+            answer = b'{"decision":"deny","reason":"DENIED"}' if path.endswith(".env") else b'{"decision":"allow"}'
+            self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(answer), answer))
 
 async def main():
     server = await asyncio.get_running_loop().create_server(Guard, "127.0.0.1", 0)
@@ -49,12 +54,12 @@ async def main():
     await server.serve_forever()
 
 asyncio.run(main())
-"""
+""".replace("DENIED", DENIED)
 
 
 def worker(folder: Path, language: str, program: str) -> dict[str, Any]:
     """The hook of `hookline init --worker`."""
-    script = folder / f"guard.{language}"
+    script = folder / SCRIPTS[language]
     script.write_text(WORKERS[language])
     return {"type": "command", "command": f"{program} {script}", "worker": True}
 
@@ -87,9 +92,10 @@ async def sessions(folder: Path, port: int) -> AsyncIterator[dict[str, Session]]
 async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
     race = Workers(folder)
     async with sessions(folder, port) as staying:
-        for session in staying.values():
+        for name, session in staying.items():
             for _ in range(5):
-                await session.before_tool("write_file", INPUT)
+                await _answered(name, session)
+        await asyncio.sleep(_SETTLED_S)
         names = [*staying, *(() if FLOOR in race.missing else (FLOOR,))]
         ratios: dict[str, list[float]] = {name: [] for name in staying}
         for _ in range(rounds if FLOOR in names else 0):
@@ -103,9 +109,18 @@ async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
                     spans[name] = time.perf_counter_ns() - begin
             for name in staying:
                 ratios[name].append(spans[name] / spans[FLOOR])
-        memory = private_mb("guard.python")
+        for name, session in staying.items():
+            await _answered(name, session)
+        memory = private_mb(SCRIPTS["python"])
         race.stop()
     return {**{name: median(values) for name, values in ratios.items() if values}, MEMORY: memory}
+
+
+async def _answered(name: str, session: Session) -> None:
+    """Fires an event that its guard has to deny: one that fails is fast, too."""
+    call = await session.before_tool("write_file", {**INPUT, "path": "/tmp/.env"})
+    if not str(call.reason).startswith(DENIED):
+        raise SystemExit(f"{name} did not answer: {call.reason}")
 
 
 def measure(folder: Path, rounds: int) -> dict[str, float]:

@@ -51,7 +51,8 @@ class Shop:
         """Asks about an event."""
         answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
         event = WorkerEvent("BeforeTool", stdin, timeout_ms, answer.set_result)
-        self.worker.submit(event)
+        if not self.worker.offer(event):
+            self.worker.submit(event)
         return answer
 
     async def ask(self, **options: Any) -> ChildOutcome:
@@ -325,6 +326,68 @@ def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorke
 
     hang = "if [ -e second ]; then :; else touch second; trap '' TERM; kill -STOP $$; sleep 60; fi"
     run_worker(f"echo $$ >> started; {BEGIN}; {loop(f'{hang}; {ANSWER}')}", use)
+
+
+FAULTS = {
+    "hangs": "sleep 60",
+    "ignores TERM": "trap '' TERM; while :; do sleep 0.1; done",
+    "is stopped": "kill -STOP $$; sleep 60",
+    "crashes": "kill -SEGV $$",
+    "floods stdout": "yes",
+    "floods stderr": "yes >&2",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_is_left_after_a_fault(run_worker: RunWorker, tmp_path: Path, fault: str) -> None:
+    """Neither the worker, nor what it forked, nor what left its session; the event has failed, in bounded time."""
+    strays = "setsid sleep 61 & echo $! > away; (sleep 62 & echo $! > forked) & wait $!"
+
+    async def use(shop: Shop) -> None:
+        outcome = await shop.ask(timeout_ms=1500)
+        assert outcome.timed_out or outcome.error is not None
+        pids = [int((tmp_path / name).read_text()) for name in ("started", "away", "forked")]
+        await until(lambda: not any(map(is_alive, pids)))
+
+    run_worker(f"echo $$ > started; {BEGIN}; {loop(f'{strays}; {FAULTS[fault]}')}", use)
+    assert len((tmp_path / "asked").read_text().split()) == 1
+
+
+def test_each_event_has_its_own_deadline(run_worker: RunWorker) -> None:
+    """Though all of them share one timer: a short time after a long one, and a long one after a short one."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask(timeout_ms=60_000)).stdout == ALLOWED
+        began = time.monotonic()
+        assert (await shop.ask(timeout_ms=300, stdin=b'"hang"')).timed_out
+        assert 0.25 < time.monotonic() - began < 15
+        assert (await shop.ask(timeout_ms=400)).stdout == ALLOWED
+        assert (await shop.ask(timeout_ms=15_000, stdin=b'"slow"')).stdout == ALLOWED
+
+    body = "case $line in *hang*) sleep 60;; *slow*) sleep 0.7;; esac"
+    run_worker(f"{BEGIN}; {loop(f'{body}; {ANSWER}')}", use)
+
+
+def test_another_thread_can_send_only_to_a_process_that_waits(run_worker: RunWorker, tmp_path: Path) -> None:
+    """Before it is ready, while it is busy, and after it was closed, an offer is refused and changes nothing."""
+
+    async def use(shop: Shop) -> None:
+        answers: list[ChildOutcome | None] = []
+
+        def event(timeout_ms: float = 5_000) -> WorkerEvent:
+            return WorkerEvent("BeforeTool", b"{}", timeout_ms, answers.append)
+
+        assert not shop.worker.offer(event())
+        assert (await shop.ask()).stdout == ALLOWED  # with 15 seconds, and so is the timer's time
+        assert not shop.worker.offer(event())
+        assert await asyncio.to_thread(shop.worker.offer, event(30_000))
+        assert not shop.worker.offer(event(30_000))
+        await until(lambda: len(answers) == 1)
+        shop.worker.close("it is time")
+        assert not shop.worker.offer(event(30_000))
+
+    run_worker(GOOD, use)
+    assert len((tmp_path / "asked").read_text().split()) == 2
 
 
 def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: RunWorker, tmp_path: Path) -> None:

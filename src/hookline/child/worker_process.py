@@ -5,6 +5,7 @@ import contextlib
 import os
 import select
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -39,11 +40,16 @@ class Owner(Protocol):
 
 
 class WorkerProcess:
-    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it."""
+    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it.
 
-    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int) -> None:
+    The owner holds the lock when it calls a method; callbacks of the loop take it, so that the owner can `write` in
+    another thread.
+    """
+
+    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int, lock: threading.RLock) -> None:
         """Starts it; raises an OSError or ValueError if that is not possible."""
         self._owner = owner
+        self._lock = lock
         self._job = job
         self._most_bytes = most_bytes
         self._loop = asyncio.get_running_loop()
@@ -62,18 +68,20 @@ class WorkerProcess:
         REAPER.running.add(self.pid)
         self._watcher: Watcher = watcher_for(self._loop)
         try:
-            self._watch("stdout", self._read_stdout)
-            self._watch("stderr", self._read_stderr)
+            self._watch("stdout", self._on_stdout)
+            self._watch("stderr", self._on_stderr)
             self._pidfd = self._watcher.watch_exit(self.pid, self._on_exit)
         except (OSError, RuntimeError):
             self.end()
             raise
 
     def write(self, line: bytes) -> None:
-        """Sends a line; what the pipe does not take now is written when there is room."""
+        """Sends a line, in any thread; what the pipe does not take now is written when there is room."""
         self._unwritten.append(memoryview(line))
         if len(self._unwritten) == 1:
             self._write()
+            if self._unwritten:
+                self._loop.call_soon_threadsafe(self._wait_for_room)
 
     def take_stderr(self) -> bytes:
         """What it has written to stderr since this was asked before; the end of it, if that is much."""
@@ -100,9 +108,10 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Ends it with everything that it started: SIGTERM now, SIGKILL after a second. A second call does nothing."""
-        if not self.is_over:
-            self._signal_all()
-            self._let_go(is_reaped=False)
+        with self._lock:
+            if not self.is_over:
+                self._signal_all()
+                self._let_go(is_reaped=False)
 
     def forget(self) -> None:
         """Closes what a forked program has inherited; the process belongs to the parent."""
@@ -139,18 +148,28 @@ class WorkerProcess:
                     self._unwritten[0] = rest
                 else:
                     self._unwritten.popleft()
-        if self._unwritten:
-            self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        if "room" not in self._fds:
-            # Watched under a number of its own, so that waiting can end while stdin stays open.
-            self._fds["room"] = os.dup(self._fds["stdin"])
-            self._watch("room", self._on_room)
+        with self._lock:
+            if "stdin" in self._fds and "room" not in self._fds:
+                # Watched under a number of its own, so that waiting can end while stdin stays open.
+                self._fds["room"] = os.dup(self._fds["stdin"])
+                self._watch("room", self._on_room)
 
     def _on_room(self) -> None:
-        self._close("room")
-        self._write()
+        with self._lock:
+            self._close("room")
+            self._write()
+            if self._unwritten:
+                self._wait_for_room()
+
+    def _on_stdout(self) -> None:
+        with self._lock:
+            self._read_stdout()
+
+    def _on_stderr(self) -> None:
+        with self._lock:
+            self._read_stderr()
 
     def _read_stdout(self) -> None:
         for _ in _READS_IN_A_ROW:
@@ -199,6 +218,10 @@ class WorkerProcess:
             self._fail(f"wrote more than {self._most_bytes} bytes to its stderr")
 
     def _on_exit(self, status: int | None = None) -> None:
+        with self._lock:
+            self._take_exit(status)
+
+    def _take_exit(self, status: int | None) -> None:
         self._pidfd = -1
         # Answers that it wrote before it ended are in the pipe.
         while not self.is_over and "stdout" in self._fds and self._has_more():
@@ -223,11 +246,12 @@ class WorkerProcess:
         return bool(look.poll(0))
 
     def _fail(self, why: str) -> None:
-        if not self.is_over:
-            self._stderr_read = -_READ_BYTES
-            self._read_stderr()
-            self.end()
-            self._owner.on_end(self, why, is_clean=False)
+        with self._lock:
+            if not self.is_over:
+                self._stderr_read = -_READ_BYTES
+                self._read_stderr()
+                self.end()
+                self._owner.on_end(self, why, is_clean=False)
 
     def _signal_all(self) -> None:
         self._deadline = time.monotonic() + _GRACE_S

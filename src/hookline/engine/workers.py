@@ -33,10 +33,12 @@ OnWorker = Callable[[HookEntry, str, bytes], None]
 class _Running:
     """A worker and what it was started from."""
 
-    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str]) -> None:
+    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str], seen: object) -> None:
         self.worker = worker
         self.env = env
         self.files = files
+        self.seen = seen
+        """The signatures of the files when they were last compared, or None."""
 
 
 class Workers:
@@ -65,7 +67,8 @@ class Workers:
         event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, partial(_reply, loop, answer))
         guard = loop.call_later(min(hook.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S, _give_up, answer)
         try:
-            self._loop.call(worker.submit, event)
+            if not worker.offer(event):
+                self._loop.call(worker.submit, event)
             outcome = await answer
         except RuntimeError as error:
             return _failed(f"could not be started: {error}", is_shortage=True)
@@ -110,17 +113,22 @@ class Workers:
 
     def _worker_for(self, asked: Asked, cwd: str, limits: ChildLimits) -> Worker:
         """The worker of a hook: another one if its program or its environment has changed."""
-        hook = asked.hook
+        hook, project = asked.hook, _resolved(cwd)
         key = (_own_key(hook), cwd, limits.output_bytes)
-        files = self._fingerprinter.fingerprint(hook, _resolved(cwd)).hashes
+        # Before the content: what changes in between is seen at the next event.
+        seen = self._fingerprinter.signatures(hook, project)
         with self._lock:
             known = self._running.get(key)
-            if known is not None and known.files == files and known.env == asked.env:
+            if known is not None and _is_same(known.env, asked.env) and known.seen == seen is not None:
+                return known.worker
+            files = self._fingerprinter.fingerprint(hook, project).hashes
+            if known is not None and known.files == files and _is_same(known.env, asked.env):
+                known.seen = seen
                 return known.worker
             if known is not None:
                 self._let_go(known.worker)
             started = self._make(asked, cwd, limits, files)
-            self._running[key] = _Running(started, asked.env, files)
+            self._running[key] = _Running(started, asked.env, files, seen)
             return started
 
     def _let_go(self, worker: Worker) -> None:
@@ -153,6 +161,10 @@ class Workers:
 def _own_key(hook: HookEntry) -> _Key:
     """What makes two hooks use the same worker: an event or a matcher does not."""
     return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust
+
+
+def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    return one is other or one == other  # a runner gives the same object while nothing has changed
 
 
 @lru_cache(maxsize=8)

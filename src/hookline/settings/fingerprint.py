@@ -97,6 +97,16 @@ class Fingerprinter:
             prepared.latest = (state, _take(prepared.definition, contents, found, project))
         return prepared.latest[1]
 
+    def signatures(self, hook: HookEntry, project: str) -> object | None:
+        """What differs if a file of the hook has changed, without reading any; trust needs more than that.
+
+        None if one of them has changed so recently that its next change may not differ.
+        """
+        files = existing_files(self._prepare(hook, project).paths, project).files
+        if not all(map(is_settled, files.values())):
+            return None
+        return [(name, signature(status)) for name, status in files.items()]
+
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
         """The part of a fingerprint that does not depend on files."""
         return self._prepare(hook, project).definition
