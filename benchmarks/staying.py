@@ -19,7 +19,6 @@ from typing import Any
 from benchmarks.race import FLOOR, Scenario, Workers
 
 from hookline import Hooks
-from hookline.cli.commands._starter import WORKERS
 from hookline.hooks import Session
 
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
@@ -32,6 +31,25 @@ SCRIPTS = {"python": "guard.py", "node": "guard.cjs"}
 _SETTLED_S = 2.2
 _ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
 DENIED = "Files with secrets are off limits"
+WORKERS = {
+    "python": """
+from hookline.hook import BeforeTool, Deny, main
+
+def guard(event: BeforeTool) -> Deny | None:
+    return Deny("DENIED") if event.tool_input["path"].endswith(".env") else None
+
+main(guard)
+""",
+    "node": """
+const answer = (line) => process.stdout.write(JSON.stringify(line) + "\\n");
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, input } = JSON.parse(line);
+  const isSecret = input.tool_input.path.endsWith(".env");
+  answer({ id, output: isSecret ? { decision: "deny", reason: "DENIED" } : null });
+});
+answer({ ready: true });
+""",
+}
 _SERVER = """
 import asyncio, json
 
@@ -58,9 +76,9 @@ asyncio.run(main())
 
 
 def worker(folder: Path, language: str, program: str) -> dict[str, Any]:
-    """The hook of `hookline init --worker`."""
+    """A hook that reads its input and looks at one field, as the floor's hook looks at nothing."""
     script = folder / SCRIPTS[language]
-    script.write_text(WORKERS[language])
+    script.write_text(WORKERS[language].replace("DENIED", DENIED))
     return {"type": "command", "command": f"{program} {script}", "worker": True}
 
 

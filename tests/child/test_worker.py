@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from hookline.child import worker as worker_module
 from hookline.child.job import ChildOutcome
 from hookline.child.worker import MOST_WAITING, Worker, WorkerEvent
 from hookline.contract.hooks import ResourceLimits, WorkerOptions
@@ -47,11 +48,13 @@ class Shop:
         self.worker = worker
         self.notes = notes
 
-    def begin(self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}") -> "asyncio.Future[ChildOutcome | None]":
+    def begin(
+        self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}", may_wait: bool = False
+    ) -> "asyncio.Future[ChildOutcome | None]":
         """Asks about an event."""
         answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
         event = WorkerEvent("BeforeTool", stdin, timeout_ms, answer.set_result)
-        if not self.worker.offer(event):
+        if not self.worker.offer(event, may_wait=may_wait):
             self.worker.submit(event)
         return answer
 
@@ -203,6 +206,55 @@ def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     run_worker(command, use)
     asked = (tmp_path / "asked").read_text().split()
     assert len(asked) == len(set(asked)) == 2
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_the_same_while_the_caller_stands_still_for_the_answer(
+    run_worker: RunWorker, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is not one whole answer is left to the loop, which deals with it as usual."""
+    monkeypatch.setattr(worker_module, "_MOMENT_S", 1.0)
+    body, why = WRONG[fault]
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        outcome = await shop.ask(may_wait=True)
+        assert (outcome.exit_code, outcome.stdout) == (None, b"")
+        assert why in str(outcome.error)
+        assert why in shop.texts
+
+    run_worker(f"{BEGIN}; {loop(f'if [ -e once ]; then {body}; else touch once; {ANSWER}; fi')}", use)
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 2
+
+
+PIECES = {
+    "at once": (ANSWER, ""),
+    "in two parts": ("""printf '{"id":"%s",' "$id"; sleep 0.1; echo '"output":{}}'""", ""),
+    "after an empty line": (f"echo; {ANSWER}", ""),
+    "with stderr before it": (f"echo seen >&2; {ANSWER}", "seen"),
+    "late": (f"sleep 0.1; {ANSWER}", ""),
+}
+
+
+@pytest.mark.parametrize("moment_s", [0.0003, 1.0])
+@pytest.mark.parametrize("piece", PIECES)
+def test_an_answer_is_the_same_whoever_waits_for_it(
+    run_worker: RunWorker, tmp_path: Path, piece: str, moment_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that asks takes a whole line that comes in time, the loop everything else."""
+    monkeypatch.setattr(worker_module, "_MOMENT_S", moment_s)
+    body, stderr = PIECES[piece]
+
+    async def use(shop: Shop) -> None:
+        for _ in range(8):
+            outcome = await shop.ask(may_wait=True)
+            assert (outcome.exit_code, outcome.error) == (0, None)
+        assert b"".join(text for _, text in shop.notes).decode().split() == [stderr] * 8 if stderr else not shop.notes
+
+    run_worker(f"{BEGIN}; {loop(body)}", use, WorkerOptions(restart_after=5))
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 8
 
 
 def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) -> None:

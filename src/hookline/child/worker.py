@@ -31,6 +31,8 @@ _PAUSES_S = (0.1, 1.0)
 _LONGEST_TIMER_S = 86400.0
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
+# How long the thread that asks stands still for an answer: less than the start of a process takes.
+_MOMENT_S = 0.0003
 
 
 class WorkerEvent(msgspec.Struct, eq=False):
@@ -111,8 +113,11 @@ class Worker:
         """Whether it has no process, not even one that is ending by itself."""
         return self._process is None and all(process.is_over for process in self._retired)
 
-    def offer(self, event: WorkerEvent) -> bool:
-        """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop."""
+    def offer(self, event: WorkerEvent, *, may_wait: bool = False) -> bool:
+        """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop.
+
+        With `may_wait` it also waits a moment for the answer, which most workers have before a thread would wake up.
+        """
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -121,6 +126,8 @@ class Worker:
             if not may_send or self._is_closed or event.deadline < self._alarm_at:
                 return False
             self._send(event)
+            if may_wait and len(self._sent) == 1:
+                self._wait_a_moment()
             return True
         finally:
             self._lock.release()
@@ -219,15 +226,13 @@ class Worker:
 
     def _take_answer(self, line: bytes) -> None:
         event_id, outcome = read_answer(line)
-        event = self._sent.pop(event_id, None)
-        if event is None:
+        if event_id not in self._sent:
             what = "answered twice" if event_id in self._answered else "answered an event that it was not asked about"
             raise WrongLineError(f"{what}: {event_id!r}")
-        self._answered.append(event_id)
-        self._count += 1
         self._note_stderr()
-        event.end(outcome)
-        self._go_on()
+        if event_id in self._sent:  # or it wrote too much to stderr
+            self._answer(event_id, outcome)
+            self._go_on()
 
     def _go_on(self) -> None:
         """Takes the next step: starts a process, sends events, or replaces the process."""
@@ -252,6 +257,32 @@ class Worker:
         self._sent[event_id] = event
         self._process.write(request_line(event_id, event.event, event.stdin))
         self._is_draining = self._has_had_enough()
+
+    def _wait_a_moment(self) -> None:
+        """Takes the answer to the event that was just sent, if it comes now and nothing else has to be done."""
+        process = self._process
+        if process is None or (line := process.line_within(_MOMENT_S)) is None:
+            return
+        try:
+            event_id, outcome = read_answer(line)
+        except WrongLineError:
+            event_id = ""
+        if event_id not in self._sent:
+            process.put_back(line + b"\n")
+            return
+        self._answer(event_id, outcome)
+        if self._is_draining or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
+            process.soon(self._go_on_soon)
+
+    def _go_on_soon(self) -> None:
+        with self._lock:
+            self._go_on()
+
+    def _answer(self, event_id: str, outcome: ChildOutcome) -> None:
+        event = self._sent.pop(event_id)
+        self._answered.append(event_id)
+        self._count += 1
+        event.end(outcome)
 
     def _has_had_enough(self) -> bool:
         most = self._options.restart_after

@@ -23,6 +23,7 @@ _READS_IN_A_ROW = range(16)
 # How long the exit of a worker is waited for that has closed its stdout.
 _ENDING_S = 0.3
 _STDERR_KEPT = 1 << 16
+_SELECTABLE = 1024
 # Between SIGTERM and SIGKILL.
 _GRACE_S = 1.0
 # How long a worker has for its own end after EOF on its stdin.
@@ -55,6 +56,8 @@ class WorkerProcess:
         self._loop = asyncio.get_running_loop()
         self._unwritten: deque[memoryview] = deque()
         self._line = bytearray()
+        # What another thread has read that is not for it.
+        self._early = b""
         self._stderr_kept = bytearray()
         self._stderr_read = 0
         self._timers: list[asyncio.TimerHandle] = []
@@ -81,7 +84,38 @@ class WorkerProcess:
         if len(self._unwritten) == 1:
             self._write()
             if self._unwritten:
-                self._loop.call_soon_threadsafe(self._wait_for_room)
+                self.soon(self._wait_for_room)
+
+    def line_within(self, seconds: float) -> bytes | None:
+        """Waits so long at most for a line, in any thread; None if there is anything else than one whole line.
+
+        The loop takes whatever is not returned here.
+        """
+        stdout, stderr = self._fds.get("stdout", -1), self._fds.get("stderr", -1)
+        # Of several descriptors `select` takes small ones only, but it alone waits for parts of a millisecond.
+        may_wait = 0 <= stdout < _SELECTABLE and 0 <= stderr < _SELECTABLE and not self._line
+        if not may_wait or not self._watcher.pause(stdout):
+            return None
+        try:
+            # What it wrote to stderr before is seen together with its answer, and is for the loop.
+            if select.select((stdout, stderr), (), (), seconds)[0] != [stdout]:
+                return None
+            data = os.read(stdout, _READ_BYTES)
+        finally:
+            self._watcher.resume(stdout)
+        if data.find(b"\n") == len(data) - 1 < self._most_bytes and data:
+            return data[:-1]
+        self.put_back(data)
+        return None
+
+    def put_back(self, data: bytes) -> None:
+        """Has the loop read this before everything else."""
+        self._early += data
+        self.soon(self._on_stdout)
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Has the loop call a function."""
+        self._loop.call_soon_threadsafe(callback)
 
     def take_stderr(self) -> bytes:
         """What it has written to stderr since this was asked before; the end of it, if that is much."""
@@ -172,6 +206,8 @@ class WorkerProcess:
             self._read_stderr()
 
     def _read_stdout(self) -> None:
+        early, self._early = self._early, b""
+        self._take(early)
         for _ in _READS_IN_A_ROW:
             if "stdout" not in self._fds:
                 return
@@ -224,7 +260,7 @@ class WorkerProcess:
     def _take_exit(self, status: int | None) -> None:
         self._pidfd = -1
         # Answers that it wrote before it ended are in the pipe.
-        while not self.is_over and "stdout" in self._fds and self._has_more():
+        while not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
             self._read_stdout()
         self._read_stderr()
         if self.is_over:

@@ -36,9 +36,16 @@ class Mixed(msgspec.Struct, frozen=True):
         if all(hook.call is not None for hook in hooks):
             return await call_hooks(hooks, told, self.on_end)
         stdin = stringify_json(told)
-        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays, warmth=self.warmth)
         asked = ask_each(hooks, told, stdin, inherited)
-        if len(asked) == 1:  # without a task
+        means = Means(
+            limits=self.limits,
+            cwd=cwd,
+            http_allow=self.http_allow,
+            stays=self.stays,
+            warmth=self.warmth,
+            is_alone=len(asked) == 1,
+        )
+        if means.is_alone:  # without a task
             return [await self._run_one(asked[0], means)]
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
 

@@ -56,31 +56,45 @@ class Workers:
         self._finalizer = weakref.finalize(self, _end_all, self._loop, self._running, self._leaving)
         _KNOWN.add(self)
 
-    async def ask(self, asked: Asked, cwd: str, limits: ChildLimits) -> ChildOutcome | None:
-        """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead."""
+    async def ask(self, asked: Asked, cwd: str, limits: ChildLimits, *, may_wait: bool = False) -> ChildOutcome | None:
+        """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead.
+
+        With `may_wait` the loop stands still for a moment, because no other hook has to be asked.
+        """
         if self._is_closed:
             return _failed("was not asked: the engine and its workers are closed")
         hook = asked.hook
         worker = self._worker_for(asked, cwd, limits)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
-        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, partial(_reply, loop, answer))
-        guard = loop.call_later(min(hook.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S, _give_up, answer)
-        try:
-            if not worker.offer(event):
+        reply = partial(_reply, loop, threading.get_ident(), answer)
+        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, reply)
+        if worker.offer(event, may_wait=may_wait):
+            if answer.done():
+                return answer.result()
+        else:
+            try:
                 self._loop.call(worker.submit, event)
-            outcome = await answer
-        except RuntimeError as error:
-            return _failed(f"could not be started: {error}", is_shortage=True)
+            except RuntimeError as error:
+                return _failed(f"could not be started: {error}", is_shortage=True)
+        outcome = await self._outcome(worker, event, answer)
+        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
+            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
+        return outcome
+
+    async def _outcome(
+        self, worker: Worker, event: WorkerEvent, answer: "asyncio.Future[ChildOutcome | None]"
+    ) -> ChildOutcome | None:
+        delay = min(event.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S
+        guard = answer.get_loop().call_later(delay, _give_up, answer)
+        try:
+            return await answer
         except asyncio.CancelledError:
             with suppress(RuntimeError):  # it was closed meanwhile
                 self._loop.call(worker.cancel, event)
             raise
         finally:
             guard.cancel()
-        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
-            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
-        return outcome
 
     def distrust(self, hook: HookEntry) -> None:
         """Ends the workers of a hook at once: its program is not the one that was trusted."""
@@ -173,8 +187,14 @@ def _resolved(directory: str) -> str:
 
 
 def _reply(
-    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome | None
+    loop: asyncio.AbstractEventLoop,
+    thread: int,
+    answer: "asyncio.Future[ChildOutcome | None]",
+    outcome: ChildOutcome | None,
 ) -> None:
+    if threading.get_ident() == thread:
+        _settle(answer, outcome)
+        return
     with suppress(RuntimeError):  # its loop is closed, and nobody waits
         loop.call_soon_threadsafe(_settle, answer, outcome)
 
