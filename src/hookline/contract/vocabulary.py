@@ -15,6 +15,9 @@ DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
 
+# The agent of events that only prove something: they are in the log, and in no statistics.
+CANARY_AGENT = "hookline-canary"
+
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
@@ -38,6 +41,8 @@ class HookType(StrEnum):
     PROMPT = "prompt"
     AGENT = "agent"
     MCP_TOOL = "mcp_tool"
+    REMOTE = "remote"
+    """Asked over the company's server; a worker there runs it."""
     CALLABLE = "callable"
     """A function that the program registered: in no settings file."""
     PACK = "pack"
@@ -55,6 +60,8 @@ class RunWay(StrEnum):
     """A program that answers one event after another."""
     HTTP = "http"
     FUNCTION = "function"
+    REMOTE = "remote"
+    """A worker on another machine."""
 
 
 # What a settings file may name.

@@ -28,6 +28,7 @@ class Mixed(msgspec.Struct, frozen=True):
     on_late: Callable[[HookExecutionResult], None] | None
     stays: Stays
     warmth: Warmth
+    agent: str | None = None
 
     async def run(
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
@@ -43,6 +44,7 @@ class Mixed(msgspec.Struct, frozen=True):
             http_allow=self.http_allow,
             stays=self.stays,
             warmth=self.warmth,
+            agent=self.agent,
             is_alone=len(asked) == 1,
         )
         if means.is_alone:  # without a task

@@ -20,6 +20,7 @@ from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.warmth import Warmth
+from hookline.settings.schema import FleetSettings
 
 if TYPE_CHECKING:
     from hookline.engine.mixed import Mixed
@@ -49,6 +50,8 @@ class HookRunner:
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
         warmth: Warmth | None = None,
+        fleet: FleetSettings | None = None,
+        agent: str | None = None,
     ) -> None:
         """Takes its options.
 
@@ -63,6 +66,8 @@ class HookRunner:
             warmth: which hooks may have interpreters that wait for their events; none, if not given.
             on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
                 thread; only a weak reference to it is kept.
+            fleet: the company's server, for hooks of the type remote.
+            agent: the agent that asks, as workers on other machines are told.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -74,7 +79,8 @@ class HookRunner:
         self._warmth = warmth or Warmth(0)
         self._call_hooks: CallHooks | None = None
         self._mixed: Mixed | None = None
-        self.stays = Stays(on_worker)
+        self._agent = agent
+        self.stays = Stays(on_worker, fleet)
         """What outlives an event: the processes of workers, and connections."""
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -107,7 +113,9 @@ class HookRunner:
     def _load_mixed(self) -> "Mixed":
         from hookline.engine.mixed import Mixed  # noqa: PLC0415 - for the same reasons
 
-        self._mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth)
+        self._mixed = Mixed(
+            self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth, self._agent
+        )
         return self._mixed
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:

@@ -56,6 +56,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers),
             teams=options.teams,
+            fleet=options.fleet,
         )
         for problems, _ in given
     ]

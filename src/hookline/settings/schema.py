@@ -1,12 +1,13 @@
 """What a settings file may hold. The JSON Schema in docs/schema/ is made from these types."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
-from hookline.contract.fleet import Server
+from hookline.contract.fleet import Server, inbox_of, machine_name
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
@@ -86,9 +87,9 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """One hook: a command to run, or a server to ask."""
 
     type: Annotated[
-        Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
+        Literal["command", "http", "remote", "plugin", "prompt", "agent", "mcp_tool"],
         about(
-            "How the hook is run: `command`, `http`, or `plugin` with its name. With any other type it always fails."
+            "How the hook is run: `command`, `http`, `remote`, or `plugin` with its name. With another type it fails."
         ),
     ]
     command: Annotated[
@@ -134,6 +135,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
         None
     )
+    subject: Annotated[
+        str | None,
+        Meta(
+            description="type remote: what the workers that run it listen for, on the server of hooksConfig.fleet.",
+            examples=["dlp"],
+        ),
+    ] = None
     headers: Annotated[
         dict[str, str] | None, about("type http: further headers; $NAME stands for a variable of allowedEnvVars.")
     ] = None
@@ -248,6 +256,13 @@ class TlsSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, for
     key: Annotated[str | None, about("The key of that certificate.")] = None
 
 
+class CanarySettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """A tool call that a guard has to deny. It is asked about, and never run."""
+
+    tool: Annotated[str, about("The tool, such as run_shell_command.")]
+    input: Annotated[Mapping[str, Any], about("Its arguments.")] = {}
+
+
 class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
     """A company's NATS server. Without `servers` nothing is loaded, and nothing leaves the machine."""
 
@@ -261,13 +276,30 @@ class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, f
     spool_bytes: Annotated[
         Count, about("How much of the disk records may take that wait for the server; older ones are then dropped.")
     ] = 256 * 1024 * 1024
+    anchors: Annotated[
+        str | None, about("A file, a directory or a git repository that also gets the signed heads of the log.")
+    ] = None
+    canaries: Annotated[
+        tuple[CanarySettings, ...], about("Tool calls that a guard here has to deny; they are tried every day.")
+    ] = ()
+
+    @property
+    def sends_records(self) -> bool:
+        """Whether this machine's log goes to the company's record."""
+        return bool(self.servers) and self.audit
 
     @property
     def server(self) -> Server:
         """How to reach the server, and as whom."""
         tls = self.tls or TlsSettings()
         return Server(
-            addresses=self.servers, credentials=self.credentials, nkey=self.nkey, ca=tls.ca, cert=tls.cert, key=tls.key
+            addresses=self.servers,
+            credentials=self.credentials,
+            nkey=self.nkey,
+            ca=tls.ca,
+            cert=tls.cert,
+            key=tls.key,
+            inbox=inbox_of(machine_name(self.machine)),
         )
 
 
@@ -339,6 +371,12 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     policy: Annotated[PolicySettings | None, about("The company's signed policy. Only in the system's settings.")] = (
         None
     )
+
+    @property
+    def rotated_files(self) -> int:
+        """How many rotated files of the log are kept: more of them where they may have to wait for the server."""
+        waiting = self.fleet.spool_bytes // self.log.max_bytes if self.fleet and self.fleet.sends_records else 0
+        return max(self.log.backups, waiting)
 
 
 class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):

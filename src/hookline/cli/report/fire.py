@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, text_lines
+from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, show_message, text_lines
 from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
@@ -32,9 +32,9 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
     for record in log:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
-                yield style.dim(f"  not run: {one_line(hook)}: {record['reason']}")
+                yield style.dim(f"  not run: {one_line(hook)}: {show_message(str(record['reason']))}")
         elif record.get("kind") in ("settings", "fault"):
-            yield style.warn(f"  {record['message']}")
+            yield style.warn(f"  {show_message(str(record['message']))}")
     for run in verdict.runs:
         yield from _run_lines(run)
     yield from _note_lines(verdict)
@@ -61,13 +61,15 @@ def _may_count(run: HookExecutionResult) -> bool:
 
 def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
-    command = run.hook.command or (run.hook.target and run.hook.target.url) or f"{run.hook.type} hook"
+    hook = run.hook
+    command = hook.command or (hook.target and hook.target.url) or f"{hook.type} {hook.subject or 'hook'}"
     name = f"{run.hook.name} ({command})" if run.hook.name else command
     ending = run.error or (f"exit {run.exit_code}" if run.signal is None else f"signal {run.signal}")
     if run.is_running:
         ending = show_ending(run)
     yield ""
-    yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms"
+    by = "" if run.worker is None else f"  by worker {one_line(run.worker)}"
+    yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms{by}"
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
         yield from _block(stream, text.rstrip("\n"))
     for text in (*run.advice, *_hints(run)):

@@ -1,0 +1,205 @@
+"""One program that a shell command runs, with its arguments and what it reads and writes."""
+
+import posixpath
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from hookline.packs.reading.words import UNKNOWN
+
+_COMPOSE = {"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"}
+# Flags of these programs take the next word as their value, so it is no operand.
+_WITH_VALUE = {
+    "git": {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"},
+    "kubectl": {"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-l", "--selector", "-o", "-s"},
+    "helm": {"-n", "--namespace", "--kube-context", "--kubeconfig"},
+    "docker": {"-H", "--host", "--context", "--config", "-c", "-l", "--log-level"},
+    "aws": {"--profile", "--region", "--output", "--endpoint-url", "--query"},
+    "gcloud": {"--project", "--account", "--configuration", "--format"},
+    "terraform": set(),
+    "psql": {"-c", "--command", "-f", "--file", "-d", "--dbname", "-h", "--host", "-p", "-U", "--username", "-v"},
+    "mysql": {"-e", "--execute", "-h", "-P", "-u", "-D"},
+    "redis-cli": {"-h", "-p", "-a", "-n", "-u", "--user", "--pass"},
+    "docker-compose": _COMPOSE,
+    "podman-compose": _COMPOSE,
+    "make": {"-C", "-f", "-j"},
+    "ssh": {"-i", "-p", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-W", "-b", "-c", "-e", "-m", "-S", "-w", "-E", "-B"},
+}
+
+
+# What stands behind the options of these programs is a command with flags of its own. The flags take a value.
+_RUNNING: dict[str, frozenset[str]] = {
+    "sudo": frozenset(("-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t")),
+    **dict.fromkeys(("doas", "env", "runuser", "su"), frozenset(("-u", "-C", "-g"))),
+    **dict.fromkeys(("nice", "timeout", "ionice", "stdbuf"), frozenset(("-n", "-s", "-k", "-c"))),
+    **dict.fromkeys(("nohup", "setsid", "time", "exec", "strace", "watch"), frozenset(("-o", "-e", "-a", "-n"))),
+}
+
+
+class Stream(NamedTuple):
+    """What stands in a pipe: where it is from, and its text where that is known."""
+
+    kinds: frozenset[str] = frozenset()
+    """`network`, `secret`, `environment`, `file` or `unknown`; several, where commands mix them."""
+    text: str | None = None
+    entries: tuple[str, ...] = ()
+    """The paths that it lists, as patterns."""
+
+
+NOTHING = Stream()
+ANYTHING = Stream(kinds=frozenset({"unknown"}))
+
+
+class Call:
+    """A program with its arguments. Words are as the program gets them; unknown parts are marked in them."""
+
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        *,
+        cwd: str,
+        stdin: Stream = NOTHING,
+        writes: tuple[str, ...] = (),
+        reads: tuple[str, ...] = (),
+        via: tuple[str, ...] = (),
+        assigned: tuple[str, ...] = (),
+        given: frozenset[str] = frozenset(),
+    ) -> None:
+        self.words = words
+        self.cwd = cwd
+        self.stdin = stdin
+        self.writes = writes
+        """Files that redirections write to."""
+        self.reads = reads
+        self.via = via
+        """The programs that run it, such as sudo or xargs, outermost first."""
+        self.assigned = assigned
+        """Variables that are set for it alone, as `NAME=value`."""
+        self.given = given
+        """The kinds of what substitutions put into its words."""
+
+    def __repr__(self) -> str:
+        return f"Call({' '.join(self.words)!r}, via={self.via})"
+
+    @cached_property
+    def program(self) -> str:
+        """The program's name without its directory."""
+        name = posixpath.basename(self.words[0].rstrip("/")) if self.words else ""
+        return name[:-4].lower() if name.lower().endswith(".exe") else name
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """Its flags: `-rf` as `-r` and `-f` (and as it is written), `--name=value` as `--name`."""
+        found: set[str] = set()
+        own = self.words[1:] if self.program not in _RUNNING else _leading(self.words[1:], _RUNNING[self.program])
+        for word in own:
+            if word == "--":
+                break
+            if word.startswith("--"):
+                name, _, value = word.partition("=")
+                found.update(() if value in ("false", "no") else (name,))
+            elif word.startswith("-") and len(word) > 1:
+                found.add(word)
+                found.update(f"-{char}" for char in word[1:] if char.isalnum())
+        return frozenset(found)
+
+    @cached_property
+    def operands(self) -> tuple[str, ...]:
+        """Its arguments that are no flags, nor the values of flags that are known to have one."""
+        is_compose = self.program in ("docker", "podman") and "compose" in self.words[1:4]
+        with_value = _COMPOSE if is_compose else _WITH_VALUE.get(self.program, ())
+        rest = iter(self.words[1:])
+        found: list[str] = []
+        for word in rest:
+            if word == "--":
+                return (*found, *rest)
+            if word in with_value:
+                next(rest, None)
+            elif not word.startswith("-") or word == "-":
+                found.append(word)
+        return tuple(found)
+
+    @cached_property
+    def line(self) -> str:
+        """The whole call as one text."""
+        return " ".join(self.words)
+
+    @cached_property
+    def told(self) -> str:
+        """All that it is told: its words, and a text that it reads."""
+        return self.line if self.stdin.text is None else f"{self.line}\n{self.stdin.text}"
+
+    def value_of(self, *flags: str) -> str | None:
+        """The value of the first of these flags: the word behind it, or behind its `=`."""
+        for index, word in enumerate(self.words[1:], 1):
+            name, equals, value = word.partition("=")
+            if name in flags:
+                return value if equals else next(iter(self.words[index + 1 :]), None)
+            # -ofile
+            if not word.startswith("--") and (short := word[:2]) in flags and word != short:
+                return word[2:]
+        return None
+
+    def path(self, operand: str) -> str:
+        """An operand as an absolute path, as far as it is known."""
+        if operand.startswith((UNKNOWN, "/")):
+            return posixpath.normpath(operand) if operand.startswith("/") else operand
+        return posixpath.normpath(posixpath.join(self.cwd, operand))
+
+
+def _leading(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
+    """The words up to the first that is neither a flag nor the value of one."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in with_value else 1
+    return words[:index]
+
+
+class Reader(Protocol):
+    """What reads commands, for programs that run others: see commands.py."""
+
+    calls: list[Call]
+    cwd: str
+    home: str
+    project: str
+    given: set[str]
+
+    @property
+    def substituted(self) -> Stream:
+        """The output of the last `<(…)`, or of a substitution that is not known."""
+
+    def emit(
+        self,
+        words: Sequence[str],
+        *,
+        stdin: Stream = NOTHING,
+        writes: tuple[str, ...] = (),
+        reads: tuple[str, ...] = (),
+        via: tuple[str, ...] = (),
+        assigned: tuple[str, ...] = (),
+        given: frozenset[str] = frozenset(),
+    ) -> Stream:
+        """Adds a call and those that it makes in turn; returns what it writes to its output."""
+
+    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
+        """One simple command, with its alias replaced."""
+
+    def inner(
+        self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = (), via: tuple[str, ...] = ()
+    ) -> Stream:
+        """Reads a command that another one hands to a shell."""
+
+    def doubt(self, sentence: str) -> None:
+        """Notes something that can't be known."""
+
+    def assign(self, name: str, *values: str) -> None:
+        """Gives a variable the values that it may have."""
+
+    def alias(self, name: str, text: str) -> None:
+        """Gives a word another meaning for the rest of the command."""
+
+    def text_of(self, path: str) -> str | None:
+        """The text that this command has written to a file."""
+
+    def change_directory(self, directory: str) -> None:
+        """Follows `cd`."""

@@ -1,0 +1,184 @@
+"""What the words of a shell command stand for, as far as that can be known without running anything."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
+
+UNKNOWN = "\ue000"
+"""Stands in a word for a part whose value can't be known."""
+ENTRY = "\ue001"
+"""Stands for a name that was found, such as those that `find` gives to `-exec`."""
+PROCESS = "\ue003"
+"""Stands for the number of the process whose name follows."""
+OUTPUT = "\ue002"
+"""Stands for the output of a command that is read as a file: `<(…)`."""
+
+# More values than this are not told apart.
+_MOST_VALUES = 16
+
+_OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
+# Variables that hold secrets, by their names.
+_SECRET = re.compile(
+    r"SECRET|PASSW|PRIVATE_?KEY|API_?KEY|ACCESS_?KEY|CREDENTIAL|(?:^|_)TOKEN$|(?:^|_)PAT$", re.IGNORECASE
+)
+_BLANKS = " \t\n"
+_BRACES = re.compile(r"\{([^{}]*(?:,[^{}]*)+)\}")
+_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
+_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_DEFAULT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=](.*)\}", re.DOTALL)
+
+# Gives the values that a variable may have, or the output of commands; None where that is not known.
+Values = Callable[[str], tuple[str, ...] | None]
+Output = Callable[[tuple[Item, ...], str], str | None]
+
+
+class Expander:
+    """Turns words into the arguments that a program would get."""
+
+    def __init__(self, values: Values, output: Output, home: str, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._values = values
+        self._output = output
+        self._home = home
+
+    def words(self, word: Word) -> list[str]:
+        """The arguments that one word becomes: several after splitting, braces, or where a variable has many values."""
+        choices = [self._piece(piece, is_first=index == 0) for index, piece in enumerate(_joined(word.pieces))]
+        found: dict[str, None] = {}
+        for combination in product(*choices):
+            for text in _split(combination, self._blanks()):
+                found.setdefault(text)
+            if len(found) > _MOST_VALUES:
+                break
+        return list(found)
+
+    def _blanks(self) -> str:
+        return (self._values("IFS") or (_BLANKS,))[0] or _BLANKS
+
+    def text(self, word: Word) -> str:
+        """The same as one text, for places where the shell does not split: assignments, here-documents."""
+        return "".join(part for piece in word.pieces for part, _ in self._piece(piece, is_first=False)[:1])
+
+    def _piece(self, piece: Piece, *, is_first: bool) -> list[tuple[str, bool]]:
+        """The values of one piece, each with whether the shell splits it at blanks."""
+        if isinstance(piece, Text):
+            if piece.quote:
+                return [(piece.text, False)]
+            return [(text, False) for text in _braced(self._with_home(piece.text) if is_first else piece.text)]
+        may_split = not piece.quote
+        return [(value, may_split) for value in self._values_of(piece)]
+
+    def _with_home(self, text: str) -> str:
+        if text == "~" or text.startswith("~/"):
+            return self._home + text[1:]
+        if found := _OTHER_HOME.match(text):
+            return ("/root" if found[1] == "root" else f"/home/{found[1]}") + text[found.end() :]
+        return text
+
+    def _values_of(self, piece: Expansion) -> tuple[str, ...]:
+        source = piece.source
+        if source.startswith("$'"):
+            return (_ansi(source[2:-1]),)
+        if _is_commands(piece):
+            output = self._output(_items_of(piece), source[0])
+            return (UNKNOWN if output is None else output.rstrip("\n"),)
+        if source.startswith(("<(", ">(")):
+            self._output(piece.items, source[0])
+            return (OUTPUT,)
+        known = self._values(piece.name or source.strip("${}"))
+        default = _DEFAULT.fullmatch(source)
+        if default is None:
+            self._look_into(piece)
+        if piece.name == "IFS":
+            return (self._blanks()[0],)
+        name = piece.name or source.strip("${}")
+        if known is None and _SECRET.search(name):
+            self._note("variable")
+        if piece.is_plain or known is None or not piece.name:
+            default = default if known is None else None
+            # The variable may have a value that is not known here.
+            return known or ((self._plain(default[1]), UNKNOWN) if default else (UNKNOWN,))
+        # With a known value `${x:-…}` is that value, and `${x[@]}` all of them; other operators change it.
+        return known if _DEFAULT.fullmatch(source) or source.endswith(("[@]}", "[*]}")) else (UNKNOWN,)
+
+    def _look_into(self, piece: Expansion) -> None:
+        """Finds the commands inside a calculation, an index or the operator of a variable."""
+        for item in piece.items:
+            for each in item.expansions if isinstance(item, Word) else ():
+                self._values_of(each)
+
+    def _plain(self, text: str) -> str:
+        """The text of a default value."""
+        items, _ = read_script(text)
+        return " ".join(part for item in items if isinstance(item, Word) for part in self.words(item)) or text
+
+
+def _joined(pieces: tuple[Piece, ...]) -> list[Piece]:
+    """The pieces, with unquoted text in one: the reader ends it at each brace."""
+    found: list[Piece] = []
+    for piece in pieces:
+        last = found[-1] if found else None
+        if isinstance(piece, Text) and isinstance(last, Text) and not piece.quote and not last.quote:
+            found[-1] = Text(last.text + piece.text)
+        else:
+            found.append(piece)
+    return found
+
+
+def _is_commands(piece: Expansion) -> bool:
+    """Whether a piece is the output of commands: `$((…) …)` is, where `$((…))` is a calculation."""
+    if not piece.source.startswith("$(("):
+        return piece.source.startswith(("$(", "`"))
+    first = piece.items[0] if piece.items else None
+    return first is not None and not (isinstance(first, Word) and first.source.startswith("$(("))
+
+
+def _items_of(piece: Expansion) -> tuple[Item, ...]:
+    if piece.items or not piece.source.startswith("`"):
+        return piece.items
+    # Between double quotes the reader leaves backquoted text as it is.
+    return read_script(re.sub(r"\\([`$\\\"])", r"\1", piece.source[1:-1]))[0]
+
+
+def _split(parts: tuple[tuple[str, bool], ...], blanks: str) -> Iterator[str]:
+    """The words that these parts form together: blanks of an unquoted value end a word."""
+    current, has_text = "", False
+    for text, may_split in parts:
+        if not may_split or not any(char in text for char in blanks):
+            current, has_text = current + text, has_text or text != "" or not may_split
+            continue
+        first, *others = re.split(f"[{re.escape(blanks)}]+", text)
+        current += first
+        for other in others:
+            if current:
+                yield current
+            current = other
+        has_text = current != ""
+    if has_text or not parts:
+        yield current
+
+
+def _braced(text: str) -> list[str]:
+    """The words that `{a,b}` makes of a text; more than a few are not known."""
+    words = [text]
+    while _BRACES.search(words[0]) is not None:
+        pairs = [(word, each) for word in words if (each := _BRACES.search(word)) is not None]
+        words = [
+            word[: each.start()] + part + word[each.end() :] for word, each in pairs for part in each[1].split(",")
+        ]
+        if len(words) > _MOST_VALUES:
+            return [UNKNOWN]
+    return words
+
+
+def _ansi(text: str) -> str:
+    def decoded(found: re.Match[str]) -> str:
+        code = found[1] or found[2] or found[3]
+        if code:
+            return chr(min(int(code, 16), 0x10FFFF))
+        return chr(int(found[4], 8) & 0xFF) if found[4] else _ANSI_LETTERS.get(found[5], found[5])
+
+    return _ANSI.sub(decoded, text)
