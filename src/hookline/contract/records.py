@@ -79,6 +79,8 @@ class _HookPlace(LogRecord, frozen=True, kw_only=True):
     """Whose words the hook reads and answers in, where they are not ours; `stdin` is what it was really told."""
     their_event: str | None = None
     """That agent's name of the event."""
+    policy_version: int | None = None
+    """The version of the company's policy that the hook is from."""
 
 
 class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=True):
@@ -232,4 +234,5 @@ def hook_place(hook: HookEntry) -> dict[str, Any]:
         "origin": hook.origin,
         "location": hook.location,
         **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.their_event}),
+        **({} if hook.policy is None else {"policy_version": hook.policy.version}),
     }
