@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, str] = {
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
     "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
+    "policy": "sign a company's guards, bring them to its machines, and switch agents or hooks off",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",

@@ -37,6 +37,10 @@ class PolicyError(HooklineError):
     """A document of a policy that can't be used."""
 
 
+class LessSpecificError(PolicyError):
+    """A bundle for all teams, on a machine that has one for its own team."""
+
+
 class PackedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A script of a bundle."""
 

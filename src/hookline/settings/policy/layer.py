@@ -95,7 +95,7 @@ def _read(setup: PolicySetup) -> Layer:
     except HooklineError as error:
         return layer._replace(policy=state._replace(fault=f"{place.current} {error}"))
     if verified is None:
-        return layer._replace(policy=state._replace(fault=f"{_NO_POLICY_YET} ({place.current})"))
+        return layer._replace(policy=state._replace(fault=_NO_POLICY_YET))
     bundle = verified.document
     assert isinstance(bundle, Bundle)  # noqa: S101 - `read` says so
     mark = place.mark(verified)

@@ -27,6 +27,7 @@ from hookline.settings.policy.documents import (
     MOST_BYTES,
     Bundle,
     Document,
+    LessSpecificError,
     PolicyError,
     Signed,
     Switches,
@@ -187,7 +188,7 @@ class PolicyPlace:
         if before is not None:
             own = channel_of(before.document, self.team)
             if own != channel == ALL_TEAMS:
-                raise PolicyError(
+                raise LessSpecificError(
                     f"version {document.version} is for all, and this machine has one for its team {self.team};"
                     f" to replace that, sign one for {self.team} and all"
                 )
