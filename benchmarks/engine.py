@@ -74,41 +74,51 @@ def _plain_nothing(_event: object) -> None:
     """The same as a plain function."""
 
 
-async def function_handler(project: str, function: Callable[[Any], Any], **options: Any) -> Any:
-    """The event handler of a program whose one hook is a function, with the log on."""
+async def function_event(project: str, function: Callable[[Any], Any], **options: Any) -> tuple[Any, Callable[[], Any]]:
+    """A system whose one hook is a function that returns at once, with the log on, and an event for it."""
     config = Config(working_dir=project, session_id="bench", settings={})
     config.add_hook("BeforeTool", function, matcher="write_", **options)
     system = config.get_hook_system()
     assert system is not None
     await system.initialize()
-    return system.get_event_handler()
+    event = partial(system.get_event_handler().fire, HookEventName.BEFORE_TOOL, TOOL)
+    await event()
+    await asyncio.sleep(0.2)  # until the log's thread has its file of starts
+    return system, event
 
 
 async def function_as_hook(project: str, function: Callable[[Any], Any], **options: Any) -> float:
-    """Microseconds that an event takes whose one hook is a function that returns at once, with the log on."""
-    handler = await function_handler(project, function, **options)
-    return await _back_to_back(partial(handler.fire, HookEventName.BEFORE_TOOL, TOOL))
+    """Microseconds that an event takes whose one hook is a function."""
+    system, event = await function_event(project, function, **options)
+    took = await _back_to_back(event)
+    system.dispose()  # its log must not be written while the next figure is measured
+    return took
 
 
-async def function_in_thread(project: str) -> tuple[float, float]:
-    """Microseconds of an event whose hook is a plain function in a thread, and of that call by `run_in_executor`."""
-    handler = await function_handler(project, _plain_nothing)
-    loop = asyncio.get_running_loop()
-    bare = partial(loop.run_in_executor, None, _plain_nothing, None)
-    event = partial(handler.fire, HookEventName.BEFORE_TOOL, TOOL)
-    return await _back_to_back(event, 5), await _back_to_back(bare, 5)
+async def function_in_thread(project: str) -> float:
+    """Microseconds that an event whose hook is a function in a thread takes longer than a call by `run_in_executor`.
+
+    Both in turn: how long it takes to wake a thread up changes with the minute.
+    """
+    bare = partial(asyncio.get_running_loop().run_in_executor, None, _plain_nothing, None)
+    system, event = await function_event(project, _plain_nothing)
+    differences = [await _burst(event, 10) - await _burst(bare, 10) for _ in range(50)]
+    system.dispose()
+    return median(differences)
 
 
-async def _back_to_back(action: Callable[[], Any], times: int = 20) -> float:
-    """Microseconds of a call, in bursts with time for the log between them."""
-    spans = []
-    for _ in range(100):
-        begin = time.perf_counter_ns()
-        for _ in range(times):
-            await action()
-        spans.append((time.perf_counter_ns() - begin) / times)
-        await asyncio.sleep(0)
-    return median(spans) / 1000
+async def _back_to_back(action: Callable[[], Any]) -> float:
+    """Microseconds of a call, in bursts with a turn of the loop between them."""
+    return median([await _burst(action, 20) for _ in range(100)])
+
+
+async def _burst(action: Callable[[], Any], times: int) -> float:
+    begin = time.perf_counter_ns()
+    for _ in range(times):
+        await action()
+    took = time.perf_counter_ns() - begin
+    await asyncio.sleep(0)
+    return took / times / 1000
 
 
 async def steady(project: str) -> tuple[float, float]:
@@ -284,15 +294,13 @@ async def main() -> None:
         event_us = await event_above_runner(project)
         first, again = await planning(project)
         help_ms, pass_ms = start_up()
-        in_thread, executor = await function_in_thread(project)
         p99, lost = await steady(project)
         figures = {
             "event_us": event_us,
             "without_match_us": await without_match(project),
             "function_us": await function_as_hook(project, _nothing),
             "function_inline_us": await function_as_hook(project, _plain_nothing, thread=False),
-            "function_thread_us": in_thread,
-            "executor_us": executor,
+            "function_thread_us": await function_in_thread(project),
             "steady_p99_ms": p99,
             "steady_lost": lost,
             "neutral_us": await neutral(project),

@@ -16,6 +16,7 @@ from hookline.bus import InProcessBus
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult
+from hookline.contract.text import short_paths
 from hookline.contract.vocabulary import ConfigSource
 from hookline.log.logger import MemorySink
 from hookline.settings.paths import SettingsPaths
@@ -349,7 +350,7 @@ def test_a_file_that_cannot_be_read_is_told(
     config = Config(project, settings_paths=files.paths, quiet=quiet)
     assert not config.get_enable_hooks()
     told = capsys.readouterr().err
-    assert told == ("" if quiet else f"hookline: {config.get_problems()[0]}\n")
+    assert told == ("" if quiet else f"hookline: {short_paths(str(config.get_problems()[0]))}\n")
     assert str(files.paths.user) in str(config.get_problems()[0])
 
 

@@ -89,7 +89,10 @@ def _outlook() -> Iterator[str]:
     yield "## An adapter of your own"
     yield ""
     yield (
-        "Write it on `Hooks` ([embedding.md](embedding.md)), and run the same table in its tests. A `Host` has one"
+        "Write it on `Hooks` ([embedding.md](embedding.md)), or on `hookline.adapters.run.AgentRun`, which has what all"
+        " of ours decide alike (what is sent, shown and refused, notes, stops, restrictions) for requests in one of"
+        " `hookline.formats`; [agent_framework.py](../src/hookline/adapters/agent_framework.py) shows how. Run the same"
+        " table in its tests. A `Host` has one"
         " method, which runs a conversation in your framework with a model that follows the script:"
     )
     yield ""

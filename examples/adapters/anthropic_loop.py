@@ -70,8 +70,7 @@ async def prepared(session: Session, request: Any, note: str | None) -> tuple[An
     """The request to send, also as hooks see it; or the text with which they end the loop."""
     if note:
         request = anthropic.with_note(request, note)
-    names = [tool["name"] for tool in request["tools"]]
-    selection = await session.select_tools(anthropic.to_hook_llm_request(request), names)
+    selection = await session.select_tools(anthropic.to_hook_llm_request(request), anthropic.tool_names(request))
     if selection.stop:
         return selection.stop_reason or ""
     request = anthropic.offer(request, selection.permits, selection.mode)

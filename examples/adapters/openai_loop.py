@@ -63,8 +63,7 @@ async def prepared(session: Session, request: Any, note: str | None) -> tuple[An
     """The request to send, also as hooks see it; or the text with which they end the loop."""
     if note:
         request = openai.with_note(request, note)
-    names = [tool["function"]["name"] for tool in request["tools"]]
-    selection = await session.select_tools(openai.to_hook_llm_request(request), names)
+    selection = await session.select_tools(openai.to_hook_llm_request(request), openai.tool_names(request))
     if selection.stop:
         return selection.stop_reason or ""
     request = openai.offer(request, selection.permits, selection.mode)

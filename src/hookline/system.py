@@ -1,5 +1,6 @@
 """The hook system: builds its parts once, initializes them once, and takes them down."""
 
+import os
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -276,7 +277,7 @@ class HookSystem:
     def _build(self) -> _Parts:
         settings = self._decode()
         self.redactor.use(settings.options.redact)
-        log = HookLogger(self._make_sinks(settings.options))
+        log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.get_working_dir()))
         event_log = EventLog(log, self._facts.get_session_id, self._agent)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(

@@ -165,15 +165,38 @@ def test_after_tool_stop_without_a_place_for_the_reason(tmp_path: Path, capsys: 
     [
         pytest.param("Bash", OUTPUT, {"stdout": "[hidden]"}, {**OUTPUT, "stdout": "[hidden]"}, id="bash"),
         pytest.param("mcp__files__look", "a.txt", "[hidden]", "[hidden]", id="mcp"),
+        pytest.param("mcp__files__look", [BUDGET], "[hidden]", [{"type": "text", "text": "[hidden]"}], id="mcp-blocks"),
+        pytest.param(
+            "Read",
+            {"type": "text", "file": {"filePath": "a.txt", "content": "s3cret", "numLines": 9, "totalLines": 9}},
+            "[hidden]",
+            {"type": "text", "file": {"filePath": "a.txt", "content": "[hidden]", "numLines": 1, "totalLines": 1}},
+            id="read",
+        ),
     ],
 )
 def test_replaced_output(tmp_path: Path, tool_name: str, response: Any, given: Any, replaced: Any) -> None:
     """A hook of Claude Code's own dialect hides an output; the new one has the shape that Claude Code accepts."""
+    told: Any = {**after(tmp_path, response), "tool_name": tool_name}
+    assert ask(hiding(tmp_path, given), told) == specific(after=True, updatedToolOutput=replaced)
+
+
+def hiding(project: Path, given: Any) -> Hooks:
+    """A hook of Claude Code's own dialect that hides an output."""
     command = says({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": given}})
     groups = [{"hooks": [{"type": "command", "command": command}]}]
-    hooks = Hooks(tmp_path, settings={"enableHooks": True, "dialect": "claude", "hooks": {"PostToolUse": groups}})
-    told: Any = {**after(tmp_path, response), "tool_name": tool_name}
-    assert ask(hooks, told) == specific(after=True, updatedToolOutput=replaced)
+    return Hooks(project, settings={"enableHooks": True, "dialect": "claude", "hooks": {"PostToolUse": groups}})
+
+
+def test_what_is_hidden_and_can_not_be_replaced_stops_the_agent(tmp_path: Path) -> None:
+    """An output of a shape of its own, or the error of a tool that failed: else the model would read it."""
+    hooks = hiding(tmp_path, "[hidden]")
+    stop = {"continue_": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
+    told: Any = {**after(tmp_path, {"matches": ["s3cret"]}), "tool_name": "mcp__files__look"}
+    assert ask(hooks, told) == stop
+    failing = hooks_of(tmp_path, AfterTool=says({"hookSpecificOutput": {"tool_output": "[hidden]"}}))
+    error: Any = {**before(tmp_path), "hook_event_name": "PostToolUseFailure", "error": "s3cret"}
+    assert ask(failing, error) == stop
 
 
 def test_failed_tool_has_an_after_tool_event(tmp_path: Path) -> None:

@@ -429,6 +429,19 @@ def test_a_rewritten_request_keeps_what_hooks_cannot_see(tmp_path: Path) -> None
     assert temperature == 0.5
 
 
+@pytest.mark.parametrize(("event", "is_error"), [("BeforeTool", False), ("BeforeModel", True), ("AfterModel", True)])
+def test_an_unknown_block_breaks_only_hooks_that_could_miss_it(tmp_path: Path, event: str, is_error: bool) -> None:
+    """An agent with tool hooks alone goes on."""
+    unknown: Any = HumanMessage([{"type": "mystery", "body": "hi"}])
+    with Hooks(tmp_path, settings=settings(event, {})) as hooks:
+        agent, _ = agent_with(hooks, AIMessage("Done."))
+        if is_error:
+            with pytest.raises(FormatError, match="unknown type 'mystery'"):
+                agent.invoke({"messages": [unknown]})
+        else:
+            assert agent.invoke({"messages": [unknown]})["messages"][-1].text == "Done."
+
+
 def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
     """What an AfterModel hook says to the model is read with the next request, once."""
     with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be brief."})) as hooks:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hookline import Hooks
-from hookline.adapters.table import ADAPTERS, Adapter, events_of, loaded, report_inabilities
+from hookline.adapters.table import ADAPTERS, Adapter, events_of, loading, report_inabilities
 from hookline.errors import HooklineError, MissingExtraError
 
 ROOT = Path(__file__).parents[2]
@@ -63,10 +63,11 @@ def test_a_framework_that_would_leave_hooks_out_is_refused(
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: pydantic-ai-slim\nVersion: {installed}\n")
     monkeypatch.syspath_prepend(tmp_path)
     if not is_old:
-        assert loaded("pydantic_ai").name == "pydantic_ai"
+        with loading("pydantic_ai") as adapter:
+            assert adapter.name == "pydantic_ai"
         return
-    with pytest.raises(HooklineError) as error:
-        loaded("pydantic_ai")
+    with pytest.raises(HooklineError) as error, loading("pydantic_ai"):
+        pytest.fail("nothing is imported from a framework that is too old")
     needed = "hookline.adapters.pydantic_ai needs 2.62 or newer: pip install 'hookline[pydantic-ai]'"
     assert str(error.value) == f"pydantic-ai-slim {installed} is installed; {needed}"
 

@@ -131,7 +131,7 @@ print({ATTACK!r})
 sys.exit(3)
 """
 ROWS: Mapping[str, Sequence[Row]] = {
-    "init": [row("init"), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
+    "init": [row("init", says_nothing=True), row("init", "--project", "{fresh}"), row("init", "--project", ATTACK)],
     "list": [row("list"), row("list", "--json"), row("list", "--event", ATTACK), row("list", "--project", "{broken}")],
     "enable": [row("enable", HOOK), row("enable", ATTACK), row("enable", HOOK, "--json")],
     "disable": [row("disable", HOOK), row("disable", f"{HOOK}?"), row("disable", HOOK, "--json")],
@@ -204,7 +204,8 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("log", "show", ATTACK),
         row("log", "--file", ATTACK),
         row("log", "--file", "{junk}"),
-        row("log", "--hook", ATTACK, says_nothing=True),
+        row("log", "--hook", ATTACK),
+        row("log", "--all-projects"),
         row("log", "--since", ATTACK),
         row("log", ATTACK, says_nothing=True),
     ],

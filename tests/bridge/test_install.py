@@ -172,7 +172,7 @@ def test_a_file_that_is_not_json_is_not_touched(own_home: Path) -> None:
     file.write_text("{ broken")
     got = hookline("install", "claude")
     assert got.returncode == 1
-    assert f"{file} is not JSON" in got.stderr
+    assert "hookline: ~/.claude/settings.json is not JSON" in got.stderr
     assert "fix it first" in got.stderr
     assert file.read_text() == "{ broken"
     with pytest.raises(HooklineError, match="can't be read"):
@@ -185,7 +185,7 @@ def test_a_file_that_may_not_be_written_is_an_error_with_its_name(own_home: Path
     (own_home / ".claude").write_text("")
     got = hookline("install", "claude")
     assert got.returncode == 1
-    assert f"{own_home}/.claude/settings.json could not be changed: " in got.stderr
+    assert "hookline: ~/.claude/settings.json could not be changed: " in got.stderr
 
 
 def test_a_file_with_comments_is_told_where_the_agent_would_ignore_it(own_home: Path) -> None:

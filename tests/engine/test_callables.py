@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import itertools
 import json
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from hookline import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import Verdict
 from hookline.contract.vocabulary import ConfigSource
-from hookline.engine import _eager
+from hookline.engine import _eager, callables
 from hookline.engine._threads import Threads
 from hookline.errors import HooklineError
 from hookline.hook import (
@@ -849,6 +850,66 @@ def test_a_thread_that_can_not_start_costs_one_call(monkeypatch: pytest.MonkeyPa
         return number
 
     assert asyncio.run(main()) == 2
+
+
+def test_without_threads_a_function_fails_alone(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+    """Where the system allows no more threads, that hook fails for lack of them, and the others still count."""
+    program.on("BeforeTool", as_plain(lambda _: Deny("never asked")), name="plain")
+    program.on("BeforeTool", as_async(lambda _: Deny("asked")))
+    monkeypatch.setattr(callables, "THREADS", Threads(most=1))
+    monkeypatch.setattr(threading.Thread, "start", lambda _: throw(RuntimeError("can't start new thread")))
+    verdict = program.fired()
+    assert (verdict.reason, verdict.fault) == ("asked", None)
+    assert verdict.runs[0].error == "could not be called: can't start new thread"
+    assert verdict.runs[0].is_shortage
+
+
+def test_a_function_that_ends_at_any_moment_answers_once(program: Program) -> None:
+    """The event waits for a thread in two ways, first itself and then by the loop; between them nothing is lost."""
+    spans = itertools.cycle([0, 0.00005, 0.0001, 0.00015, 0.0002, 0.00025, 0.0003, 0.0004])
+    numbers = itertools.count()
+
+    def hook(_event: Event) -> Note:
+        until = time.perf_counter() + next(spans)
+        while time.perf_counter() < until:
+            time.sleep(0)
+        return Note(str(next(numbers)))
+
+    async def main() -> list[str | None]:
+        return [(await program.fire()).note for _ in range(400)]
+
+    program.on("BeforeTool", hook)
+    assert asyncio.run(main()) == [str(number) for number in range(400)]
+
+
+def test_the_loop_goes_on_while_a_thread_works(program: Program) -> None:
+    """A function that takes its time can even wait for the event loop that it was called from."""
+    turn = threading.Event()
+    program.on("BeforeTool", as_plain(lambda _: Note("seen") if turn.wait(10) else None))
+
+    async def main() -> Verdict:
+        asyncio.get_running_loop().call_later(0.01, turn.set)
+        return await program.fire()
+
+    assert asyncio.run(main()).note == "seen"
+
+
+@pytest.mark.parametrize("wait", [0, 0.02])
+def test_what_a_thread_hands_over_keeps_its_context(wait: float, program: Program) -> None:
+    """What a plain function sets in a context variable is there in the coroutine that it returns, and not outside."""
+    color: contextvars.ContextVar[str] = contextvars.ContextVar("color", default="none")
+
+    async def rest() -> Note:
+        await asyncio.sleep(0)
+        return Note(color.get())
+
+    def hook(_event: Event) -> Any:
+        color.set("red")
+        time.sleep(wait)
+        return rest()
+
+    program.on("BeforeTool", hook)
+    assert (program.fired().note, color.get()) == ("red", "none")
 
 
 def test_threads_outlive_a_closed_loop() -> None:

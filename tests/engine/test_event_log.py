@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -71,6 +72,7 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
         "id": f"{fire}-0",
         "fire": fire,
         "session": "s1",
+        "project": os.path.realpath(project),
         "event": "BeforeTool",
         "subject": "ls",
         "hook": "guard",
@@ -167,6 +169,7 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
     assert fields == {
         "kind": "event",
         "session": "s1",
+        "project": os.path.realpath(project),
         "event": "BeforeTool",
         "subject": "ls",
         "hooks": 3,
@@ -262,6 +265,7 @@ def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> N
     assert fields_of(record) == {
         "kind": "skip",
         "session": "s1",
+        "project": os.path.realpath(project),
         "event": "BeforeTool",
         "subject": "ls",
         "reason": "matcher: does not match 'ls'",

@@ -214,6 +214,10 @@ BAD: list[Any] = [
     pytest.param(
         {"prompt": {"id": "p", "variables": {"name": "hi"}}}, "prompt.variables is an object with name", id="variables"
     ),
+    pytest.param({"messages": None}, "messages is missing", id="no-messages"),
+    pytest.param({"input": None}, "input is missing; expected a text or a list of items", id="no-input"),
+    pytest.param({"input": omit, "prompt": omit}, "input is missing", id="input-that-is-not-given"),
+    pytest.param({"messages": [{"role": "assistant", "text": "hi"}]}, r"messages\[0\] is without content", id="text"),
     pytest.param({"messages": [], "input": "hi"}, "both messages and input", id="two-conversations"),
     pytest.param("hi", "the request is of the type str", id="no-request"),
 ]
@@ -242,6 +246,13 @@ def test_what_the_sdk_leaves_out_is_no_text() -> None:
     given = {"input": "hi", "instructions": omit, "prompt": {"id": "p", "version": "1"}, "tools": omit}
     assert openai.to_hook_llm_request(given)["messages"] == [{"role": "user", "content": "hi"}]
     assert openai.offer(given, lambda _: False) is given
+
+
+@pytest.mark.parametrize("stored", ["prompt", "previous_response_id", "conversation"])
+def test_what_openai_keeps_needs_no_input(stored: str) -> None:
+    """Hooks see that there are no messages of this request's own."""
+    kept = {"id": "p"} if stored == "prompt" else "resp_1"
+    assert openai.to_hook_llm_request({"model": "m", "input": None, stored: kept})["messages"] == []
 
 
 def test_tools_that_can_be_read_once_are_refused() -> None:
@@ -365,6 +376,7 @@ def test_synthetic_responses_are_what_the_sdk_reads() -> None:
         {"content": []},
         {"choices": [{"delta": {}}]},
         {"choices": [{"message": "hi"}]},
+        {"choices": [{"message": {"role": "assistant", "text": "hi"}}]},
         {"choices": [{"message": {"content": 5}}]},
         {"choices": [{"message": {"content": {"text": "hi"}}}]},
         {"choices": [{"message": {"content": [{"text": "hi"}]}}]},

@@ -29,18 +29,18 @@ def test_a_directory_with_settings_is_the_project(project: Path, below: Path) ->
     """The nearest one counts, and that is the directory itself if it has some."""
     settings_in(project)
     settings_in(below)
-    assert find_project(str(below)) == (str(below), False, None)
+    assert find_project(str(below)) == (str(below), False, None, True)
 
 
 def test_a_parents_settings_are_found(project: Path, below: Path) -> None:
     """Also above directories that are no project."""
     settings_in(project)
-    assert find_project(str(below)) == (str(project), True, None)
+    assert find_project(str(below)) == (str(project), True, None, True)
 
 
 def test_nothing_is_found_where_nothing_is(below: Path) -> None:
     """Then the directory itself is the project."""
-    assert find_project(str(below)) == (str(below), False, None)
+    assert find_project(str(below)) == (str(below), False, None, False)
 
 
 @pytest.mark.parametrize("kind", ["directory", "file"])
@@ -49,9 +49,9 @@ def test_the_search_ends_at_the_repository(kind: str, project: Path, below: Path
     settings_in(project)
     git = below.parent / ".git"
     git.mkdir() if kind == "directory" else git.write_text("gitdir: elsewhere")
-    assert find_project(str(below)) == (str(below), False, None)
+    assert find_project(str(below)) == (str(below), False, None, False)
     settings_in(below.parent)
-    assert find_project(str(below)) == (str(below.parent), True, None)
+    assert find_project(str(below)) == (str(below.parent), True, None, True)
 
 
 def test_the_search_ends_at_home(own_home: Path) -> None:
@@ -59,8 +59,8 @@ def test_the_search_ends_at_home(own_home: Path) -> None:
     settings_in(own_home)
     below = own_home / "work" / "deep"
     below.mkdir(parents=True)
-    assert find_project(str(below)) == (str(below), False, None)
-    assert find_project(str(own_home)) == (str(own_home), False, None)
+    assert find_project(str(below)) == (str(below), False, None, False)
+    assert find_project(str(own_home)) == (str(own_home), False, None, False)
 
 
 @pytest.mark.parametrize("part", [".", ".llxprt", ".llxprt/settings.json"])
@@ -89,4 +89,4 @@ def test_settings_that_were_moved_are_not_looked_for(project: Path, below: Path)
     """A variable says where the project's file is."""
     settings_in(project)
     environ = {"HOOKLINE_PROJECT_SETTINGS": "/elsewhere.json"}
-    assert find_project(str(below), environ) == (str(below), False, None)
+    assert find_project(str(below), environ) == (str(below), False, None, True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_one_event_in_full(used: Page) -> None:
     }
     assert event["end"]["provenance"]["hookSpecificOutput.tool_input"] == ["rewriter"]
     assert used.get("/api/events/none").status == 400
+
+
+def test_the_projects_of_the_log_can_be_chosen(used: Page) -> None:
+    """All are shown, and one is chosen by its directory."""
+    here = os.path.realpath(used.project)
+    assert used.get("/api/projects").json == [here]
+    assert (
+        {row["project"] for row in rows(used)} == {one["project"] for one in used.get("/api/sessions").json} == {here}
+    )
+    assert [len(rows(used, f"project={place}")) for place in (here, "/elsewhere")] == [3, 0]
 
 
 def test_a_session_is_a_story(used: Page) -> None:

@@ -8,26 +8,25 @@
 - If the hooks can't be asked, the tool does not run.
 - The reason of a stop is in the last tool result, because the SDK's messages show it nowhere else; where a tool's
   output has no place for it, it is on stderr.
+- A tool's output that a hook hides and that can't be replaced in its own shape, such as the error of a tool that
+  failed, stops the agent, because the model would read it.
 - To have other hooks as well, add them to the lists of the dictionary that `hookline_hooks` returns.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.adapters.table import loaded, missing, report_once
+from hookline.adapters.table import loading, report_once
+from hookline.dialects import claude_results as results
 from hookline.dialects.claude import CLAUDE
-from hookline.dialects.table import Tool
 from hookline.hooks import Hooks, Session, ToolCall
 from hookline.triggers.results import to_tool_result
 
-try:
+with loading("claude_agent") as _SELF:
     from claude_agent_sdk import HookMatcher
-except ModuleNotFoundError as error:
-    raise missing("claude_agent") from error
 
 __all__ = ["hookline_hooks"]
 
-_SELF = loaded("claude_agent")
 # Each hook has its own limit. After this one Claude Code would go on without an answer.
 _TIMEOUT_S = 3600.0
 
@@ -63,9 +62,9 @@ async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: s
     elif call.ask:
         specific |= {"permissionDecision": "ask", "permissionDecisionReason": call.reason}
     if call.changed and not call.blocked:
-        specific["updatedInput"] = _in_their_words(tool, call.arguments, given, told["cwd"])
-    added = [*filter(None, [call.context]), *([f"[System] {call.note}"] if call.note and not call.blocked else [])]
-    return _answer(told, specific, added, stop=call.stop, reason=call.stop_reason)
+        specific["updatedInput"] = tool.rewritten(given, call.arguments, told["cwd"])
+    added = [call.context, f"[System] {call.note}" if call.note and not call.blocked else None]
+    return _answer(told, specific, added, call.stop_reason or "" if call.stop else None)
 
 
 async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
@@ -73,60 +72,30 @@ async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: st
     # What BeforeTool hooks added was sent before the tool ran.
     call = ToolCall(name=tool.ours, arguments=tool.in_our_words(given), call_id=tool_use_id)
     response = told.get("tool_response", told.get("error"))
-    output = to_tool_result(_text(response))
+    output = to_tool_result(results.text_of(response))
     result = await session.after_tool(call, output)
-    content, specific = result.llm_content, dict[str, Any]()
-    added = []
-    if isinstance(content, str) and content.startswith(output.llm_content):
-        added = [content.removeprefix(output.llm_content).strip()]
-    elif "tool_response" in told:
-        specific["updatedToolOutput"] = _replaced(response, content)
-    else:
-        report_once("Claude Code does not let a hook replace the error of a tool that failed")
-    if result.should_stop:
-        specific |= _last_word(specific.get("updatedToolOutput", told.get("tool_response")), result.stop_reason or "")
-    return _answer(told, specific, added, stop=result.should_stop, reason=result.stop_reason)
+    content, shown = str(result.llm_content), response
+    stop = result.stop_reason or "" if result.should_stop else None
+    if is_hidden := not content.startswith(output.llm_content):
+        shown = results.in_its_shape(response, content) if "tool_response" in told else None
+        stop = results.HIDDEN if shown is None else stop
+    if stop is not None and "tool_response" in told:
+        shown = results.with_last_word(shown, stop) or _unsaid(stop, shown)
+    specific = {} if shown is response or shown is None else {"updatedToolOutput": shown}
+    return _answer(told, specific, [] if is_hidden else [content.removeprefix(output.llm_content).strip()], stop)
 
 
-def _last_word(response: Any, reason: str) -> dict[str, Any]:
-    """The tool's output with the reason of a stop: Claude Code shows a `stopReason` nowhere in the SDK's messages."""
-    if isinstance(response, str):
-        return {"updatedToolOutput": f"{response}\n\n{reason}"}
-    if isinstance(response, list):
-        return {"updatedToolOutput": [*response, {"type": "text", "text": reason}]}
-    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
-        return {"updatedToolOutput": {**response, "stdout": f"{response['stdout']}\n\n{reason}"}}
+def _unsaid(reason: str, shown: Any) -> Any:
     report_once(f"an AfterTool hook has stopped Claude Code, which does not show why: {reason}")
-    return {}
+    return shown
 
 
 def _answer(
-    told: Mapping[str, Any], specific: dict[str, Any], added: list[str], *, stop: bool, reason: str | None
+    told: Mapping[str, Any], specific: dict[str, Any], added: list[str | None], stop: str | None
 ) -> dict[str, Any]:
-    answer: dict[str, Any] = {"continue_": False, "stopReason": reason or ""} if stop else {}
+    answer: dict[str, Any] = {} if stop is None else {"continue_": False, "stopReason": stop}
     if text := "\n\n".join(filter(None, added)):
         specific["additionalContext"] = text
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": told["hook_event_name"], **specific}
     return answer
-
-
-def _in_their_words(tool: Tool, wanted: dict[str, Any], given: Mapping[str, Any], cwd: str) -> dict[str, Any]:
-    """The rewritten arguments; those that no hook changed stay as Claude gave them."""
-    before, after = tool.tell(tool.in_our_words(given), cwd), tool.tell(wanted, cwd)
-    kept = {name: value for name, value in given.items() if name in after or name not in before}
-    return kept | {name: value for name, value in after.items() if before.get(name) != value}
-
-
-def _text(response: Any) -> Any:
-    """What the model reads of a tool's response, as far as it is known."""
-    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
-        return "\n".join(filter(None, (response["stdout"], str(response.get("stderr") or ""))))
-    return response
-
-
-def _replaced(response: Any, content: Any) -> Any:
-    """Another output in the shape of the tool's own, without which Claude Code keeps the old one."""
-    if isinstance(response, Mapping) and "stdout" in response:
-        return {**response, "stdout": str(content), "stderr": ""}
-    return content

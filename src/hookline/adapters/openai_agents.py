@@ -21,32 +21,22 @@ import copy
 import dataclasses
 import json
 import weakref
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hookline.adapters._notes import notes_of
-from hookline.adapters._run import Stop
-from hookline.adapters.table import MODEL_EVENTS, loaded, missing, report_once
-from hookline.errors import HooklineError
-from hookline.formats import openai
-from hookline.hooks import Hooks, ToolCall
+from hookline.adapters.run import SharedRun
+from hookline.adapters.table import loading
+from hookline.hooks import Hooks
 from hookline.triggers.results import ToolResult
 
-try:
-    from agents import Agent, AgentHooks, FunctionTool, Handoff, handoff
+with loading("openai_agents") as _SELF:
+    from agents import Agent, Handoff, handoff
     from agents.models.multi_provider import MultiProvider
-    from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool, ToolOutputText
-    from agents.tool_context import ToolContext
 
-    from hookline.adapters._openai_agents_model import CURRENT, HookedModel, ModelRun
-except ModuleNotFoundError as error:
-    raise missing("openai_agents") from error
+    from hookline.adapters._openai_agents_calls import CURRENT, HookedModel, Run, Watch, hooked_tool
+    from hookline.formats import openai_agents as messages
 
 __all__ = ["with_hooks"]
 
-_SELF = loaded("openai_agents")
-_LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
-_OTHER_CALLBACKS = ("on_start", "on_handoff", "on_tool_start", "on_tool_end", "on_llm_start")
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
 
@@ -66,14 +56,6 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
     return made
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
-    """One run of the SDK's runner."""
-
-    agents: dict[str, ModelRun] = field(default_factory=dict)
-    stop: Stop = field(default_factory=Stop)
-
-
 class _Hookline:
     """What an agent and all that it hands over to have in common."""
 
@@ -83,7 +65,7 @@ class _Hookline:
         self._provider = provider
         self._agents: dict[int, tuple[Any, Any]] = {}
         self._kinds: dict[type, type] = {}
-        self._runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
+        self._runs: weakref.WeakKeyDictionary[Any, SharedRun] = weakref.WeakKeyDictionary()
 
     def hooked(self, agent: Any) -> Any:
         """The agent's copy with hooks; always the same."""
@@ -105,19 +87,19 @@ class _Hookline:
         """The model between its hooks."""
         if isinstance(model, HookedModel):
             return model
-        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(_Run(), None))
+        return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(SharedRun(), None))
 
-    def run(self, context: Any, agent: str) -> ModelRun:
+    def run(self, context: Any, agent: str) -> Run:
         """What is known of an agent in the run of this context."""
-        run = self._runs.setdefault(context, _Run())
-        if agent not in run.agents:
-            run.agents[agent] = self._new_run(run, agent)
-        return run.agents[agent]
+        whole = self._runs.setdefault(context, SharedRun())
+        run: Any = whole.agent(agent, lambda _: self._new_run(whole, agent))
+        found: Run = run
+        return found
 
-    def _new_run(self, run: _Run, agent: str | None) -> ModelRun:
-        session, is_lasting = self.hooks.session(self._session_id, agent=agent), self._session_id is not None
-        notes = notes_of(self.hooks) if is_lasting else None
-        return ModelRun(_SELF, openai, session, run.stop, notes=notes, is_lasting=is_lasting, agents=run.agents)
+    def _new_run(self, whole: SharedRun, agent: str | None) -> Run:
+        run = Run(_SELF, messages, self.hooks, self._session_id, agent=agent, stop=whole.stop)
+        run.whole = whole
+        return run
 
 
 class _Hooked:
@@ -129,8 +111,8 @@ class _Hooked:
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "model":
             value = self.hookline.model(value)
-        elif name == "hooks" and not isinstance(value, _Watch):
-            value = _Watch(value, self.hookline.hooks)
+        elif name == "hooks" and not isinstance(value, Watch):
+            value = Watch(value, self.hookline.hooks)
         super().__setattr__(name, value)
 
     def hook_handoffs(self) -> None:
@@ -146,127 +128,7 @@ class _Hooked:
         tools: list[Any] = await super().get_all_tools(run_context)  # type: ignore[misc] # the next class is an Agent
         run = self.hookline.run(run_context, agent.name)
         CURRENT.set(run)
-        return [_hooked_tool(tool, agent, run) for tool in tools]
-
-
-class _Watch(AgentHooks[Any]):
-    """The agent's own callbacks, and a look whether its model was really asked."""
-
-    def __init__(self, inner: Any, hooks: Hooks) -> None:
-        self._inner = inner
-        self._hooks = hooks
-
-    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-        run = CURRENT.get()
-        if run is None or not run.is_asked:
-            self._check_bypass()
-        else:
-            run.is_asked = False
-        if self._inner is not None:
-            await self._inner.on_llm_end(context, agent, response)
-
-    async def on_end(self, context: Any, agent: Any, output: Any) -> None:
-        if (run := CURRENT.get()) is not None:
-            run.end_all()
-        if self._inner is not None:
-            await self._inner.on_end(context, agent, output)
-
-    def _check_bypass(self) -> None:
-        if events := [event for event in MODEL_EVENTS if self._hooks.has_hooks(event)]:
-            raise HooklineError(
-                f"RunConfig.model took the agent's model's place, so {' and '.join(events)} hooks were not asked;"
-                " give the model to the agent"
-            )
-
-
-def _passed_on(name: str) -> Any:
-    async def callback(self: _Watch, *given: Any, **named: Any) -> None:
-        if self._inner is not None:
-            await getattr(self._inner, name)(*given, **named)
-
-    return callback
-
-
-for _name in _OTHER_CALLBACKS:
-    setattr(_Watch, _name, _passed_on(_name))
-
-
-def _hooked_tool(tool: Any, agent: Any, run: ModelRun) -> Any:
-    hookline = agent.hookline
-    if not isinstance(tool, FunctionTool):
-        _check_other(tool, hookline)
-        return tool
-    inner_agent = getattr(tool, "_agent_instance", None)
-    if inner_agent is not None and not isinstance(inner_agent, _Hooked):
-        report_once(
-            f"the agent {inner_agent.name} is a tool and has no hooks of its own;"
-            " use with_hooks(agent, hooks).as_tool(...)"
-        )
-    inner = tool.on_invoke_tool
-
-    async def invoke(context: ToolContext[Any], raw: str) -> Any:
-        return await _invoke(tool.name, inner, context, raw, agent, run)
-
-    hooked = copy.copy(tool)
-    hooked.on_invoke_tool = invoke
-    return hooked
-
-
-async def _invoke(name: str, inner: Any, context: Any, raw: str, agent: Any, run: ModelRun) -> Any:
-    output: Any = None
-    content: Any = None
-
-    async def call(call: ToolCall) -> ToolResult:
-        nonlocal output, content
-        output = await inner(context, json.dumps(call.arguments) if call.changed else raw)
-        content = _content(output)
-        return ToolResult(llm_content=content, return_display=content)
-
-    result = await run.call_tool(name, _arguments(raw), call, context.tool_call_id)
-    changed = output if content is not None and result.llm_content == content else _output(result.llm_content)
-    if not result.should_stop or content is None or agent.tool_use_behavior == "run_llm_again":
-        return changed
-    # Where the model is not asked again, the result is the run's last word.
-    return f"{changed}\n\n{run.stop.reason}"
-
-
-def _arguments(raw: str) -> Any:
-    try:
-        return json.loads(raw) if raw else {}
-    except ValueError:
-        return raw
-
-
-def _content(output: Any) -> Any:
-    """The output as hooks read it: its text, or its parts; the SDK writes any other value as a text, too."""
-    parts = output if isinstance(output, list) else [output]
-    if parts and all(_kind(part) in ("text", "image", "file") for part in parts):
-        return [part if isinstance(part, dict) else part.model_dump(exclude_none=True) for part in parts]
-    return str(output)
-
-
-def _kind(part: Any) -> Any:
-    return part.get("type") if isinstance(part, dict) else getattr(part, "type", None)
-
-
-def _output(content: Any) -> Any:
-    if not isinstance(content, list):
-        return content
-    # A note that a hook added to a list of parts has no type.
-    return [ToolOutputText(text=part["text"]) if part.keys() == {"text"} else part for part in content]
-
-
-def _check_other(tool: Any, hookline: _Hookline) -> None:
-    """Tools that are no functions run without hooks: here, which is refused, or at OpenAI."""
-    events = [event for event in ("BeforeTool", "AfterTool") if hookline.hooks.has_hooks(event)]
-    if not events:
-        return
-    if isinstance(tool, _LOCAL):
-        raise HooklineError(
-            f"{' and '.join(events)} hooks can't be applied to the tool {tool.name}: the Agents SDK runs a"
-            f" {type(tool).__name__} itself; give the agent a function tool, or remove these hooks"
-        )
-    report_once(f"the tool {tool.name} runs at OpenAI, so {' and '.join(events)} hooks can't check it")
+        return [hooked_tool(tool, agent, run) for tool in tools]
 
 
 def _hooked_handoff(one: Any, agent: Any) -> Any:
@@ -289,8 +151,8 @@ class _HandoffCall:
         self._agent = agent
 
     async def __call__(self, context: Any, raw: str) -> Any:
-        run: ModelRun = self._agent.hookline.run(context, self._agent.name)
-        call = await run.before_tool(self._inner.tool_name, _arguments(raw))
+        run = self._agent.hookline.run(context, self._agent.name)
+        call = await run.before_tool(self._inner.tool_name, messages.arguments_of(raw))
         if isinstance(call, ToolResult):
             run.keep(f"{self._inner.tool_name} was not done: {call.llm_content}")
             return self._agent

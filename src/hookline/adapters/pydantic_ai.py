@@ -14,32 +14,27 @@
 import copy
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from hookline.adapters._notes import notes_of
-from hookline.adapters._run import AgentRun, Said
-from hookline.adapters.table import loaded, missing, report_once
-from hookline.errors import AgentStoppedError
+from hookline.adapters.run import AgentRun, Said, tool_result
+from hookline.adapters.table import loading, report_once
 from hookline.hooks import Hooks
 from hookline.triggers.results import ToolResult
 
-try:
+with loading("pydantic_ai") as _SELF:
     from pydantic import ValidationError
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-    from pydantic_ai.messages import InstructionPart, ModelRequest, ModelResponse, ToolReturn
+    from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import CompletedStreamedResponse
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.toolsets import WrapperToolset
-    from pydantic_core import to_json, to_jsonable_python
+    from pydantic_core import to_jsonable_python
 
     from hookline.formats import pydantic_ai as messages
-except ModuleNotFoundError as error:
-    raise missing("pydantic_ai") from error
 
 __all__ = ["HooklineCapability"]
 
-_SELF = loaded("pydantic_ai")
 _NOT_RUN: Any = object()
 
 
@@ -56,7 +51,7 @@ class HooklineCapability(AbstractCapability[Any]):
     agent: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._run = self._new_run(None)
+        self._run = AgentRun(_SELF, messages, self.hooks, None, agent=self.agent)
         _SELF.report(self.hooks)
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -67,47 +62,39 @@ class HooklineCapability(AbstractCapability[Any]):
         """The capability with a session for this run."""
         _SELF.report(self.hooks)
         capability = copy.copy(self)
-        capability._run = self._new_run(ctx.conversation_id or ctx.run_id)  # noqa: SLF001 - its own
+        capability._run = AgentRun(_SELF, messages, self.hooks, ctx.conversation_id or ctx.run_id, agent=self.agent)  # noqa: SLF001 - its own
         return capability
 
     def get_wrapper_model(self, model: Any) -> Any:
         """The model between its hooks."""
-        return _HookedModel(model, self._run, self.hooks)
+        return _HookedModel(model, self._run)
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
         """The tools between their hooks."""
         return _HookedToolset(toolset, self._run)
 
-    def _new_run(self, session_id: str | None) -> AgentRun:
-        session = self.hooks.session(session_id, agent=self.agent)
-        return AgentRun(_SELF, messages, session, notes=notes_of(self.hooks))
-
 
 class _HookedModel(WrapperModel):
     """A model between its hooks."""
 
-    def __init__(self, wrapped: Any, run: AgentRun, hooks: Hooks) -> None:
+    def __init__(self, wrapped: Any, run: AgentRun) -> None:
         super().__init__(wrapped)
         self._run = run
-        self._hooks = hooks
 
     async def request(self, given: Any, settings: Any, parameters: Any) -> ModelResponse:
         call = await self._before(given, settings, parameters)
         if isinstance(call, ModelResponse):
             return call
-        answer = await self._run.after_model(await self.wrapped.request(*call))
-        return _said(answer, parameters) if isinstance(answer, Said) else answer
+        return _response(await self._run.after_model(await self.wrapped.request(*call)), parameters)
 
     @asynccontextmanager
     async def request_stream(
         self, given: Any, settings: Any, parameters: Any, run_context: Any = None
     ) -> AsyncGenerator[Any]:
-        if self._hooks.must_hold_stream:
-            yield _replayed(await self.request(given, settings, parameters), parameters)
-            return
-        call = await self._before(given, settings, parameters)
+        is_held = self._run.hooks.must_hold_stream
+        call = await (self.request if is_held else self._before)(given, settings, parameters)
         if isinstance(call, ModelResponse):
-            yield _replayed(call, parameters)
+            yield CompletedStreamedResponse(call, model_request_parameters=parameters, replay_events=True)
             return
         async with self.wrapped.request_stream(*call, run_context) as stream:
             yield stream
@@ -118,21 +105,19 @@ class _HookedModel(WrapperModel):
 
     async def _before(self, given: Any, settings: Any, parameters: Any) -> ModelResponse | tuple[Any, Any, Any]:
         """The arguments of the call to make, or the response in its place."""
-        own = {
-            "model": self.model_name,
-            "messages": given,
-            "instructions": _instructions(given, parameters),
-            "tools": list(parameters.function_tools),
-        }
-        native = {**(settings or {}), **own}
-        wanted = await self._run.before_model(native, messages.tool_names(native))
+        native = messages.request_of(self.model_name, given, settings, parameters)
+        wanted = await self._run.before_model(native)
         if isinstance(wanted, Said):
-            return _said(wanted, parameters)
-        if wanted is native:
-            return given, settings, parameters
-        changed = {name: value for name, value in wanted.items() if name not in own}
-        parts = {"function_tools": wanted.get("tools", []), "instruction_parts": wanted["instructions"]}
-        return wanted["messages"], changed or settings, replace(parameters, **parts)
+            return _response(wanted, parameters)
+        return (
+            (given, settings, parameters) if wanted is native else messages.arguments_of(wanted, settings, parameters)
+        )
+
+
+def _response(answer: Any, parameters: Any) -> ModelResponse:
+    is_text = parameters.output_mode == "text" and parameters.allow_text_output
+    response: ModelResponse = answer.response(is_text=is_text) if isinstance(answer, Said) else answer
+    return response
 
 
 @dataclass
@@ -156,44 +141,8 @@ class _HookedToolset(WrapperToolset[Any]):
             # Arguments that no hook rewrote keep their types.
             given = tool_args if arguments == told else tool.args_validator.validate_python(arguments)
             output = await self.wrapped.call_tool(name, given, ctx, tool)
-            text = _text_of(output)
-            return ToolResult(llm_content=text, return_display=text)
+            return tool_result(messages.to_tool_content(output))
 
         result = await self.run.run_tool(name, told, call, call_id=ctx.tool_call_id, validate=invalid)
-        return _with_text(output, result.llm_content)
-
-
-def _instructions(given: Any, parameters: Any) -> list[Any]:
-    if parameters.instruction_parts is not None:
-        return list(parameters.instruction_parts)
-    last = next((one for one in reversed(given) if isinstance(one, ModelRequest)), None)
-    return [InstructionPart(last.instructions)] if last is not None and last.instructions else []
-
-
-def _said(said: Said, parameters: Any) -> ModelResponse:
-    is_text = parameters.output_mode == "text" and parameters.allow_text_output
-    if not said.is_answer and not is_text:
-        raise AgentStoppedError(said.text)
-    return messages.from_hook_llm_response({"text": said.text})
-
-
-def _replayed(response: ModelResponse, parameters: Any) -> Any:
-    return CompletedStreamedResponse(response, model_request_parameters=parameters, replay_events=True)
-
-
-def _text_of(output: Any) -> str:
-    value = output.return_value if isinstance(output, ToolReturn) else output
-    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
-
-
-def _with_text(output: Any, text: str) -> Any:
-    """The tool's output, or the hooks' text in its place."""
-    if output is _NOT_RUN:
-        return text
-    before = _text_of(output)
-    if text == before:
-        return output
-    if isinstance(output, ToolReturn) and text.startswith(before):
-        return replace(output, return_value=text)
-    # A hook that hides the result also hides what the tool sends beside it.
-    return text
+        text = result.llm_content
+        return text if output is _NOT_RUN else messages.from_tool_content(text, output)

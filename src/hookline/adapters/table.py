@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -45,20 +45,20 @@ EVENTS: Mapping[EffectName, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """One adapter of ours."""
+    """What is known of an adapter; one of your own needs its framework's name, and what that can't do."""
 
-    name: str
+    name: str = ""
     """Its module in `hookline.adapters`."""
     framework: str
     """What its makers call it."""
-    extra: str
-    package: str
+    extra: str = ""
+    package: str = ""
     """The distribution that is installed if the framework is."""
-    since: str
+    since: str = ""
     """Its oldest version that asks all the hooks; pyproject.toml has the same."""
-    front: str
+    front: str = ""
     """The name to import from its module."""
-    use: str
+    use: str = ""
     """How a program uses it, in one line."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """Why the host can't apply an effect, by its name; for one event of it, with a colon and the event."""
@@ -175,22 +175,28 @@ def adapter(name: str) -> Adapter:
     return next(one for one in ADAPTERS if one.name == name)
 
 
-def loaded(name: str) -> Adapter:
-    """The adapter of this name, whose framework is installed; HooklineError if that is too old."""
-    one = adapter(name)
-    if problem := one.too_old():
-        raise HooklineError(problem)
-    return one
+class loading:  # noqa: N801 - written as `with loading("adk") as _SELF:`
+    """Around an adapter's imports of its framework: MissingExtraError without it, HooklineError if it is too old."""
+
+    def __init__(self, name: str) -> None:
+        self._adapter = adapter(name)
+
+    def __enter__(self) -> Adapter:
+        try:
+            problem = self._adapter.too_old()
+        except PackageNotFoundError as error:
+            raise MissingExtraError(self._adapter.package, self._adapter.extra) from error
+        if problem is not None:
+            raise HooklineError(problem)
+        return self._adapter
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, ModuleNotFoundError):
+            raise MissingExtraError(self._adapter.package, self._adapter.extra) from error
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.match(r"\d+(?:\.\d+)*", text)[0].split(".")))  # type: ignore[index] # versions begin so
-
-
-def missing(name: str) -> MissingExtraError:
-    """The error for an adapter whose framework is not installed."""
-    one = adapter(name)
-    return MissingExtraError(one.package, one.extra)
 
 
 def events_of(key: str) -> tuple[str, ...]:
@@ -200,6 +206,11 @@ def events_of(key: str) -> tuple[str, ...]:
     if event and event not in events:
         raise ValueError(f"{key!r} is no inability: {name} is an effect of {', '.join(events)}")
     return (event,) if event else events
+
+
+def configured(hooks: "Hooks", *events: str) -> str:
+    """Those of the events that have hooks, as in "BeforeTool and AfterTool"; empty if none has any."""
+    return " and ".join(filter(hooks.has_hooks, events))
 
 
 def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> None:
@@ -215,10 +226,8 @@ def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]
 
 def _inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> Iterator[str]:
     for key, why in cannot.items():
-        configured = [event for event in events_of(key) if hooks.has_hooks(event)]
-        if configured:
-            effect = key.partition(": ")[0]
-            yield f"{framework} can't apply the {effect} of {' and '.join(configured)} hooks: {why}"
+        if events := configured(hooks, *events_of(key)):
+            yield f"{framework} can't apply the {key.partition(': ')[0]} of {events} hooks: {why}"
     served = {event for events in EVENTS.values() for event in events}
     if idle := [event for event in HookEventName if event not in served and hooks.has_hooks(event)]:
         yield f"the adapter for {framework} does not fire {', '.join(idle)}, so hooks of these events never run"

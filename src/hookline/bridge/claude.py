@@ -19,6 +19,7 @@ from hookline.bridge.host import (
 )
 from hookline.contract.events import HookEventName
 from hookline.dialects.claude import CLAUDE
+from hookline.dialects.claude_results import HIDDEN, in_its_shape, text_of
 from hookline.dialects.table import Arguments, Dialect, Tool
 
 _EVENTS = {name: ours for name, ours in CLAUDE.events.items() if name != "PermissionRequest"}
@@ -69,8 +70,7 @@ def _response(payload: Payload) -> dict[str, Any]:
     if (error := payload.get("error")) is not None:
         return {"llmContent": text(error), "returnDisplay": None, "error": text(error) or str(error)}
     given = payload.get("tool_response")
-    if isinstance(given, dict) and isinstance(given.get("stdout"), str):
-        output = "\n".join(filter(None, (given["stdout"], text(given.get("stderr")))))
+    if (output := text_of(given)) is not given:
         return {"llmContent": output, "returnDisplay": output, "metadata": given}
     return {"llmContent": given, "returnDisplay": None}
 
@@ -90,7 +90,8 @@ def say(heard: Heard, outcome: Outcome) -> Said:
         specific["additionalContext"] = outcome.context
     if outcome.message:
         answer["systemMessage"] = outcome.message
-    replaced = None if outcome.result is None else _in_its_shape(heard, outcome.result)
+    is_result = outcome.result is not None and heard.theirs == "PostToolUse"
+    replaced = in_its_shape(heard.result, outcome.result or "") if is_result else None
     if replaced is not None:
         specific["updatedToolOutput"] = replaced
     if specific:
@@ -98,7 +99,7 @@ def say(heard: Heard, outcome: Outcome) -> Said:
     lost = losses("Claude Code", heard, outcome, has_context=has_context, has_message=True, keeps_history=True)
     if outcome.result is not None and replaced is None:
         # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
-        answer |= {"continue": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
+        answer |= {"continue": False, "stopReason": HIDDEN}
         lost.append(f"another result: {heard.theirs} of Claude Code takes none here, so the agent is stopped")
     return with_unsaid_stop(Said(stdout=answer or None, lost=tuple(lost)), "Claude Code", heard, outcome, AT_START)
 
@@ -111,21 +112,6 @@ def _about_tool(outcome: Outcome) -> dict[str, Any]:
     if outcome.ask:
         return {"permissionDecision": "ask", "permissionDecisionReason": reason}
     return {} if outcome.arguments is None else {"updatedInput": dict(outcome.arguments)}
-
-
-def _in_its_shape(heard: Heard, text_: str) -> Any:
-    """A text in place of a result, in the shape that the tool has; None where it has one that is not known here."""
-    given = heard.result
-    if heard.theirs != "PostToolUse":
-        return None
-    if isinstance(given, str):
-        return text_
-    if isinstance(given, dict) and isinstance(given.get("stdout"), str):
-        return {**given, "stdout": text_, "stderr": ""}
-    if isinstance(given, dict) and isinstance(file := given.get("file"), dict) and isinstance(file.get("content"), str):
-        lines = len(text_.splitlines())
-        return {**given, "file": {**file, "content": text_, "numLines": lines, "totalLines": lines}}
-    return None
 
 
 CLAUDE_HOST = Host(

@@ -172,16 +172,7 @@ def _rewritten(heard: Heard, changed: Arguments | None) -> Arguments | None:
     """The changed arguments in the agent's words, whole."""
     if changed is None or heard.tool is None:
         return None
-    before = heard.tool.tell(mapping(heard.questions[0].get("tool_input")), heard.cwd)
-    after = heard.tool.tell(changed, heard.cwd)
-    # What our words can't hold stays as the agent sent it, and so does what no hook touched.
-    theirs = dict(heard.arguments)
-    for name in before.keys() | after.keys():
-        if name not in after:
-            theirs.pop(name, None)
-        elif name not in before or after[name] != before[name]:
-            theirs[name] = after[name]
-    return theirs
+    return heard.tool.rewritten(heard.arguments, changed, heard.cwd)
 
 
 def losses(

@@ -56,6 +56,12 @@ class _ProjectHere(str):
     __slots__ = ()
 
 
+class _ProjectFound(str):
+    """The project that was found, because none was named."""
+
+    __slots__ = ()
+
+
 def settle_project(given: argparse.Namespace) -> None:
     """Puts the project's directory into the options if none is named: this one, or a parent that has settings.
 
@@ -65,7 +71,7 @@ def settle_project(given: argparse.Namespace) -> None:
         return
     from hookline.settings.project import find_project  # noqa: PLC0415 - not needed to print a schema
 
-    given.project = "."
+    given.project = _ProjectFound(".")
     try:
         found = find_project(".")
     except OSError:  # the current directory was removed
@@ -73,8 +79,22 @@ def settle_project(given: argparse.Namespace) -> None:
     if found.refused is not None:
         tell(found.refused)
     if found.is_parent:
-        given.project = os.path.relpath(found.directory)
+        given.project = _ProjectFound(os.path.relpath(found.directory))
         tell(f"the project is {found.directory}")
+
+
+def recorded_project(given: argparse.Namespace) -> str | None:
+    """The project whose records are meant, resolved as records have it; None outside of any project."""
+    from hookline.settings.project import find_project  # noqa: PLC0415 - not needed to print a schema
+
+    settle_project(given)
+    if isinstance(given.project, _ProjectHere | _ProjectFound):
+        try:
+            if not find_project(given.project).has_settings:
+                return None
+        except OSError:  # the current directory was removed
+            return None
+    return os.path.realpath(str(given.project))
 
 
 def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":

@@ -35,6 +35,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     fire: str | None = None
     """One event that was fired."""
     session: str | None = None
+    project: str | None = None
+    """The resolved directory of the project; None where there is none, and in records of older versions."""
     agent: str | None = None
     """The agent that asked, where hookline is another agent's hook command."""
     agent_event: str | None = None
@@ -115,6 +117,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     agent: str | None = None
     agent_event: str | None = None
     reason: str | None = None
+    project: str | None = None
 
     def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/logger.py
         """The record."""
@@ -211,7 +214,6 @@ class ConsentRecord(_HookPlace, tag_field="kind", tag="consent", frozen=True, kw
     action: Consent
     digest: str | None = None
     """The fingerprint of the hook and its scripts at that time."""
-    project: str | None = None
     via: str
     """The command that was used, or `the program` when it did it itself."""
     uid: int

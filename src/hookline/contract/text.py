@@ -1,6 +1,7 @@
 """Makes foreign text safe to show or to send, and writes messages of ours to stderr."""
 
 import contextlib
+import os
 import re
 import sys
 from contextvars import ContextVar
@@ -23,6 +24,10 @@ _HIDDEN = (
     r"\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff"
 )
+
+
+_PATH_BEGINS = r"""(?<![\w./~'"-])"""
+_PATH_ENDS = r"[\s,;:)]|\.?$|\.\s"
 
 
 @cache
@@ -63,13 +68,29 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def short_paths(text: str) -> str:
+    """A message of ours with the one form of paths that people read: relative below the current directory, else `~/…`.
+
+    Other paths stay absolute, and so do those behind a quote, because a shell does not expand `'~/…'`.
+    """
+    if "/" not in text:
+        return text
+    home = os.environ.get("HOME", "").rstrip("/")
+    with contextlib.suppress(OSError):
+        here = os.getcwd()  # noqa: PTH109 - the text is what counts
+        text = re.sub(rf"{_PATH_BEGINS}{re.escape(here)}/(?=[^\s/])", "", text) if here != "/" else text
+    if home:
+        text = re.sub(rf"{_PATH_BEGINS}{re.escape(home)}(?=/[^\s/]|{_PATH_ENDS})", "~", text)
+    return text
+
+
 def tell(text: str) -> None:
     """Writes one line of ours to stderr, safe for a terminal; if stderr is missing or broken, the line is lost."""
     if (listener := overheard.get()) is not None:
         listener.append(text)
         return
     with contextlib.suppress(Exception):
-        sys.stderr.write(f"hookline: {printable(text)}\n")
+        sys.stderr.write(f"hookline: {printable(short_paths(text))}\n")
         sys.stderr.flush()
 
 

@@ -82,6 +82,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
             for name, value in new.items()
         }
 
+    def rewritten(self, theirs: Arguments, wanted: Arguments, cwd: str) -> dict[str, Any]:
+        """Their arguments with what a hook of ours changed of them; `wanted` are ours, whole.
+
+        What our words can't hold stays as the agent sent it, and so does what no hook touched.
+        """
+        before, after = self.tell(self.in_our_words(theirs), cwd), self.tell(wanted, cwd)
+        kept = {name: value for name, value in theirs.items() if name in after or name not in before}
+        return kept | {name: value for name, value in after.items() if before.get(name, _ABSENT) != value}
+
     def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
         """Their arguments under our names."""
         names = {their_name: name for name, their_name in self.renamed.items()}

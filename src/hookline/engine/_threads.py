@@ -1,4 +1,9 @@
-"""Threads for hooks that are plain functions: bounded, and never waited for when they hang."""
+"""Threads for hooks that are plain functions: bounded, and never waited for when they hang.
+
+Most functions take a few microseconds, and waking up an event loop takes longer than that. So a call is handed over by
+releasing a lock that an idle thread waits for, and comes back by another one that the caller waits for, a moment at
+most (`Job.ended_within`). Only a function that takes longer is followed by a callback on the loop (`Job.follow`).
+"""
 
 import asyncio
 import os
@@ -6,14 +11,19 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import Context, copy_context
-from dataclasses import dataclass
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from hookline.errors import HooklineError
 
 MOST_THREADS = 32
 _IDLE_S = 10.0
+
+# What a function returned, or what it raised.
+Ending = tuple[Any, BaseException | None]
+# Called on the loop, in the context of the function.
+OnEnd = Callable[[Any, BaseException | None], object]
 
 
 class Threads:
@@ -29,31 +39,46 @@ class Threads:
             os.register_at_fork(after_in_child=self._reset)  # the threads stay in the parent
 
     def _reset(self) -> None:
-        self._waiting: deque[_Job] = deque()
-        self._has_work = threading.Condition()
+        self._lock = threading.Lock()
+        self._waiting: deque[Job] = deque()
+        self._idle: list[_Thread] = []
         self._threads = 0
-        self._idle = 0
 
     @property
     def busy(self) -> int:
         """How many threads run a function now."""
-        return self._threads - self._idle
+        return self._threads - len(self._idle)
+
+    def submit(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> "Job":
+        """Calls a function in a thread; raises a RuntimeError if there can be none."""
+        job = Job(work, loop, self._lock)
+        with self._lock:
+            if self._idle:
+                # The last one that became idle: its memory is the most likely to be in the processor's cache.
+                self._idle.pop().take(job)
+            else:
+                self._waiting.append(job)
+                if self._threads < self.most:
+                    self._start(job)
+        return job
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
         """Calls a function in a thread; its result is the future's. Cancelling the future gives the thread up."""
         loop = asyncio.get_running_loop()
-        job = _Job(function, arguments, copy_context(), loop, loop.create_future())
-        job.future.add_done_callback(lambda future: self._give_up(job) if future.cancelled() else None)
-        with self._has_work:
-            self._waiting.append(job)
-            if self._idle >= len(self._waiting):
-                self._has_work.notify()
-            elif self._threads < self.most:
-                self._threads += 1
-                self._start(job)
-        return job.future
+        future: asyncio.Future[Any] = loop.create_future()
+        job = self.submit(partial(function, *arguments), loop)
+        future.add_done_callback(lambda future: self.give_up(job) if future.cancelled() else None)
+        if (ending := job.follow(partial(_settle, future))) is not None:
+            _settle(future, *ending)
+        return future
 
-    def _start(self, job: "_Job") -> None:
+    def give_up(self, job: "Job") -> None:
+        """Does not call the function any more; if it runs already, its thread can't be stopped."""
+        with self._lock, suppress(ValueError):
+            self._waiting.remove(job)
+
+    def _start(self, job: "Job") -> None:
+        self._threads += 1
         try:
             threading.Thread(target=self._work, name="hookline callable", daemon=True).start()
         except RuntimeError:  # the system allows no more threads
@@ -62,50 +87,104 @@ class Threads:
                 self._waiting.remove(job)
                 raise
 
-    def _give_up(self, job: "_Job") -> None:
-        with self._has_work, suppress(ValueError):  # it may run already; then its thread can't be stopped
-            self._waiting.remove(job)
-
     def _work(self) -> None:
-        while (job := self._next()) is not None:
+        own = _Thread()
+        self._rest(own)
+        while (job := self._next(own)) is not None:
             try:
-                returned, error = job.context.run(job.function, *job.arguments), None
+                ending: Ending = job.context.run(job.work), None
             except BaseException as raised:  # noqa: BLE001 - foreign code: a thread must not end with it, not even by sys.exit()
-                returned, error = None, raised
-            with suppress(RuntimeError):  # the loop may be closed by now
-                job.loop.call_soon_threadsafe(job.finish, returned, error)
-            del job, returned, error  # an idle thread must not keep them
+                ending = None, raised
+            # First: the next event may come as soon as this one has ended, and needs a thread.
+            self._rest(own)
+            job.end(ending)
+            del job, ending  # an idle thread must not keep them
 
-    def _next(self) -> "_Job | None":
-        with self._has_work:
-            while not self._waiting:
-                self._idle += 1
-                was_called = self._has_work.wait(_IDLE_S)
-                self._idle -= 1
-                if not was_called and not self._waiting:
+    def _rest(self, own: "_Thread") -> None:
+        """Takes the job that waits, or becomes idle."""
+        with self._lock:
+            if self._waiting:
+                own.take(self._waiting.popleft())
+            else:
+                self._idle.append(own)
+
+    def _next(self, own: "_Thread") -> "Job | None":
+        """Waits for a job; None if there was none for long, and the thread ends."""
+        if not own.has_job.acquire(timeout=_IDLE_S):
+            with self._lock:
+                if own in self._idle:
+                    self._idle.remove(own)
                     self._threads -= 1
                     return None
-            return self._waiting.popleft()
+            own.has_job.acquire()  # it was given one at the last moment
+        job, own.job = own.job, None
+        return job
 
 
-@dataclass(slots=True, eq=False)
-class _Job:
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    context: Context
-    """The caller's: what a program keeps in context variables is seen by its hooks."""
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[Any]"
+class Job:
+    """A call that was asked for."""
 
-    def finish(self, returned: Any, error: BaseException | None) -> None:
-        if self.future.done():
+    __slots__ = ("_ending", "_is_over", "_lock", "_loop", "_on_end", "context", "work")
+
+    def __init__(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop, lock: threading.Lock) -> None:
+        self.work = work
+        self.context = copy_context()
+        """The caller's: what a program keeps in context variables is seen by its hooks."""
+        self._loop = loop
+        self._lock = lock
+        self._ending: Ending | None = None
+        self._is_over = threading.Lock()
+        self._is_over.acquire()
+        self._on_end: OnEnd | None = None
+
+    def ended_within(self, seconds: float) -> Ending | None:
+        """Waits so long at most for the function's end, and returns it."""
+        return self._ending if self._is_over.acquire(timeout=seconds) else None
+
+    def follow(self, on_end: OnEnd) -> Ending | None:
+        """Has the loop call `on_end` when the function ends; if it has ended, returns that instead."""
+        with self._lock:
+            if self._ending is None:
+                self._on_end = on_end
+            return self._ending
+
+    def end(self, ending: Ending) -> None:
+        """Called by the thread, once."""
+        with self._lock:
+            self._ending = ending
+            on_end = self._on_end
+        if on_end is None:
+            self._is_over.release()
             return
-        if error is None:
-            self.future.set_result(returned)
-        elif isinstance(error, Exception) and not isinstance(error, StopIteration):
-            self.future.set_exception(error)
-        else:  # a future can't hold the one, and a loop would end the program with the others
-            self.future.set_exception(HooklineError(f"raised {describe(error)}"))
+        with suppress(RuntimeError):  # the loop may be closed by now
+            self._loop.call_soon_threadsafe(on_end, *ending, context=self.context)
+
+
+class _Thread:
+    """What one thread waits for."""
+
+    __slots__ = ("has_job", "job")
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+        self.has_job = threading.Lock()
+        """Free while there is a job to take."""
+        self.has_job.acquire()
+
+    def take(self, job: Job) -> None:
+        self.job = job
+        self.has_job.release()
+
+
+def _settle(future: "asyncio.Future[Any]", returned: Any, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(returned)
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration):
+        future.set_exception(error)
+    else:  # a future can't hold the one, and a loop would end the program with the others
+        future.set_exception(HooklineError(f"raised {describe(error)}"))
 
 
 def describe(error: BaseException) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
@@ -14,13 +15,16 @@ from hookline.contract.verdict import HookExecutionResult
 from hookline.contract.vocabulary import RunWay
 from hookline.contract.wire import parse_own_json, stringify_json
 from hookline.engine._eager import begin
-from hookline.engine._threads import THREADS, describe
-from hookline.engine.functions import load_plugin
+from hookline.engine._threads import THREADS, Job, describe
+from hookline.engine.functions import load_plugin, loaded_plugin
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.errors import HooklineError
 from hookline.hook import Answer, answer_in, read_answer, read_event
 
 _LONGEST_TIMER_S = 86400.0
+# How long the loop stands still for functions in threads: less than the start of a process takes, and longer than most
+# functions. A turn of the loop for each of them takes more time than this saves.
+_MOMENT_S = 0.0002
 _WAY = RunWay.FUNCTION
 _RUNNING = ChildOutcome(way=_WAY)
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
@@ -46,120 +50,169 @@ async def run_callables(
     Each gets an event of its own, read from the JSON that a script would get, and its answer becomes the JSON that a
     script would print: so a function changes nothing by changing what it was given, or later what it returned.
     """
-    began = time.perf_counter()
-    loop = asyncio.get_running_loop()
-    outcomes = [_RUNNING] * len(hooks)
-    batch: _Batch | None = None
-    for index, hook in enumerate(hooks):
-        task = _begin(hook, stdin, loop)
-        if task.done():
-            outcomes[index] = _outcome(task, (time.perf_counter() - began) * 1000)
-            if on_end is not None:
-                on_end(index)
-        else:
-            batch = batch or _Batch(hooks, outcomes, on_end, began)
-            batch.add(index, task, loop)
-    if batch is not None:
-        await batch.wait(loop)
-    return outcomes
+    calls = _Calls(hooks, stdin, on_end, asyncio.get_running_loop())
+    try:
+        for index, hook in enumerate(hooks):
+            calls.begin(index, hook)
+        if calls.in_threads:
+            calls.wait_a_moment()
+        if calls.running:
+            await calls.wait()
+    finally:
+        calls.close()
+    return calls.outcomes
 
 
-class _Batch:
-    """The calls of one event that wait for something, with a future and a timer each."""
+class _Calls:
+    """The calls of one event."""
 
     _ended: "asyncio.Future[None] | None" = None
 
     def __init__(
         self,
         hooks: Sequence[HookEntry],
-        outcomes: list[ChildOutcome],
+        stdin: bytes,
         on_end: Callable[[int], None] | None,
-        began: float,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._running: dict[int, tuple[asyncio.Future[Any], asyncio.TimerHandle]] = {}
+        self.outcomes = [_RUNNING] * len(hooks)
+        self.running: dict[int, tuple[Callable[[], object], asyncio.TimerHandle]] = {}
+        """For each call that waits for something: how it is given up, and the timer that does it."""
+        self.in_threads: list[tuple[int, Job]] = []
+        """The calls that a thread was asked for."""
         self._hooks = hooks
-        self._outcomes = outcomes
+        self._stdin = stdin
         self._on_end = on_end
-        self._began = began
+        self._loop = loop
+        self._began = time.perf_counter()
 
-    def add(self, index: int, task: "asyncio.Future[Any]", loop: asyncio.AbstractEventLoop) -> None:
-        """Watches a call."""
-        delay = min(self._hooks[index].timeout_ms / 1000, _LONGEST_TIMER_S)
-        self._running[index] = task, loop.call_later(delay, self._expire, index)
-        task.add_done_callback(partial(self._finish, index))
+    def begin(self, index: int, hook: HookEntry) -> None:
+        """Begins a call; one that does not wait has ended when this returns."""
+        callback = hook.call
+        if callback is None:
+            self._follow(index, begin(_settled(_offered(hook.plugin or "", self._stdin)), self._loop))
+        elif callback.in_thread:
+            self._call_in_thread(index, callback.function)
+        else:
+            self._call_here(index, callback.function)
 
-    async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def wait(self) -> None:
         """Waits until each call has ended, or its time is over."""
-        self._ended = loop.create_future()
-        try:
-            await self._ended
-        finally:
-            self._close()
+        self._ended = self._loop.create_future()
+        await self._ended
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Ends the calls that still run, because the caller does not wait any longer."""
-        for task, timer in self._running.values():
+        for give_up, timer in self.running.values():
             timer.cancel()
-            _cancel(task)
-        self._running.clear()
+            give_up()
+        self.running.clear()
+        for _, job in self.in_threads:
+            THREADS.give_up(job)
 
-    def _finish(self, index: int, task: "asyncio.Future[Any]") -> None:
-        if index not in self._running:
+    def _call_here(self, index: int, function: Callable[[Any], Any]) -> None:
+        context = copy_context()
+        try:
+            returned = context.run(_ask, function, self._stdin)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - foreign code: not even sys.exit() ends the program
+            self._end(index, _raised(error, self._took_ms()))
             return
-        _, timer = self._running.pop(index)
-        if not task.cancelled() and task.exception() is None and hasattr(returned := task.result(), "__await__"):
-            # A function in a thread returned something to await, within the time that is left.
-            rest = asyncio.ensure_future(_settled(returned))
-            self._running[index] = rest, timer
-            rest.add_done_callback(partial(self._finish, index))
+        self._take(index, returned, context)
+
+    def _call_in_thread(self, index: int, function: Callable[[Any], Any]) -> None:
+        """The thread reads the event and the answer, too."""
+        try:
+            self.in_threads.append((index, THREADS.submit(partial(_ask, function, self._stdin), self._loop)))
+        except RuntimeError as error:  # the system allows no more threads
+            self._end(index, ChildOutcome(error=f"could not be called: {error}", is_shortage=True, way=_WAY))
+
+    def wait_a_moment(self) -> None:
+        """Takes the calls in threads that end at once, and has the loop wait for the others."""
+        for index, job in self.in_threads:
+            left_s = min(_MOMENT_S, self._hooks[index].timeout_ms / 1000) - (time.perf_counter() - self._began)
+            ending = job.ended_within(max(0.0, left_s)) or job.follow(partial(self._finish_later, index, job.context))
+            if ending is None:
+                self.running[index] = partial(THREADS.give_up, job), self._timer(index)
+            else:
+                self._finish(index, job.context, *ending)
+        self.in_threads.clear()
+
+    def _finish_later(self, index: int, context: Context, returned: Any, error: BaseException | None) -> None:
+        if index in self.running:  # or it was given up
+            self._finish(index, context, returned, error)
+
+    def _finish(self, index: int, context: Context, returned: Any, error: BaseException | None) -> None:
+        """Takes what a thread has for a call."""
+        if error is None:
+            self._take(index, returned, context.copy())
+        else:
+            self._end(index, _raised(error, self._took_ms()))
+
+    def _take(self, index: int, returned: Any, context: Context) -> None:
+        """Takes the answer of a call, or what has to be awaited for it within the time that is left."""
+        if hasattr(returned, "__await__"):
+            self._follow(index, begin(_settled(returned), self._loop, context))
+        else:
+            self._end(index, _answered(returned, self._took_ms()))
+
+    def _follow(self, index: int, task: "asyncio.Future[Any]") -> None:
+        if task.done():
+            self._end(index, _outcome(task, self._took_ms()))
             return
-        timer.cancel()
-        self._keep(index, _outcome(task, self._took_ms()))
+        _, timer = self.running.get(index) or (None, self._timer(index))
+        self.running[index] = partial(_cancel, task), timer
+        task.add_done_callback(partial(self._settle, index))
+
+    def _settle(self, index: int, task: "asyncio.Future[Any]") -> None:
+        """Takes how a task ended, unless it was given up."""
+        if index in self.running:
+            self._end(index, _outcome(task, self._took_ms()))
+
+    def _timer(self, index: int) -> asyncio.TimerHandle:
+        delay = min(self._hooks[index].timeout_ms / 1000, _LONGEST_TIMER_S)
+        return self._loop.call_later(delay, self._expire, index)
 
     def _expire(self, index: int) -> None:
-        task, _ = self._running.pop(index)
-        _cancel(task)
+        give_up, _ = self.running[index]
+        give_up()
         error = f"timed out after {show_ms(self._hooks[index].timeout_ms)}"
         callback = self._hooks[index].call
         if callback is not None and callback.in_thread:
             error = f"{error}; its thread goes on ({THREADS.busy} of at most {THREADS.most} are in use)"
-        self._keep(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY))
+        self._end(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY))
 
     def _took_ms(self) -> float:
         return (time.perf_counter() - self._began) * 1000
 
-    def _keep(self, index: int, outcome: ChildOutcome) -> None:
-        self._outcomes[index] = outcome
-        if not self._running and self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
+    def _end(self, index: int, outcome: ChildOutcome) -> None:
+        self.outcomes[index] = outcome
+        waited_for = self.running.pop(index, None)
+        if waited_for is not None:
+            waited_for[1].cancel()
+            if not self.running and self._ended is not None and not self._ended.done():
+                self._ended.set_result(None)
         if self._on_end is not None:
             self._on_end(index)
 
 
-def _begin(hook: HookEntry, stdin: bytes, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[Any]":
-    """Begins a call; one in a thread needs no task, because the thread reads the answer, too."""
-    callback = hook.call
-    if callback is not None and callback.in_thread:
-        return THREADS.run(_ask_in_thread, callback.function, stdin)
-    return begin(_settled(_returned(hook, stdin)), loop)
-
-
-def _ask_in_thread(function: Callable[[Any], Any], stdin: bytes) -> Any:
-    """The answer in hook form, or what is to be awaited for it."""
+def _ask(function: Callable[[Any], Any], stdin: bytes) -> Any:
+    """The answer of a function in hook form, or what is to be awaited for it."""
     try:
-        returned = _call(function, stdin)
+        returned = function(read_event(parse_own_json(stdin)))
         return returned if hasattr(returned, "__await__") else read_answer(returned)
     except (Answer, BaseExceptionGroup) as raised:
         return _raised_fields(raised)
 
 
-async def _returned(hook: HookEntry, stdin: bytes) -> Any:
-    """What a function returns that is called here, or that a package offers."""
-    callback = hook.call or await THREADS.run(load_plugin, hook.plugin)
+async def _offered(plugin: str, stdin: bytes) -> Any:
+    """The answer of a function that a package offers."""
+    callback = loaded_plugin(plugin) or await THREADS.run(load_plugin, plugin)
     if callback.in_thread:
-        returned = await THREADS.run(_call, callback.function, stdin)
+        returned = await THREADS.run(_ask, callback.function, stdin)
     else:
-        returned = _call(callback.function, stdin)
+        returned = _ask(callback.function, stdin)
     return await returned if hasattr(returned, "__await__") else returned
 
 
@@ -170,7 +223,7 @@ async def _settled(returned: Awaitable[Any]) -> dict[str, Any] | None:
     except (Answer, BaseExceptionGroup) as raised:
         return _raised_fields(raised)
     except SystemExit as exited:  # asyncio would end the whole program with it
-        raise HooklineError(f"called sys.exit({exited.code!r}); return an answer such as Deny") from exited
+        raise _exited(exited) from exited
 
 
 def _raised_fields(raised: "Answer | BaseExceptionGroup[Any]") -> dict[str, Any]:
@@ -181,23 +234,28 @@ def _raised_fields(raised: "Answer | BaseExceptionGroup[Any]") -> dict[str, Any]
     return answer.fields
 
 
-def _call(function: Callable[[Any], Any], stdin: bytes) -> Any:
-    return function(read_event(parse_own_json(stdin)))
-
-
 def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
-    if task.cancelled():
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    return _answered(task.result(), took_ms) if error is None else _raised(error, took_ms)
+
+
+def _answered(answer: dict[str, Any] | None, took_ms: float) -> ChildOutcome:
+    stdout = b"" if answer is None else stringify_json(answer)
+    return ChildOutcome(exit_code=0, stdout=stdout, duration_ms=took_ms, way=_WAY)
+
+
+def _raised(error: BaseException, took_ms: float) -> ChildOutcome:
+    if isinstance(error, asyncio.CancelledError):
         return ChildOutcome(error="was cancelled by its own code", duration_ms=took_ms, way=_WAY)
-    error = task.exception()
-    if error is not None:
-        trace = "".join(traceback.format_exception(error))
-        said = str(error) if isinstance(error, HooklineError) else f"raised {describe(error)}"
-        stderr = trace.encode("utf-8", "backslashreplace")
-        return ChildOutcome(error=said, stderr=stderr, duration_ms=took_ms, way=_WAY)
-    answer = task.result()
-    return ChildOutcome(
-        exit_code=0, stdout=b"" if answer is None else stringify_json(answer), duration_ms=took_ms, way=_WAY
-    )
+    if isinstance(error, SystemExit):
+        error = _exited(error)
+    trace = "".join(traceback.format_exception(error))
+    said = str(error) if isinstance(error, HooklineError) else f"raised {describe(error)}"
+    return ChildOutcome(error=said, stderr=trace.encode("utf-8", "backslashreplace"), duration_ms=took_ms, way=_WAY)
+
+
+def _exited(error: SystemExit) -> HooklineError:
+    return HooklineError(f"called sys.exit({error.code!r}); return an answer such as Deny")
 
 
 def _cancel(task: "asyncio.Future[Any]") -> None:

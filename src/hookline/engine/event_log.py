@@ -114,7 +114,8 @@ class EventLog:
         """Logs which hooks are about to start with this input; that outlives this program when this returns."""
         asked_by = self._asked_by()
         event, subject, session = plan.event.value, plan.subject, told["session_id"]
-        start = Start(told["timestamp"], fire_id, session, event, subject, plan.labels, **asked_by)
+        facts = (told["timestamp"], fire_id, session, event, subject, plan.labels)
+        start = Start(*facts, project=self._log.project, **asked_by)
         for sink in self._log.durable:
             try:  # noqa: SIM105 - hooks wait for this, and a context manager takes measurable time
                 sink.write_start(start)
@@ -126,7 +127,7 @@ class EventLog:
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._asked_by(), model))
+        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._log.project, self._asked_by(), model))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -212,6 +213,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     seconds: float
     fire_id: str
     session: str
+    project: str | None = None
     asked_by: dict[str, Any] = {}
     model: str | None = None
 
@@ -221,6 +223,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             "time": utc_timestamp(self.seconds),
             "fire": self.fire_id,
             "session": self.session,
+            "project": self.project,
             **self.asked_by,
             "event": self.verdict.event.value,
             "subject": self.verdict.subject,

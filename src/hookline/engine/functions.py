@@ -100,6 +100,11 @@ def load_plugin(plugin: str) -> Callback:
     return _loaded[plugin]
 
 
+def loaded_plugin(plugin: str) -> Callback | None:
+    """The same if it was loaded before, without a search or an import."""
+    return _loaded.get(plugin)
+
+
 def plugin_fault(plugin: str) -> str | None:
     """Why a plugin can't be found among the installed packages, or None; imports nothing of it."""
     try:

@@ -82,10 +82,16 @@ def _check(message: Any, where: str) -> None:
     is_known = isinstance(role, str) and role in _ROLES
     if not is_known or not isinstance(content, str | list | tuple | None):
         raise FormatError(where, shape_of(message) if is_known or role is None else f"of the role {role!r}", _EXPECTED)
-    if content is None and role != "assistant":
+    if content is None and (role != "assistant" or not _may_lack_content(message)):
         raise FormatError(where, "without content", _EXPECTED)
     for number, part in enumerate(() if isinstance(content, str | None) else content):
         check_part(part, f"{where}.content[{number}]", PARTS)
+
+
+def _may_lack_content(message: Any) -> bool:
+    """Whether this is an answer without a text, and no shape in which the text has another name."""
+    has_content = "content" in message if isinstance(message, Mapping) else hasattr(message, "content")
+    return has_content or any(field(message, name) for name in _OTHERS)
 
 
 def read_choice(choice: Any) -> HookToolConfig:
@@ -195,7 +201,7 @@ def to_hook_response(response: Any) -> LLMResponse:
     candidates: list[responses.Candidate] = []
     for number, choice in enumerate(listed(field(response, "choices"), "choices")):
         message = field(choice, "message")
-        if message is None or isinstance(message, str):
+        if message is None or isinstance(message, str) or not _may_lack_content(message):
             raise FormatError(f"choices[{number}]", shape_of(choice), f"{expected}; a stream's chunks are not complete")
         check_content(field(message, "content"), f"choices[{number}].message.content", PARTS)
         texts = [text for part in _parts(message) if (text := TEXTS.text_of_part(part)) is not None]

@@ -68,6 +68,8 @@ PARTS = frozenset(
     }
 )
 _ENDINGS = {"completed": "STOP", "max_output_tokens": "MAX_TOKENS", "content_filter": "SAFETY"}
+# What may stand for `input`, because OpenAI keeps the texts.
+_STORED = ("prompt", "previous_response_id", "conversation")
 _EXPECTED = 'a text, a message such as {"role": "user", "content": "hi"}, or an item of a known type'
 
 
@@ -127,6 +129,8 @@ def _parts(item: Any) -> list[Any]:
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
     items, instructions = given(native.get("input")), given(native.get("instructions"))
+    if items is None and not any(given(native.get(name)) for name in _STORED):
+        raise FormatError("input", "missing", f"a text or a list of items, or one of {', '.join(_STORED)}")
     found = [items] if isinstance(items, str) else [] if items is None else listed(items, "input")
     for number, item in enumerate(found):
         _check(item, f"input[{number}]")

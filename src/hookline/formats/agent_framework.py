@@ -3,11 +3,11 @@
 A request is a dictionary: `messages` and the options of a chat client. A response is a `ChatResponse`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from agent_framework import ChatResponse, Content, Message
+from agent_framework import ChatResponse, Content, Message, ResponseStream
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
@@ -75,6 +75,41 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -
     if base is None:
         return ChatResponse(messages=[Message("assistant", [text])], finish_reason="stop")
     return _with_text(base, text)
+
+
+def request_of(context: Any) -> dict[str, Any]:
+    """The request of a middleware's context as one dictionary."""
+    return {**(context.options or {}), "messages": list(context.messages)}
+
+
+def put(context: Any, wanted: Mapping[str, Any]) -> None:
+    """Puts what hooks changed into the context."""
+    context.messages = wanted["messages"]
+    context.options = {name: value for name, value in wanted.items() if name != "messages"}
+
+
+def streamed(response: Any) -> Any:
+    """The response as a stream."""
+
+    async def updates() -> AsyncIterator[Any]:
+        for update in response.to_updates():
+            yield update
+
+    return ResponseStream(updates(), finalizer=ChatResponse.from_updates)
+
+
+def to_tool_content(output: Any) -> Any:
+    """What hooks see of a tool's output: contents that are texts as one text."""
+    if isinstance(output, list) and all(isinstance(one, Content) and one.type == "text" for one in output):
+        return "".join(one.text for one in output)
+    return output
+
+
+def from_tool_content(content: Any) -> Any:
+    """The output of a tool; a note that a hook added to a list of contents is a dictionary."""
+    if not isinstance(content, list):
+        return content
+    return [Content.from_text(one["text"]) if isinstance(one, dict) else one for one in content]
 
 
 def has_calls(response: Any) -> bool:

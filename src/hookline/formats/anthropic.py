@@ -103,6 +103,11 @@ def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolM
     return requests.offer(native, permits, mode, _API)
 
 
+def tool_names(native: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that are offered."""
+    return _API.tool_names(native)
+
+
 @dataclass(frozen=True, slots=True)
 class _System:
     """The parameter `system`, as the first content of the conversation."""

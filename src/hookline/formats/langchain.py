@@ -5,9 +5,10 @@ is an `AIMessage`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
@@ -18,6 +19,7 @@ from hookline.formats.native import kind_of, listed, shape_of
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 
+_OWN = ("model", "system", "messages", "tools", "tool_choice")
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "model", "system": "system"}
 _CHAT_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system", "developer": "system"}
 _MODES: Mapping[str, HookToolConfig] = {
@@ -67,6 +69,64 @@ _BLOCKS = frozenset().union(
 )
 # Amazon's block for a cache mark has no type, and a text needs none.
 _UNTYPED = frozenset({"text", "cachePoint"})
+
+
+def request_of(request: Any) -> dict[str, Any]:
+    """A `ModelRequest` as one dictionary, its model settings included."""
+    model = request.model
+    name = getattr(model, "model_name", None) or getattr(model, "model", None) or getattr(model, "_llm_type", "")
+    own = {
+        "model": name if isinstance(name, str) else "",
+        "system": request.system_message,
+        "messages": list(request.messages),
+        "tools": list(request.tools),
+        "tool_choice": request.tool_choice,
+    }
+    return {**request.model_settings, **own}
+
+
+def changed(request: Any, native: Mapping[str, Any]) -> Any:
+    """The `ModelRequest` with what hooks changed."""
+    return request.override(
+        messages=native["messages"],
+        system_message=native.get("system"),
+        tools=native.get("tools", []),
+        tool_choice=native.get("tool_choice"),
+        model_settings={name: value for name, value in native.items() if name not in _OWN},
+    )
+
+
+def tool_message_of(output: Any, call_id: str | None) -> Any:
+    """The tool message of an output, which may be a `Command` with one among its updates; None without any."""
+    if isinstance(output, ToolMessage):
+        return output
+    update = output.update if isinstance(output.update, dict) else {}
+    found = (one for one in update.get("messages", ()) if getattr(one, "tool_call_id", None) == call_id)
+    return next(found, None)
+
+
+def with_tool_content(output: Any, message: ToolMessage, content: Any) -> Any:
+    """The output with another content of its message."""
+    if not isinstance(content, str):
+        # A note that a hook added to a list of blocks has no type.
+        content = [one if isinstance(one, str) or "type" in one else {"type": "text", **one} for one in content]
+    new = message.model_copy(update={"content": content})
+    if output is message:
+        return new
+    return replace(
+        output, update={**output.update, "messages": [_swap(one, message, new) for one in output.update["messages"]]}
+    )
+
+
+def with_answer(response: Any, said: AIMessage, answer: AIMessage) -> Any:
+    """The `ModelResponse` with another answer; what was parsed from the old text would show it."""
+    structured = response.structured_response if said.tool_calls else None
+    result = [_swap(one, said, answer) for one in response.result]
+    return replace(response, result=result, structured_response=structured)
+
+
+def _swap(one: Any, old: Any, new: Any) -> Any:
+    return new if one is old else one
 
 
 def to_hook_llm_response(message: AIMessage) -> LLMResponse:

@@ -55,6 +55,11 @@ def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolM
     return requests.offer(native, permits, mode, _api_of(native))
 
 
+def tool_names(native: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that are offered, but those without a name, which the API runs itself."""
+    return _api_of(native).tool_names(native)
+
+
 def _api_of(native: Any) -> requests.Api:
     if isinstance(native, Mapping) and given(native.get("messages")) is not None and given(native.get("input")):
         raise FormatError("the request", "with both messages and input", "one of them, as its API has it")

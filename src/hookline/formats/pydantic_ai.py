@@ -19,8 +19,10 @@ from pydantic_ai.messages import (
     TextContent,
     TextPart,
     ToolCallPart,
+    ToolReturn,
     UserPromptPart,
 )
+from pydantic_core import to_json
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
@@ -64,6 +66,44 @@ _PROMPT_ITEMS = frozenset(
         "video-url",
     }
 )
+
+
+def request_of(model: str, given: Any, settings: Any, parameters: Any) -> dict[str, Any]:
+    """A call of a `Model` as one dictionary."""
+    own = {"messages": given, "instructions": _instructions(given, parameters), "tools": [*parameters.function_tools]}
+    return {**(settings or {}), "model": model, **own}
+
+
+def arguments_of(wanted: Mapping[str, Any], settings: Any, parameters: Any) -> tuple[Any, Any, Any]:
+    """The arguments of a call of a `Model`, with what hooks changed."""
+    own = ("model", "messages", "instructions", "tools")
+    changed = {name: value for name, value in wanted.items() if name not in own}
+    parts = {"function_tools": wanted.get("tools", []), "instruction_parts": wanted["instructions"]}
+    return wanted["messages"], changed or settings, replace(parameters, **parts)
+
+
+def _instructions(given: Any, parameters: Any) -> list[Any]:
+    if parameters.instruction_parts is not None:
+        return list(parameters.instruction_parts)
+    last = next((one for one in reversed(given) if isinstance(one, ModelRequest)), None)
+    return [InstructionPart(last.instructions)] if last is not None and last.instructions else []
+
+
+def to_tool_content(output: Any) -> str:
+    """What hooks see of a tool's output."""
+    value = output.return_value if isinstance(output, ToolReturn) else output
+    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+
+
+def from_tool_content(content: str, output: Any) -> Any:
+    """The tool's output, or the hooks' text in its place."""
+    before = to_tool_content(output)
+    if content == before:
+        return output
+    if isinstance(output, ToolReturn) and content.startswith(before):
+        return replace(output, return_value=content)
+    # A hook that hides the result also hides what the tool sends beside it.
+    return content
 
 
 def to_hook_llm_response(response: ModelResponse) -> LLMResponse:

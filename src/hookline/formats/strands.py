@@ -1,7 +1,8 @@
 """Strands' model calls and answers ↔ hook form: messages as Bedrock's Converse has them. No SDK is imported.
 
 A request is a dictionary: `model`, `system` (a text or blocks), `messages`, `tools` (their specifications) and
-`tool_choice`. A response is one, too: `message`, `stop_reason`, `usage` and `metrics`.
+`tool_choice`. A response is one, too: `message`, `stop_reason`, `usage` and `metrics`. They come from the context of a
+model call, and go back into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +42,37 @@ _BLOCKS = frozenset(
     }
 )
 _EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
+
+
+def request_of(model: Any, system: Any, messages: Any, tools: Any, choice: Any = None) -> dict[str, Any]:
+    """A model call as one dictionary."""
+    config = model.get_config()
+    name = config.get("model_id") if isinstance(config, Mapping) else getattr(config, "model_id", None)
+    own = {"system": system, "messages": list(messages), "tools": list(tools), "tool_choice": choice}
+    return {"model": name if isinstance(name, str) else "", **own}
+
+
+def changed(context: Any, wanted: Mapping[str, Any]) -> Any:
+    """The context of a model call with what hooks changed of it."""
+    is_same = wanted["messages"] == context.messages
+    return context.replace(
+        messages=wanted["messages"],
+        system_prompt=wanted.get("system"),
+        tool_specs=wanted["tools"],
+        tool_choice=wanted.get("tool_choice"),
+        # They are counted from the end of the last message, which may be another one now.
+        dynamic_trailing_blocks=context.dynamic_trailing_blocks if is_same else 0,
+    )
+
+
+def to_tool_content(blocks: Sequence[Any]) -> Any:
+    """What hooks see of a tool's result: a single text as such, anything else as blocks."""
+    return blocks[0]["text"] if len(blocks) == 1 and set(blocks[0]) == {"text"} else list(blocks)
+
+
+def from_tool_content(content: Any) -> list[Any]:
+    """The blocks of a tool's result."""
+    return content if isinstance(content, list) else [{"text": str(content)}]
 
 
 def to_hook_llm_response(response: Mapping[str, Any]) -> LLMResponse:

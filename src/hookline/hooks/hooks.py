@@ -161,10 +161,10 @@ class Hooks:
             transcript_path="" if transcript is None else os.fspath(transcript),
         )
 
-    def has_hooks(self, event: HookEventName | str) -> bool:
-        """Whether any hook is configured for an event, whatever its matcher, and whether or not it is trusted."""
-        wanted = HookEventName(event)
-        return self._ask_system(lambda system: bool(system.get_registry().get_hooks_for_event(wanted)))
+    def has_hooks(self, event: HookEventName | str, *others: HookEventName | str) -> bool:
+        """Whether any hook is configured for these events, whatever its matcher, and whether or not it is trusted."""
+        wanted = [*map(HookEventName, (event, *others))]
+        return self._ask_system(lambda system: any(map(system.get_registry().get_hooks_for_event, wanted)))
 
     def explain(
         self, event: HookEventName | str, *, tool: str | None = None, subject: str | None = None

@@ -24,6 +24,7 @@ class SessionSummary(msgspec.Struct, array_like=True):
 
     agent: str | None
     """The other agent that asked for its hooks, if that is what happened."""
+    project: str | None
     first: str
     """The time of its first record."""
     last: str
@@ -35,6 +36,7 @@ class SessionSummary(msgspec.Struct, array_like=True):
     def merge(self, other: "SessionSummary") -> None:
         """Adds what a later part of the log has of the same session."""
         self.agent = self.agent or other.agent
+        self.project = self.project or other.project
         self.first = min(self.first, other.first)
         self.last = max(self.last, other.last)
         self.records += other.records
@@ -52,6 +54,7 @@ class Group(Judged, msgspec.Struct, array_like=True):
     subject: str | None
     hook: str | None
     origin: str | None
+    project: str | None
     agent: str | None
     decision: str | None
     mode: str | None
@@ -201,6 +204,7 @@ def _session(entries: Sequence[LogEntry]) -> SessionSummary:
     runs = [entry for entry in entries if entry.kind == "hook"]
     return SessionSummary(
         agent=next((entry.agent for entry in entries if entry.agent), None),
+        project=next((entry.project for entry in entries if entry.project), None),
         first=min(times),
         last=max(times),
         records=len(entries),
@@ -247,6 +251,7 @@ def _is_choosy(query: LogQuery) -> bool:
                 query.event,
                 query.tool,
                 query.hook,
+                query.project,
                 query.agent,
                 query.decision,
                 query.slower_than_ms,
@@ -278,5 +283,5 @@ def _has(fires: bytes, beginning: bytes) -> bool:
 
 _GROUPS = msgspec.msgpack.Decoder(list[Group])
 _KEY = attrgetter(
-    *("kind", "level", "event", "subject", "hook", "origin", "agent", "decision", "mode", "timed_out", "way")
+    *("kind", "level", "event", "subject", "hook", "origin", "project", "agent", "decision", "mode", "timed_out", "way")
 )

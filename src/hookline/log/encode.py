@@ -61,6 +61,9 @@ class Encoder:
         is_clean = not secrets and not any(map(self._redactor.suspects, lines))
         if not is_clean:
             plain = self._redactor.clean_records(plain, secrets, self._limit)
+            for clean, record in zip(plain, whole, strict=True):
+                if clean.get("project") != record.get("project"):
+                    del clean["project"]  # half a path would be another project
         for index, line in enumerate(lines):
             is_short = len(line) <= self._limit  # then each of its fields is short, too
             if not (is_clean and is_short):

@@ -23,6 +23,7 @@ class Judged:
     event: str | None
     subject: str | None
     hook: str | None
+    project: str | None
     agent: str | None
     decision: str | None
     mode: str | None
@@ -78,6 +79,8 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     hook: str | None = None
     decision: str | None = None
     session: str | None = None
+    project: str | None = None
+    """The resolved directory; records that name none, as those of older versions, belong to every project."""
     agent: str | None = None
     failures: bool = False
     slower_than_ms: float | None = None
@@ -111,6 +114,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
             and (self.event is None or record.event == self.event)
             and (self.tool is None or record.subject == self.tool)
             and (self.hook is None or record.hook == self.hook)
+            and (self.project is None or record.project is None or record.project == self.project)
             and (self.agent is None or record.agent == self.agent)
             and (self.decision is None or _has_decision(record, self.decision))
             and (not self.failures or record.is_failure or record.kind == "fault")

@@ -39,6 +39,20 @@ _SLICE_S = 0.00025
 _PAUSE_S = 0.0005
 
 
+class _Own:
+    """The process that this is: asking the kernel twice in every event would take measurable time."""
+
+    def __init__(self) -> None:
+        self.look()
+        os.register_at_fork(after_in_child=self.look)
+
+    def look(self) -> None:
+        self.pid = os.getpid()
+
+
+_own = _Own()
+
+
 class FileSink:
     """Appends records to a file as JSON Lines, from a thread of its own that starts with the first entry.
 
@@ -73,10 +87,10 @@ class FileSink:
         writer.join(_CLOSE_WAIT_S)
 
     def _writer(self) -> "_Writer":
-        writer = self._writers.get(pid := os.getpid())
+        writer = self._writers.get(_own.pid)
         if writer is None:
             path, *limits = self._appender_options
-            writer = self._writers.setdefault(pid, _Writer(path, Appender(path, *limits), self._encoder))
+            writer = self._writers.setdefault(_own.pid, _Writer(path, Appender(path, *limits), self._encoder))
         return writer
 
     def __del__(self) -> None:

@@ -2,6 +2,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
+from msgspec.structs import replace
+
 from hookline.contract.records import LogRecord, Start
 
 
@@ -73,7 +75,9 @@ class MemorySink:
 class HookLogger:
     """The log that every part of hookline writes to; no call of it ever raises."""
 
-    def __init__(self, sinks: Sequence[LogSink] = ()) -> None:
+    def __init__(self, sinks: Sequence[LogSink] = (), project: str | None = None) -> None:
+        self.project = project
+        """The project that everything here is about, unless a record says another."""
         self.use(sinks)
 
     def use(self, sinks: Sequence[LogSink]) -> None:
@@ -83,6 +87,8 @@ class HookLogger:
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to every sink; a sink that fails affects neither the caller nor the other sinks."""
+        if self.project is not None and isinstance(entry, LogRecord) and entry.project is None:
+            entry = replace(entry, project=self.project)
         for sink in self._sinks:
             try:  # noqa: SIM105 - every event comes through here, and a context manager takes measurable time
                 sink.write(entry)

@@ -109,7 +109,8 @@ class LogReader:
         uses_index: bool = True,
         stretch_bytes: int = STRETCH_BYTES,
     ) -> None:
-        self._path = path
+        self.path = path
+        """The file that is written to."""
         self._progress = progress
         self._uses_index = uses_index
         self._stretch_bytes = stretch_bytes
@@ -215,7 +216,7 @@ class LogReader:
 
     def _grown(self) -> Iterator[bytes]:
         # Open the current file first, then read the rest of the previous one: it can't grow after its rotation.
-        current = open_one(self._path)
+        current = open_one(self.path)
         if self._files:
             last = self._files[-1]
             grown = last.grown()
@@ -235,7 +236,7 @@ class LogReader:
             return None
         from hookline.log.index import LogIndex  # noqa: PLC0415 - a small log does without
 
-        return LogIndex(self._path, self._files, stretch_bytes=stretch_bytes, progress=self._progress)
+        return LogIndex(self.path, self._files, stretch_bytes=stretch_bytes, progress=self._progress)
 
     def _stretches(self) -> Iterator[_Stretch]:
         """All of the log in order: parts with a summary, and the rest."""

@@ -75,8 +75,8 @@ class StartFile:
         except (TypeError, ValueError):  # such as a lone surrogate
             return None
         try:
-            slot = self._free.pop()
-        except IndexError:
+            slot = self._free.pop() if self._free else next(self._new)
+        except IndexError:  # another thread took the last one
             slot = next(self._new)
         if len(data) > SLOT_BYTES or slot >= MOST_SLOTS:
             return None

@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from hookline.packs.commands import Commands
-from hookline.packs.downloads import note_downloads
 from hookline.packs.findings import UNSURE, Finding
+from hookline.packs.reading.commands import Commands
+from hookline.packs.reading.downloads import note_downloads
 from hookline.packs.rules import Rule, load
 
 

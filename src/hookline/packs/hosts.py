@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hookline.hook import BeforeTool
 from hookline.packs.actions import texts_of
-from hookline.packs.calls import Call
 from hookline.packs.findings import Finding
+from hookline.packs.reading.calls import Call
 
 _ADDRESS = re.compile(
     r"(?:https?|wss?|ftp|ssh|git)://(?:[^/\s@\"']*@)?(\[[0-9a-fA-F:]+\]|[^/\s:?#\"'<>)]+)", re.IGNORECASE

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from hookline.packs.known import PLACES_KNOWN
-from hookline.packs.words import ENTRY, UNKNOWN
+from hookline.packs.reading.words import ENTRY, UNKNOWN
 
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
 
@@ -16,10 +16,31 @@ _NO_SECRET = re.compile(
     re.IGNORECASE,
 )
 
+_TEMPORARY_PARTS = (
+    "/.cache/",
+    "/Library/Caches/",
+    "/var/cache/",
+    "/var/lib/apt/lists/",
+    "/.npm/",
+    "/.gradle/caches/",
+    "/.m2/repository/",
+    "/.nuget/packages/",
+    "/go/pkg/mod/",
+    "/.cargo/registry/",
+)
+# What tools make again whenever they need it.
+_GENERATED = re.compile(
+    r"node_modules|__pycache__|\.(?:pytest|mypy|ruff|parcel)[-_]cache|\.next|\.nuxt|\.turbo|\.tox|\.nyc_output|\.gradle"
+    r"|[\w.-]+\.egg-info|DerivedData"
+)
+
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
+
+# A file of such a name counts for nothing in a temporary directory.
+_AT_HOME = frozenset(("startup", "access", "hooks"))
 
 PLACES = {
     "root": "the root directory",
@@ -28,7 +49,10 @@ PLACES = {
     "project": "the whole project, or a directory above it",
     "repository": "the repository's .git",
     "outside": "a place outside the project",
-    "temporary": "a temporary directory",
+    "temporary": "a temporary directory, or a cache",
+    "programs": "a program, a library or the kernel of the system",
+    "log": "a log of the system, or a shell's history",
+    "generated": "a directory outside the project that tools make again",
     "unknown": "a path that is not known before it runs",
     "disk": "a disk or the memory",
     "secret": "a file with secrets",
@@ -45,6 +69,16 @@ def is_secret(path: str) -> bool:
     return "secret" in places(path, "", "")
 
 
+def is_private(path: str) -> bool:
+    """Whether a file holds secrets, or says who may log in: nothing to send to others."""
+    return not places(path, "", "").isdisjoint(("secret", "access"))
+
+
+def is_whole(path: str) -> bool:
+    """Whether a path is the root, a home, or a directory of the system."""
+    return not places(path, "", "").isdisjoint(("root", "home", "system"))
+
+
 @lru_cache(maxsize=4096)
 def places(path: str, home: str, project: str) -> frozenset[str]:
     """The kinds of places that a path is; `project` is the project's directory."""
@@ -54,8 +88,8 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"unknown", *_by_name(path)})
     found = set(_by_name(path))
     if ENTRY in path:
-        # What a test has found is neither the whole place nor known by name.
-        return frozenset(found)
+        # What a test has found is not the whole place.
+        return frozenset({*found, "repository"} if path.endswith("/.git") else found)
     whole = _whole(path)
     if whole == "/":
         found.add("root")
@@ -63,8 +97,13 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"connection"})
     if _DISK.match(path):
         found.add("disk")
-    if f"{path}/".startswith(_TEMPORARY):
-        return frozenset({*found, "temporary"})
+    if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
+        found.add("project")
+    if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
+        found.add("repository")
+    if f"{path}/".startswith(_TEMPORARY) or any(each in f"{path}/" for each in _TEMPORARY_PARTS):
+        is_at_home = any(base and path.startswith(f"{base}/") for base in (home, project))
+        return frozenset({*(found if is_at_home else found - _AT_HOME), "temporary"})
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
 
@@ -81,15 +120,12 @@ def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
         found.add("system")
     if _is_home(whole, home):
         found.add("home")
-    if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
-        found.add("project")
-    if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
-        found.add("repository")
     if "secret" in _by_name(path) and not (project and path.startswith(f"{project}/")):
         found.add("credential")
     inside = bool(project) and path.startswith(f"{project}/")
-    if path.startswith("/") and not inside and not path.startswith("/dev/") and not found & {"project"}:
-        found.add("outside")
+    is_above = bool(project) and project.startswith(whole.rstrip("/") + "/")
+    if path.startswith("/") and not (inside or is_above or whole == project or path.startswith("/dev/")):
+        found.add("generated" if _GENERATED.fullmatch(posixpath.basename(whole)) else "outside")
     return found
 
 
@@ -113,7 +149,11 @@ def _by_name(path: str) -> set[str]:
         _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
     ) and not _NO_SECRET.search(name):
         found.add("secret")
-    return found | {kind for kind in ("startup", "access", "hooks") if _matches(path, PLACES_KNOWN[kind])}
+    if (UNKNOWN in name or not name.strip("*?.")) and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
+        found.add("secret")
+    return found | {
+        kind for kind in ("startup", "access", "hooks", "log", "programs") if _matches(path, PLACES_KNOWN[kind])
+    }
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
     word     an operand matches this regular expression
     line     the whole call, or a text that is piped into it, does
     stdin    what is piped in is of one of these kinds
+    given    substitutions put one of these kinds into its words, or its output is shown
     via      it is run by one of these programs
     sets     a variable that is set for it matches this regular expression
 """
@@ -26,14 +27,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hookline.packs.calls import Call
-from hookline.packs.commands import Commands
-from hookline.packs.known import READING
 from hookline.packs.places import PLACES, places
+from hookline.packs.reading.calls import Call
+from hookline.packs.reading.commands import Commands
+from hookline.packs.reading.transfers import read_by, sources_of, written_by
 
 ACTIONS = ("deny", "ask")
-# With these a program tells about itself and does nothing else.
-_HARMLESS_FLAGS = frozenset(("--help", "--version"))
+# A program that is asked about itself does nothing else: `rm --help`, `terraform destroy --help`.
+_QUESTION = re.compile(r"\S+(?: [a-z][\w-]*){0,3} (?:--help|--version|-h|help)")
 
 
 _SHORTEST_BEGINNING = len("--for")
@@ -52,6 +53,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     word: str = ""
     line: str = ""
     stdin: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
     sets: str = ""
 
@@ -129,7 +131,7 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
         line = re.compile(pattern.line, re.IGNORECASE)
         yield lambda call, _: line.search(call.told) is not None
     yield from _surroundings(pattern)
-    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, _sources)):
+    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, sources_of)):
         if kinds:
             yield lambda call, where, kinds=kinds, paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
     if pattern.at:
@@ -142,6 +144,8 @@ def _surroundings(pattern: Pattern) -> Iterator[_Check]:
         yield lambda call, _: any(sets.match(each) for each in call.assigned)
     if stdin := frozenset(pattern.stdin):
         yield lambda call, _: bool(stdin & (call.stdin.kinds | call.given))
+    if given := frozenset(pattern.given):
+        yield lambda call, _: not given.isdisjoint(call.given)
     if via := frozenset(pattern.via):
         yield lambda call, _: not via.isdisjoint(call.via)
 
@@ -172,42 +176,6 @@ def _any_at(call: Call, paths: Sequence[str], kinds: Sequence[str], where: _Wher
     return any(wanted & places(call.path(path), where.home, where.project) for path in paths if path)
 
 
-def written_by(call: Call) -> list[str]:
-    """The files that a call writes: by redirection, by their place among its operands, or behind a flag."""
-    found = list(call.writes)
-    program, operands = call.program, call.operands
-    if program in ("tee", "touch", "truncate", "sponge"):
-        found += operands
-    elif program in ("cp", "mv", "install", "ln", "rsync", "scp"):
-        found += [target] if (target := call.value_of("-t", "--target-directory")) else operands[-1:]
-        found += [f"{operands[-1].rstrip('/')}/{each.rsplit('/', 1)[-1]}" for each in operands[:-1]]
-    elif program == "dd":
-        found += [word[3:] for word in call.words if word.startswith("of=")]
-    elif program in ("sed", "perl") and any(flag.startswith("-i") for flag in call.words):
-        found += operands[1:] or operands
-    elif program in ("curl", "wget", "gcc", "cc", "sort"):
-        found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
-    return found
-
-
-def _sources(call: Call) -> Sequence[str]:
-    return call.operands if call.value_of("-t", "--target-directory") else call.operands[:-1]
-
-
-def read_by(call: Call) -> list[str]:
-    """The files that a call reads and may pass on."""
-    found = list(call.reads)
-    program = call.program
-    if program in READING:
-        found += call.operands
-    if program in ("curl", "wget", "http"):
-        found += [each for word in call.words[1:] for each in re.findall(r"(?:^|=|;)@([^;,\s]+)", word)]
-        found += [target] if (target := call.value_of("-T", "--upload-file", "--post-file", "--body-file")) else []
-    if program == "dd":
-        found += [word[3:] for word in call.words if word.startswith("if=")]
-    return found
-
-
 class RuleSet:
     """The rules of one pack, found by the program's name."""
 
@@ -231,7 +199,7 @@ class RuleSet:
         """The rules that calls break, in the order of the calls."""
         where = _Where(commands.home, commands.project)
         for call in commands.calls:
-            if call.flags & _HARMLESS_FLAGS:
+            if _QUESTION.fullmatch(call.line):
                 continue
             for ready, rule in (*self._by_program.get(call.program, ()), *self._others):
                 is_meant = not ready.programs or _is_one_of(call.program, ready.programs)

@@ -15,6 +15,8 @@ class FoundProject(NamedTuple):
     is_parent: bool = False
     refused: str | None = None
     """Why the settings of a parent are not used, if there are some."""
+    has_settings: bool = True
+    """False outside of any project: then the directory is only the one that was asked for."""
 
 
 def find_project(start: str, environ: Mapping[str, str] | None = None) -> FoundProject:
@@ -24,9 +26,9 @@ def find_project(start: str, environ: Mapping[str, str] | None = None) -> FoundP
     else could have put there are not used, such as those in /tmp.
     """
     env = os.environ if environ is None else environ
-    here = FoundProject(os.path.abspath(start))  # noqa: PTH100 - not resolved
+    here = FoundProject(os.path.abspath(start), has_settings=False)  # noqa: PTH100 - not resolved
     if env.get("HOOKLINE_PROJECT_SETTINGS"):
-        return here
+        return here._replace(has_settings=True)
     home = os.path.realpath(home_of(env))
     directory = here.directory
     while os.path.realpath(directory) != home:

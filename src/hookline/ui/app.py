@@ -18,7 +18,7 @@ from hookline.ui.desk import Desk
 from hookline.ui.guard import Guard
 from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
-from hookline.ui.records import plots, read_query, sessions, story, timeline, whole_event
+from hookline.ui.records import plots, projects, read_query, sessions, story, timeline, whole_event
 
 _STATIC = Path(__file__).parent / "static"
 _MOST_BODY = 64 * 1024
@@ -69,9 +69,6 @@ def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
     async def case(request: Request) -> Any:
         return await later(desk.case_of, request.path_params["fire"])
 
-    async def all_sessions(_request: Request) -> Any:
-        return await later(sessions, desk.log)
-
     async def session(request: Request) -> Any:
         given = request.query_params
         return await later(story, desk.log, given.get("id", ""), given.get("before"))
@@ -90,8 +87,9 @@ def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
         "rows": rows,
         "events/{fire}": event,
         "events/{fire}/case": case,
-        "sessions": all_sessions,
+        "sessions": lambda _request: later(sessions, desk.log),
         "session": session,
+        "projects": lambda _request: later(projects, desk.log),
         "hooks": hooks,
         "durations": durations,
         "settings": settings,

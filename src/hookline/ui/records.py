@@ -24,7 +24,7 @@ _RUN = frozenset({"hook"})
 _EVENT = frozenset({"event", "cancel", "fault", "start"})
 _STORY = _EVENT | {"override", "advice", "settings", "consent", "bridge", "worker"}
 _KINDS = {"events": _EVENT, "runs": _RUN, "all": None}
-_TEXTS = ("event", "tool", "hook", "session", "agent", "decision")
+_TEXTS = ("event", "tool", "hook", "session", "project", "agent", "decision")
 # The field of an Answer that a rewrite is in → the field of the input that it replaces.
 _REWRITES = {
     "tool_input": "tool_input",
@@ -82,6 +82,12 @@ def sessions(log: Path) -> list[Row]:
     with LogReader(log) as reader:
         found = reader.sessions(_SESSIONS)
     return [{"session": name, **msgspec.structs.asdict(summary)} for name, summary in found.items() if name]
+
+
+def projects(log: Path) -> list[str]:
+    """The projects of which the log has sessions, the one with the latest first."""
+    with LogReader(log) as reader:
+        return list(dict.fromkeys(one.project for one in reader.sessions().values() if one.project))
 
 
 def story(log: Path, session: str, before: str | None) -> Row:

@@ -74,7 +74,7 @@ def test_a_sequence_names_the_group_that_asks_for_it(guarded: "Workbench") -> No
     assert printed.splitlines()[:6] == [
         "BeforeTool ls",
         "2 hooks would run, one after another, because of",
-        f'  "sequential": true in {guarded.user_file}: hooks.BeforeTool[1]',
+        '  "sequential": true in ~/.llxprt/settings.json: hooks.BeforeTool[1]',
         "  1. touch ls  because '^ls$' matches, timeout 60 s",
         "     ~/.llxprt/settings.json:24",
         "  2. touch ran  timeout 60 s",
@@ -127,7 +127,8 @@ def test_whatever_may_have_cost_a_hook_of_the_event_is_shown(settings: str, plac
     workbench.write(workbench.project_file, settings)
     (invalid,) = workbench.json("explain", "BeforeTool")["invalid"]
     assert place in invalid
-    assert f"  invalid  {invalid}\n" in workbench.run("explain", "BeforeTool")
+    shown = invalid.removeprefix(f"{workbench.project}/")
+    assert f"  invalid  {shown}\n" in workbench.run("explain", "BeforeTool")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_an_unusable_file_is_shown_while_hooks_are_disabled(workbench: "Workbenc
     workbench.write(workbench.user_file, "{x}")
     told = workbench.run("explain", "BeforeTool").splitlines()
     assert told[1].startswith("Hooks are disabled")
-    assert told[2].startswith(f"  invalid  {workbench.user_file}:1:2: is not JSON")
+    assert told[2].startswith("  invalid  ~/.llxprt/settings.json:1:2: is not JSON")
 
 
 def test_disabled_hooks_do_not_run(workbench: "Workbench") -> None:

@@ -82,7 +82,7 @@ def test_settings_of_an_editor_are_kept(project: Path, capsys: pytest.CaptureFix
     (project / ".vscode").mkdir()
     (project / ".vscode" / "settings.json").write_text("{}")
     assert main(["init"]) == 0
-    assert f'kept  {project}/.vscode/settings.json; for VS Code, add "files.associations"' in capsys.readouterr().out
+    assert 'kept  .vscode/settings.json; for VS Code, add "files.associations"' in capsys.readouterr().out
     assert (project / ".vscode" / "settings.json").read_text() == "{}"
 
 
@@ -205,7 +205,7 @@ def test_nothing_is_overwritten(existing: str, project: Path, capsys: pytest.Cap
     assert main(["init"]) == 1
     assert [found.read_text() for found in project.rglob("*") if found.is_file()] == ["mine"]
     assert capsys.readouterr().err == (
-        f"hookline: {path} exists, and nothing is overwritten; "
+        f"hookline: {existing} exists, and nothing is overwritten; "
         "edit it and run hookline check, or move it away and try again\n"
     )
 
@@ -252,11 +252,12 @@ def test_the_next_steps_for_a_project_start_with_trust(
     assert shell(passed["command"]).returncode == 0
 
 
-def test_people_are_told_what_was_written_and_what_is_next(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("project")
+def test_people_are_told_what_was_written_and_what_is_next(capsys: pytest.CaptureFixture[str]) -> None:
     """The commands stand on lines of their own, to be copied."""
     assert main(["init"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"wrote {project}/.llxprt/settings.json"
+    assert lines[0] == "wrote .llxprt/settings.json"
     assert "  hookline trust" in lines
     assert "  hookline check" in lines
 

@@ -330,3 +330,82 @@ def test_hooks_that_did_not_match_are_left_out(workbench: "Workbench") -> None:
     for words, shown in (((), False), (("--skipped",), True), (("--hook", "for-b"), True)):
         assert ("for-b" in workbench.run("log", *words)) is shown
     assert "for-a ok" in workbench.run("log")
+
+
+@pytest.fixture
+def projects(logged: "Workbench", monkeypatch: pytest.MonkeyPatch) -> "Workbench":
+    """Two projects whose user's hooks ran in both; we stand in the second, which has settings of its own."""
+    other = logged.project.parent / "other"
+    (other / ".llxprt").mkdir(parents=True)
+    (other / ".llxprt" / "settings.json").write_text("{}")
+    (other / "deep").mkdir()
+    monkeypatch.chdir(other)
+    logged.fire("only_here")
+    return logged
+
+
+def test_the_log_of_a_project_has_its_own_records(projects: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is shared by all projects, and --all-projects shows it so, with the name of each other project."""
+    assert {record["subject"] for record in records(projects)} == {"only_here"}
+    assert {record["subject"] for record in records(projects, "--all-projects")} == {"only_here", "ls", "write_file"}
+    assert {record["subject"] for record in records(projects, "--project", str(projects.project))} == {
+        "ls",
+        "write_file",
+    }
+    assert any(line.startswith("project  BeforeTool ls") for line in lines_of(projects.run("log", "--all-projects")))
+    monkeypatch.chdir("deep")
+    assert {record["subject"] for record in records(projects)} == {"only_here"}
+
+
+def test_a_session_or_a_run_that_is_named_may_be_of_any_project(projects: "Workbench") -> None:
+    """Whoever names one knows what it is about."""
+    elsewhere = next(record for record in records(projects, "--all-projects") if record["subject"] == "ls")
+    assert records(projects, "--session", elsewhere["session"])
+    assert f"project   {projects.project}" in projects.run("log", "show", elsewhere["fire"])
+
+
+def test_a_record_without_a_project_is_shown_in_each(projects: "Workbench") -> None:
+    """Older versions wrote none, and a record that is not shown might be the one that is looked for."""
+    with log_file(projects).open("a") as log:
+        log.write('{"kind":"event","time":"2025-02-18T16:30:00.000Z","subject":"old"}\n')
+    assert {record["subject"] for record in records(projects)} == {"only_here", "old"}
+
+
+def test_outside_of_any_project_all_are_shown(projects: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
+    """And that is said, with the way to choose one."""
+    monkeypatch.chdir(projects.home)
+    for words in (["log"], ["stats"]):
+        assert main(words) == 0
+        shown = projects.capsys.readouterr()
+        assert "this directory is in no project, so all projects are shown; --project DIR chooses one" in shown.err
+    assert {record["subject"] for record in records(projects)} == {"only_here", "ls", "write_file"}
+
+
+def test_nothing_of_this_project_is_not_nothing_at_all(projects: "Workbench") -> None:
+    """The message names the project and the option."""
+    for words in (["log", "--tool", "ls"], ["stats", "--tool", "ls"]):
+        assert main(words) == 0
+        shown = "".join(projects.capsys.readouterr())
+        assert f"of the project {os.path.realpath('.')} (--all-projects looks in all)" in shown
+
+
+def test_a_secret_in_the_path_of_a_project_hides_no_record(
+    projects: "Workbench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is left out then, so that the record is shown everywhere."""
+    secret = projects.project.parent / "s3cr3t-p4ssw0rd"
+    (secret / ".llxprt").mkdir(parents=True)
+    (secret / ".llxprt" / "settings.json").write_text("{}")
+    monkeypatch.setenv("DEPLOY_TOKEN", secret.name)
+    monkeypatch.chdir(secret)
+    projects.fire("in_secret")
+    assert "in_secret" in {record["subject"] for record in records(projects)}
+    assert secret.name not in log_file(projects).read_text()
+
+
+def test_what_was_decided_about_a_hook_of_every_project_is_in_the_log_of_each(projects: "Workbench") -> None:
+    """Whoever disables the user's guard in one project has disabled it in all."""
+    projects.run("disable", "guard", "--yes")
+    here = [record["hook"] for record in records(projects) if record["kind"] == "consent"]
+    elsewhere = records(projects, "--project", str(projects.project))
+    assert here == ["guard"] == [record["hook"] for record in elsewhere if record["kind"] == "consent"]

@@ -173,3 +173,12 @@ def test_bars_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
     """On a narrow terminal the bars are shorter."""
     plain = re.sub(r"\x1b\[\d+m", "", on_terminal("stats", COLUMNS="40"))
     assert max(len(line) for line in plain.splitlines() if "█" in line) <= 40
+
+
+def test_the_runs_of_this_project_are_counted(measured: "Workbench") -> None:
+    """Those of others with --all-projects, and those of older versions, which name no project, always."""
+    measured.write(measured.project_file, {})
+    here, other = str(measured.project.resolve()), "/elsewhere"
+    write_log(measured, *({"duration": 3.0, "project": place} for place in (here, other, other)))
+    for words, runs in (((), 101), (("--all-projects",), 103), (("--session", "s"), None)):
+        assert [hook["runs"] for hook in measured.json("stats", *words)["hooks"]] == ([runs] if runs else [])

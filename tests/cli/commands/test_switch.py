@@ -68,7 +68,7 @@ def test_a_project_may_switch_off_its_own_hooks_only(workbench: "Workbench") -> 
     workbench.write(workbench.user_file, hooks("mine"))
     before = workbench.project_file.read_text()
     said = workbench.run("disable", "--yes", "mine", "--in", "project", code=1)
-    assert f"mine is configured in {workbench.user_file}, and {workbench.project_file} cannot disable it" in said
+    assert "mine is configured in ~/.llxprt/settings.json, and .llxprt/settings.json cannot disable it" in said
     assert "leave --in project out" in said
     assert workbench.project_file.read_text() == before
     workbench.run("disable", "--yes", "theirs", "--in", "project")

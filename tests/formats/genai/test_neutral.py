@@ -26,6 +26,16 @@ def test_all_formats_have_the_same_names() -> None:
         assert callable(getattr(anthropic, name))
 
 
+def test_all_formats_know_the_names_of_the_tools() -> None:
+    """Those that the program runs: a tool of the API's own has no name of its own there."""
+    chat = {"messages": [], "tools": [{"type": "function", "function": {"name": "read"}}, {"type": "web_search"}]}
+    items = {"input": "hi", "tools": [{"type": "function", "name": "read"}, {"type": "web_search"}]}
+    assert genai.tool_names(REQUEST) == ["read", "write", "lookup"]
+    assert genai.tool_names(GenerateContentParameters(model="gemini", contents="hi")) == []
+    assert openai.tool_names(chat) == openai.tool_names(items) == ["read"]
+    assert anthropic.tool_names({"messages": [], "tools": [{"name": "read", "input_schema": {}}]}) == ["read"]
+
+
 def test_functions_are_offered_as_they_are_permitted() -> None:
     """What is not permitted goes, tools that the API runs itself included; all permitted changes nothing."""
     config: Any = genai.offer(REQUEST, {"read"}.__contains__).config

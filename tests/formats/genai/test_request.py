@@ -104,7 +104,7 @@ def config_of(params: GenerateContentParameters) -> types.GenerateContentConfig:
             {"model": "", "messages": [{"role": "user", "content": "a"}], "config": {"topK": 1}},
             id="json-of-the-api",
         ),
-        pytest.param({}, {"model": "", "messages": [], "config": {}}, id="empty"),
+        pytest.param({"contents": []}, {"model": "", "messages": [], "config": {}}, id="empty"),
         pytest.param(
             {
                 "contents": [
@@ -214,6 +214,7 @@ def test_the_older_spelling_is_understood() -> None:
         pytest.param({"role": "user", "parts": [], "content": "hi"}, id="content-beside-parts"),
         pytest.param({"parts": 5}, id="parts-that-are-none"),
         pytest.param(SimpleNamespace(role="user", content="hi"), id="object"),
+        pytest.param({}, id="no-keys"),
         pytest.param(5, id="number"),
         pytest.param(None, id="nothing"),
     ],
@@ -242,6 +243,24 @@ def test_contents_of_an_unknown_shape_are_an_error(content: Any) -> None:
 def test_the_sdks_form_of_a_request_is_recognised(value: Any, expected: bool) -> None:
     """`contents`, or any field that a request in hook form does not have, tells them apart."""
     assert is_sdk_request(value) is expected
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param(GenerateContentParameters(model="m", contents=None), id="none"),
+        pytest.param({"model": "m", "contents": None}, id="json"),
+        pytest.param({"model": "m"}, id="no-contents"),
+        pytest.param({}, id="no-keys"),
+        pytest.param(None, id="no-request"),
+        pytest.param("hi", id="text"),
+        pytest.param({"model": "m", "messages": [{"role": "user", "content": "hi"}]}, id="openai"),
+    ],
+)
+def test_a_request_without_contents_is_an_error(params: Any) -> None:
+    """It is never told to hooks as an empty conversation."""
+    with pytest.raises(FormatError, match=r"^contents is missing; expected a string, a Content, a Part"):
+        to_hook_llm_request(params)
 
 
 KIND = types.Content(parts=[types.Part(text="be kind")])

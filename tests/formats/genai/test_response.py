@@ -85,9 +85,6 @@ def response(*candidates: types.Candidate, **fields: Any) -> types.GenerateConte
             id="no-text",
         ),
         pytest.param(types.GenerateContentResponse(), {"candidates": []}, id="nothing"),
-        pytest.param(
-            {"candidates": ["x", 5]}, {"candidates": [{"content": {"role": "model", "parts": []}}] * 2}, id="bad"
-        ),
     ],
 )
 def test_hooks_see_texts_reasons_ratings_and_counts(given: Any, expected: dict[str, Any]) -> None:
@@ -149,6 +146,13 @@ def test_a_response_of_an_unknown_shape_is_an_error(value: Any) -> None:
     """It is never told to hooks as an empty response."""
     with pytest.raises(FormatError, match=r"^the response is .*; expected a GenerateContentResponse"):
         to_hook_llm_response(value)
+
+
+@pytest.mark.parametrize("candidate", ["x", 5, None])
+def test_a_candidate_of_an_unknown_shape_is_an_error(candidate: Any) -> None:
+    """It is never told to hooks as an answer without a text."""
+    with pytest.raises(FormatError, match=r"^candidates\[0\] is .*; expected a GenerateContentResponse"):
+        to_hook_llm_response({"candidates": [candidate]})
 
 
 @pytest.mark.req("HOOK-079")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from tests.fleet.company import DENY, Company, Machine, agents_off, hook_off, se
 from hookline import Hooks
 from hookline.contract.events import HookEventName
 from hookline.contract.vocabulary import ConfigSource
+from hookline.settings.canary import new_canary, write_canary
+from hookline.settings.paths import default_paths
 from hookline.settings.policy.documents import now
-from hookline.testing import says
 from hookline.triggers.tools import execute_tool_with_hooks
 
 ALLOW = "exit 0"
@@ -141,8 +143,6 @@ def test_a_new_version_is_in_force_at_the_next_event(company: Company, project: 
 
 def _eventually(is_so: Any) -> bool:
     """Within some seconds: a source looks at its files every two milliseconds."""
-    import time  # noqa: PLC0415
-
     end = time.monotonic() + 10
     while time.monotonic() < end:
         if is_so():
@@ -390,9 +390,6 @@ def test_managed_only(company: Company, project: Path, own_home: Path) -> None:
 
 def test_the_canary_of_prove_runs_beside_managed_hooks(company: Company, project: Path) -> None:
     """It denies one secret text and nothing else, so that it is proved that hooks are asked at all."""
-    from hookline.settings.canary import new_canary, write_canary  # noqa: PLC0415
-    from hookline.settings.paths import default_paths  # noqa: PLC0415
-
     company.gives_settings({**settings(ALLOW), "hooksConfig": {"managedOnly": True}})
     canary = new_canary(60)
     write_canary(default_paths(project).canary, canary)
@@ -447,26 +444,21 @@ def test_required_is_not_weakened_by_a_typo(company: Company, project: Path) -> 
 
 
 def test_every_way_in_is_closed_while_agents_are_off(company: Company, project: Path) -> None:
-    """Triggers, sessions in a program, and settings in code."""
+    """Triggers, and sessions of a program that brings its own settings."""
     company.gives(company.switches(agents_off()))
-    machine = Machine(project)
     ran: list[str] = []
 
-    async def tool(**_arguments: Any) -> str:
+    def tool(_arguments: Any) -> str:
         ran.append("ran")
         return "done"
 
-    result = asyncio.run(execute_tool_with_hooks(machine.config, "write_file", {}, tool))
-    assert "incident 4711" in str(result.llm_content)
-    with Hooks(project, settings={"enableHooks": True}) as hooks:
-        session = hooks.sync().session() if hasattr(hooks, "sync") else None
-        del session
-        call = asyncio.run(_before_tool(hooks))
-    assert call.blocked
-    assert ran == []
-    del says
+    async def go() -> tuple[str, bool]:
+        result = await execute_tool_with_hooks(Machine(project).config, "write_file", {}, tool)
+        async with Hooks(project, settings={"enableHooks": True}) as hooks, hooks.session() as session:
+            assert not session.passes(HookEventName.BEFORE_TOOL, "write_file")
+            call = await session.before_tool("write_file", {})
+        return str(result.llm_content), call.blocked
 
-
-async def _before_tool(hooks: Hooks) -> Any:
-    async with hooks.session() as session:
-        return await session.before_tool("write_file", {})
+    reason, is_blocked = asyncio.run(go())
+    assert "incident 4711" in reason
+    assert (is_blocked, ran) == (True, [])

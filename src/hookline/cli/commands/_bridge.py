@@ -17,7 +17,7 @@ from hookline.cli.main import Parser
 from hookline.cli.options import make_config, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_place
+from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_message, show_place
 from hookline.errors import UsageError
 
 
@@ -106,8 +106,9 @@ def _install(given: argparse.Namespace) -> int:
     entry, file = ENTRIES[given.agent], _place(given)
     events = entry.events if given.events is None else _events(given.agent, given.events)
     added = install(given.agent, file, events, fail_open=given.fail_open)
+    shown = show_place(str(file))
     lines = [
-        f"{file}: added to {', '.join(added)}" if added else f"{file}: nothing to add, hookline is there already",
+        f"{shown}: added to {', '.join(added)}" if added else f"{shown}: nothing to add, hookline is there already",
         f"Next: hookline bridge status {given.agent}, hookline bridge explain {given.agent}",
     ]
     if given.project is not None:
@@ -115,7 +116,11 @@ def _install(given: argparse.Namespace) -> int:
     if given.agent == "codex":
         lines.append("Codex runs it only after you have trusted it there: start codex and follow /hooks.")
     unread = _unread(given.agent, file)
-    print_report(given, {"file": str(file), "added": added, "problem": unread}, [*lines, *([unread] if unread else [])])
+    print_report(
+        given,
+        {"file": str(file), "added": added, "problem": unread},
+        [*lines, *([show_message(unread)] if unread else [])],
+    )
     return 1 if unread else 0
 
 
@@ -141,10 +146,10 @@ def _events(agent: str, given: str) -> list[str]:
 def _uninstall(given: argparse.Namespace) -> int:
     file = _place(given)
     removed = uninstall(file)
-    line = f"{file}: removed from {', '.join(removed)}" if removed else f"{file}: hookline is not there"
+    result = f"removed from {', '.join(removed)}" if removed else "hookline is not there"
     other = settings_file(given.agent, Path.cwd() if given.project is None else None)
-    more = [f"It is also in {other}."] if other != file and installed(other) else []
-    print_report(given, {"file": str(file), "removed": removed}, [line, *more])
+    more = [f"It is also in {show_place(str(other))}."] if other != file and installed(other) else []
+    print_report(given, {"file": str(file), "removed": removed}, [f"{show_place(str(file))}: {result}", *more])
     return 0
 
 
@@ -161,7 +166,7 @@ def _status_lines(agents: list[str], found: list[Installation]) -> Iterator[str]
         yield f"{style.bold(one.agent)}  {style.dim(show_place(one.file))}"
         yield f"  {one.summary}"
         if one.problem:
-            yield f"  {style.bad(one_line(one.problem))}"
+            yield f"  {style.bad(show_message(one.problem))}"
     missing = [agent for agent in agents if agent not in {one.agent for one in found}]
     if missing:
         yield f"Not installed in: {', '.join(missing)}"

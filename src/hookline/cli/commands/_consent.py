@@ -1,6 +1,7 @@
 """What `trust`, `untrust`, `enable` and `disable` have in common: a person decides, and the log says so."""
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from hookline.child.ancestry import why_not_a_person
 from hookline.cli.lint.setup import Setup
 from hookline.contract.records import Consent
+from hookline.contract.vocabulary import ConfigSource
 from hookline.errors import HooklineError
 
 _COMMANDS = {
@@ -54,5 +56,12 @@ def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, An
         redactor.learn(hook.env)
     for sink in file_sinks(setup.options, redactor):
         for about in decided:
-            sink.write(consent_record(action, via=via or _COMMANDS[action], project=setup.project_dir, **about))
+            project = None if _is_shared(setup, about) else os.path.realpath(setup.project_dir)
+            sink.write(consent_record(action, via=via or _COMMANDS[action], project=project, **about))
         sink.close()
+
+
+def _is_shared(setup: Setup, about: Mapping[str, Any]) -> bool:
+    """Whether the hook is one of every project, so that the log of each has to show what was decided about it."""
+    sources = {layer.origin: layer.source for layer in setup.layers}
+    return (about.get("source") or sources.get(about.get("origin", ""))) in (ConfigSource.USER, ConfigSource.SYSTEM)

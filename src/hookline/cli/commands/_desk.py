@@ -99,7 +99,7 @@ class CommandDesk:
             "messages": result.messages,
             "differences": [{"what": it.what, "before": it.expected, "now": it.got} for it in result.differences],
             "hidden": recorded.has_hidden,
-            "elsewhere": None if self._is_here(recorded.cwd) else recorded.cwd,
+            "elsewhere": None if self._is_here(recorded.project) else recorded.project,
             **({} if result.verdict is None else _verdict(result.verdict)),
         }
         cleaned: Report = self._config().get_redactor().clean(report)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from hookline.cli.options import at_least, event_of
+from hookline.cli.options import at_least, event_of, recorded_project
 from hookline.contract.events import HookDecision
 from hookline.errors import UsageError
 from hookline.log.entry import LogQuery
@@ -15,6 +15,9 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
     parser.add_argument("--session", metavar="ID", help="of this session")
+    parser.add_argument(
+        "--all-projects", action="store_true", help="of all projects, not only of this one (see --project)"
+    )
     parser.add_argument("--agent", metavar="AGENT", help="asked by this other agent, such as claude")
     parser.add_argument("--since", metavar="WHEN", help="not older than 90s, 10m, 2h, 7d, or 2025-02-18[T16:30]")
     parser.add_argument("--until", metavar="WHEN", help="older than that, in the same words")
@@ -31,13 +34,14 @@ def add_run_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> LogQuery:
-    """The query that the options ask for."""
+def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None, *, project: str | None = None) -> LogQuery:
+    """The query that the options ask for, of one project or of all."""
     return LogQuery(
         event=event_of(given.event).value if given.event is not None else None,
         tool=given.tool,
         hook=given.hook,
         session=given.session,
+        project=project,
         agent=given.agent,
         since=time_of("--since", given.since),
         until=time_of("--until", given.until),
@@ -47,6 +51,20 @@ def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None) -> 
         hides_unmatched=getattr(given, "skipped", None) is False and given.hook is None,
         kinds=frozenset({"start"}) if getattr(given, "unfinished", False) else kinds,
     )
+
+
+ALL_PROJECTS = "this directory is in no project, so all projects are shown; --project DIR chooses one"
+
+
+def shown_project(given: argparse.Namespace) -> str | None:
+    """The project whose records are shown; None for all projects, if that is asked for or this is none."""
+    is_all = given.all_projects or given.session is not None or getattr(given, "file", None) is not None
+    return None if is_all else recorded_project(given)
+
+
+def of_project(query: LogQuery) -> str:
+    """What a message about nothing found says about the project."""
+    return "" if query.project is None else f" of the project {query.project} (--all-projects looks in all)"
 
 
 def time_of(option: str, given: str | None) -> str | None:

@@ -4,7 +4,9 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import replace as changed
+
+from msgspec.structs import replace
 
 from hookline.cli.commands._log_filters import query_of
 from hookline.cli.options import at_least
@@ -32,16 +34,15 @@ def add_event_options(parser: argparse.ArgumentParser, count: int) -> None:
         default=count,
         help=f"how many at most, the latest (default: {count}; 0 for all)",
     )
-    parser.add_argument("--all-projects", action="store_true", help="events of other projects, too")
 
 
 class Finder:
     """Reads events of the log that the options choose."""
 
     def __init__(self, given: argparse.Namespace, config: Config) -> None:
-        self._query = query_of(given, RUNS)
-        self._path = recorded_in(config)
         self._project = None if given.all_projects else os.path.realpath(config.get_working_dir())
+        self._query = query_of(given, RUNS, project=self._project)
+        self._path = recorded_in(config)
         self._redactor = config.get_redactor()
         self._left_out: Counter[str] = Counter()
         self._others = 0
@@ -57,6 +58,9 @@ class Finder:
             found = self._read(reader, _fires(latest))
             if len(found) < most and len(latest) == most * _RECORDS_OF_AN_EVENT:
                 found = self._read(reader, _fires(reader.entries(self._query)))
+            if not found:
+                every = replace(self._query, project=None)
+                self._others = len(set(_fires(reader.entries(every)))) - self._left_out.total()
         return found[-most:]
 
     def follow(self) -> Iterator[Recorded]:
@@ -87,11 +91,11 @@ class Finder:
             except NotRecordedError as error:
                 self._left_out[str(error)] += 1
                 continue
-            if self._project is not None and os.path.realpath(recorded.cwd) != self._project:
+            if self._project not in (None, recorded.project):
                 self._others += 1
                 continue
             # The patterns may have changed since the log was written.
-            found.append(replace(recorded, fields=self._redactor.clean(recorded.fields)))
+            found.append(changed(recorded, fields=self._redactor.clean(recorded.fields)))
         return found
 
     def _records(self, reader: LogReader, fires: list[str]) -> Iterator[Records]:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hookline.cli.commands._log_filters import query_of
+from msgspec.structs import replace
+
 from hookline.cli.report.overview import recorded_in
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import cut, one_line, plural, show_place
 from hookline.config import Config
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
-from hookline.log.entry import LogEntry
+from hookline.log.entry import LogEntry, LogQuery
 from hookline.log.reader import LogReader
 
 _KINDS = frozenset({"hook", "event"})
@@ -43,11 +44,10 @@ class _Tried:
     last: str = ""
 
 
-def show_trials(given: argparse.Namespace, config: Config) -> int:
+def show_trials(given: argparse.Namespace, config: Config, query: LogQuery) -> int:
     """Prints a summary of each hook that is tried out."""
-    query = query_of(given, _KINDS)
     with LogReader(recorded_in(config)) as reader:
-        tried = _tried(reader.entries(query))
+        tried = _tried(reader.entries(replace(query, kinds=_KINDS)))
         report = [_report(each, [_example(reader, run) for run in each.newest]) for each in tried]
     print_report(given, {"trials": report}, _lines(report))
     return 0

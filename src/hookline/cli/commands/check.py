@@ -130,7 +130,7 @@ def _shown(finding: Finding) -> str:
 def _summary(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> str:
     counts = Counter(finding.level for finding in findings)
     if not report["files"]:
-        looked = ", ".join(layer.origin for layer in setup.layers)
+        looked = ", ".join(show_place(layer.origin) for layer in setup.layers)
         return f"There is no settings file (looked for {looked}); hookline init writes one."
     where = f"{plural(report['hooks'], 'hook')} in {plural(len(report['files']), 'file')}"
     if not counts:

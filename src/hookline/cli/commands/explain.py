@@ -17,7 +17,16 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_ms, show_place, show_policy
+from hookline.cli.report.text import (
+    HOOKS_DISABLED,
+    one_line,
+    plural,
+    show_dialect,
+    show_message,
+    show_ms,
+    show_place,
+    show_policy,
+)
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
@@ -100,17 +109,17 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         if "policyVersion" in hook:
             yield style.dim(f"     {show_policy(hook)}")
         if "refusal" in hook:
-            yield style.warn(f"     fails: {one_line(hook['refusal'])}")
+            yield style.warn(f"     fails: {show_message(hook['refusal'])}")
         yield style.dim(f"     {show_place(hook['file'], hook['line'])}")
     if report["skipped"] or (report["invalid"] and report["enabled"]):
         yield "Would not run:"
     for skip in report["skipped"]:
-        yield f"  {style.warn(one_line(skip['hook']))}  {one_line(skip['reason'])}"
+        yield f"  {style.warn(one_line(skip['hook']))}  {show_message(skip['reason'])}"
         yield style.dim(f"     {show_place(skip['file'], skip['line'])}")
     if any(hook.get("applied") is False and "mode" not in hook for hook in report["hooks"]):
         yield style.warn(f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.")
     for problem in report["invalid"]:
-        yield f"  {style.warn('invalid')}  {one_line(problem)}"
+        yield f"  {style.warn('invalid')}  {show_message(problem)}"
 
 
 def _order(report: Mapping[str, Any]) -> Iterator[str]:
@@ -124,7 +133,8 @@ def _order(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"{would_run}, those of the less trusted settings file first:"
     elif report["sequential"]:
         yield f"{would_run}, one after another, because of"
-        yield from (f'  "sequential": true in {at["origin"]}: {at["location"]}' for at in report["sequentialBecause"])
+        for at in report["sequentialBecause"]:
+            yield f'  "sequential": true in {show_place(at["origin"])}: {at["location"]}'
     else:
         yield f"{would_run} at the same time, because no group is sequential:"
 

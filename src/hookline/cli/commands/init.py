@@ -25,6 +25,7 @@ from hookline.cli.commands._starter import ALLOWED, DENIED, HOOK_NAME, HOOKS, WO
 from hookline.cli.options import add_common_options, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
+from hookline.cli.report.text import show_place
 from hookline.config import Config
 from hookline.errors import UsageError
 from hookline.packs.catalog import PACKS
@@ -157,10 +158,10 @@ def _next_steps(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for file in report["written"]:
-        yield f"{style.good('wrote')} {file}"
+        yield f"{style.good('wrote')} {show_place(file)}"
     for file in report["kept"]:
         yield style.warn(
-            f'kept  {file}; for VS Code, add "files.associations": {{"**/.llxprt/settings.json": "jsonc"}}'
+            f'kept  {show_place(file)}; for VS Code, add "files.associations": {{"**/.llxprt/settings.json": "jsonc"}}'
         )
     if not report["enabled"]:
         yield style.warn("Another settings file disables hooks; hookline doctor shows which.")

@@ -34,6 +34,7 @@ from hookline.cli.report.text import (
     screen_width,
     show_ago,
     show_dialect,
+    show_message,
     show_ms,
     show_place,
     show_policy,
@@ -188,7 +189,7 @@ def _unused_lines(unused: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield ""
         yield style.warn(f"{plural(len(unused), 'hook')} never run{'s' if len(unused) == 1 else ''}:")
     for hook in unused:
-        yield f"  {one_line(hook['label'])}  {one_line(hook['reason'])}"
+        yield f"  {one_line(hook['label'])}  {show_message(hook['reason'])}"
         yield style.dim(f"    {one_line(hook['origin'])}: {one_line(hook['location'])}")
 
 

@@ -4,6 +4,7 @@ Examples:
   hookline log                                   the latest 50 records, newest last
   hookline log --hook guard --decision deny      what guard has denied
   hookline log --failures --since 1d             what failed since yesterday
+  hookline log --all-projects                    of every project, not only of this one
   hookline log --follow                          then print new records as they come
   hookline log show 3f9a01c2d4-0                 all about one run
   hookline log --unfinished                      hooks that were started, and no end is recorded
@@ -21,7 +22,14 @@ from pathlib import Path
 
 import msgspec
 
-from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
+from hookline.cli.commands._log_filters import (
+    ALL_PROJECTS,
+    add_filter_options,
+    add_run_filters,
+    of_project,
+    query_of,
+    shown_project,
+)
 from hookline.cli.ending import end_at_once
 from hookline.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.cli.report.log import show_entry, show_record
@@ -32,7 +40,7 @@ from hookline.config import Config
 from hookline.contract.records import LogRecord
 from hookline.contract.text import tell
 from hookline.errors import UsageError
-from hookline.log.entry import LogEntry
+from hookline.log.entry import LogEntry, LogQuery
 from hookline.log.paths import log_path
 from hookline.log.reader import LogReader
 from hookline.log.started import recover
@@ -79,7 +87,7 @@ def run(given: argparse.Namespace) -> int:
     if given.head is not None and given.words != ["verify"]:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
-    query = query_of(given)
+    query = query_of(given, project=None if given.words else shown_project(given))
     path, backups = (Path(given.file), None) if given.file else recorded_log(make_config(given))
     if given.file and not path.exists():
         raise UsageError(f"the log {path} does not exist")
@@ -92,15 +100,21 @@ def run(given: argparse.Namespace) -> int:
     with LogReader(path, progress=IndexProgress()) as reader:
         if given.words:
             return _show(reader, given.words[1], as_json=given.json)
-        found = reader.newest(query, given.n) if given.n > 0 else reader.entries(query)
-        count = _print(found, as_json=given.json)
-        if given.follow:
-            _print(reader.follow(query), as_json=given.json, at_once=True)
-        if not count and not given.json:
-            tell(f"no such record in {path}")
+        _list(reader, given, query)
         if reader.unreadable:
             tell(f"{plural(reader.unreadable, 'line')} of {path} could not be read")
     return 0
+
+
+def _list(reader: LogReader, given: argparse.Namespace, query: LogQuery) -> None:
+    rows = _Rows(os.path.realpath(given.project), as_json=given.json)
+    rows.print(reader.newest(query, given.n) if given.n > 0 else reader.entries(query))
+    if rows.has_others and not (given.all_projects or given.session or given.file):
+        tell(ALL_PROJECTS)
+    if given.follow:
+        rows.print(reader.follow(query), at_once=True)
+    if not rows.count and not given.json:
+        tell(f"no such record{of_project(query)} in {reader.path}")
 
 
 def recorded_log(config: Config) -> tuple[Path, int]:
@@ -126,18 +140,28 @@ def _write(records: Sequence[LogRecord], path: Path, config: Config) -> bool:
     return is_written
 
 
-def _print(entries: Iterable[LogEntry], *, as_json: bool, at_once: bool = False) -> int:
-    count = 0
-    for entry in entries:
-        count += 1
-        if as_json:
-            print_json(msgspec.to_builtins(entry), indent=None)
-        else:
-            print_lines(show_entry(entry))
-        if at_once:
-            sys.stdout.flush()
-    sys.stdout.flush()
-    return count
+class _Rows:
+    """Prints records, and knows what it has printed."""
+
+    def __init__(self, here: str, *, as_json: bool) -> None:
+        self._here = here
+        self._as_json = as_json
+        self.count = 0
+        self.has_others = False
+        """Whether one was of another project."""
+
+    def print(self, entries: Iterable[LogEntry], *, at_once: bool = False) -> None:
+        """Prints one line for each, and with `at_once` as soon as it comes."""
+        for entry in entries:
+            self.count += 1
+            self.has_others |= entry.project not in (None, self._here)
+            if self._as_json:
+                print_json(msgspec.to_builtins(entry), indent=None)
+            else:
+                print_lines(show_entry(entry, self._here))
+            if at_once:
+                sys.stdout.flush()
+        sys.stdout.flush()
 
 
 def _show(reader: LogReader, run: str, *, as_json: bool) -> int:

@@ -3,6 +3,7 @@
 Examples:
   hookline stats
   hookline stats --since 7d --hook guard
+  hookline stats --all-projects          of every project, not only of this one
   hookline stats --shadow                what hooks that are tried out would have decided, and what happened
   hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
 
@@ -16,15 +17,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.cli.commands._log_filters import add_filter_options, query_of
+from hookline.cli.commands._log_filters import ALL_PROJECTS, add_filter_options, of_project, query_of, shown_project
 from hookline.cli.commands._shadow import show_trials
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, screen_width, show_ms, show_place, show_ways
+from hookline.cli.report.text import one_line, plural, screen_width, show_message, show_ms, show_place, show_ways
 from hookline.contract.hooks import HookEntry
+from hookline.contract.text import tell
 from hookline.log.entry import LogQuery
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
 
@@ -47,10 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the numbers; with `--fail-over-budget` the exit code is 1 when a hook is over its budget."""
-    query = query_of(given, RUNS)
+    query = query_of(given, RUNS, project=shown_project(given))
     config = make_config(given)
+    if query.project is None and not given.all_projects and query.session is None:
+        tell(ALL_PROJECTS)
     if given.shadow:
-        return show_trials(given, config)
+        return show_trials(given, config, query)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
@@ -64,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
     idle = _idle(without_runs, statistics.fired)
     print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, _lines(entries, idle, over))
     if not entries and not given.json:
-        print_lines(f"No run {_wanted(given)} is recorded in {recorded_in(config)}.")
+        print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}."))
     return 1 if over and given.fail_over_budget else 0
 
 

@@ -29,7 +29,7 @@ from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.cli.report.review import Review, review, review_lines
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, show_place, unknown_hook
+from hookline.cli.report.text import one_line, plural, show_message, show_place, unknown_hook
 from hookline.contract.hooks import HookEntry
 from hookline.contract.records import Consent, hook_place
 from hookline.contract.text import tell
@@ -212,7 +212,7 @@ def describe_record(record: TrustRecord) -> dict[str, Any]:
 
 def _list_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["problem"]:
-        yield style.bad(report["problem"])
+        yield style.bad(show_message(report["problem"]))
     yield style.bold("Hooks of this project")
     for hook in report["hooks"]:
         paint = style.good if hook["state"] == "trusted" else style.warn

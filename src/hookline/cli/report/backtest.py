@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, screen_width
+from hookline.cli.report.text import cut, one_line, plural, screen_width, show_message
 from hookline.contract.text import printable
 from hookline.contract.wire import stringify_json
 from hookline.testing.backtest.past import LeftOut
@@ -25,7 +25,7 @@ def backtest_lines(tally: Tally, left_out: LeftOut, title: str) -> Iterator[str]
     for change in tally.changes[:_MOST_SHOWN]:
         yield f"{paints[change.kind](change.kind.upper())} {cut(one_line(_what(change)), screen_width() - 8)}"
         yield style.dim(f"    {cut(one_line(_why(change)), screen_width() - 4)}")
-        yield style.dim(f"    {cut(one_line(f'{change.past.time} {change.past.origin}'), screen_width() - 4)}")
+        yield style.dim(f"    {cut(show_message(f'{change.past.time} {change.past.origin}'), screen_width() - 4)}")
     hidden = sum(tally.counts.values()) - min(len(tally.changes), _MOST_SHOWN)
     if hidden > 0:
         yield style.warn(f"… {hidden} more (--json shows more of them)")

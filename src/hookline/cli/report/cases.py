@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, show_ms, show_place, text_lines
+from hookline.cli.report.text import cut, one_line, plural, show_message, show_ms, show_place, text_lines
 from hookline.contract.endings import show_ending
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.testing.cases.case import outcomes_of
@@ -97,7 +97,7 @@ def failure_lines(result: Result, word: str, alike: int = 1) -> Iterator[str]:
         yield from difference_lines(difference)
     yield from _hooks(result.verdict)
     for message in result.messages:
-        yield style.warn(f"    note: {one_line(message)}")
+        yield style.warn(f"    note: {show_message(message)}")
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _hooks(verdict: Verdict | None) -> Iterator[str]:
         for advice in run.advice:
             yield style.warn(f"      note: {one_line(advice)}")
     for unapplied in verdict.unapplied:
-        yield style.warn(f"    note: {one_line(unapplied.message)}")
+        yield style.warn(f"    note: {show_message(unapplied.message)}")
 
 
 def _word(kind: Shown) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, text_lines
+from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, show_message, text_lines
 from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
@@ -32,9 +32,9 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
     for record in log:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
-                yield style.dim(f"  not run: {one_line(hook)}: {record['reason']}")
+                yield style.dim(f"  not run: {one_line(hook)}: {show_message(str(record['reason']))}")
         elif record.get("kind") in ("settings", "fault"):
-            yield style.warn(f"  {record['message']}")
+            yield style.warn(f"  {show_message(str(record['message']))}")
     for run in verdict.runs:
         yield from _run_lines(run)
     yield from _note_lines(verdict)

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, screen_width, show_clock, show_ms, show_place, text_lines
+from hookline.cli.report.text import (
+    cut,
+    one_line,
+    screen_width,
+    show_clock,
+    show_message,
+    show_ms,
+    show_place,
+    text_lines,
+)
 from hookline.contract.endings import show_signal
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
 from hookline.log.entry import LogEntry
@@ -15,16 +24,18 @@ _ID_WIDTH = 12
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 
 
-def show_entry(entry: LogEntry) -> str:
-    """One record in one line: time, id, and what happened."""
+def show_entry(entry: LogEntry, here: str) -> str:
+    """One record in one line: time, id, the name of its project if that is not this one, and what happened."""
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
+    if entry.project not in (None, here):
+        start += f"{one_line(str(entry.project).rpartition('/')[2] or '/')}  "
     room = max(20, screen_width() - len(start))
-    return style.dim(start) + _paint(entry)(cut(one_line(_summary(entry)), room))
+    return style.dim(start) + _paint(entry)(cut(show_message(_summary(entry)), room))
 
 
 def show_record(record: Mapping[str, Any]) -> Iterator[str]:
     """One record with everything in it."""
-    yield style.bold(one_line(str(record.get("message"))))
+    yield style.bold(show_message(str(record.get("message"))))
     for title, value in _facts(record):
         if value not in (None, "", "None"):
             yield f"  {style.dim(f'{title:<9}')} {one_line(str(value))}"
@@ -71,6 +82,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "id", record.get("id") or record.get("fire")
     yield "time", record.get("time")
     yield "session", record.get("session")
+    yield "project", show_place(str(record["project"])) if record.get("project") else None
     yield "agent", " ".join(str(part) for part in (record.get("agent"), record.get("agentEvent")) if part)
     yield "event", " ".join(str(part) for part in (record.get("event"), record.get("subject")) if part)
     yield "hook", record.get("hook")

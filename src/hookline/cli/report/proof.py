@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, screen_width, show_ago
+from hookline.cli.report.text import cut, one_line, plural, screen_width, show_ago, show_message, show_place
 from hookline.contract.wire import stringify_json
 from hookline.proof.canary import Flight
 from hookline.proof.causes import unknown_version
@@ -47,7 +47,7 @@ def flight_lines(flight: Flight) -> Iterator[str]:
     """What became of the canary."""
     word = style.good("DENIED") if flight.denied else style.bad("NOT PROVED")
     place = f" (hookline log {flight.log_id})" if flight.log_id else ""
-    yield f"{word} canary through {one_line(flight.agent)}: {one_line(flight.message)}{place}"
+    yield f"{word} canary through {one_line(flight.agent)}: {show_message(flight.message)}{place}"
     if not flight.denied:
         yield f"    hookline doctor{'' if flight.agent == 'hookline' else f', hookline bridge status {flight.agent}'}"
     yield ""
@@ -104,7 +104,7 @@ def _agent_lines(proof: AgentProof) -> Iterator[str]:
 def _call(finding: Finding) -> str:
     call = finding.call
     arguments = stringify_json(dict(call.arguments)).decode("utf-8", "replace")
-    return one_line(f"{call.time} {call.tool} {arguments[:200]} ({call.origin})")
+    return one_line(f"{call.time} {call.tool} {arguments[:200]} ({show_place(call.origin)})")
 
 
 def word_lines(words: Sequence[Mapping[str, Any]]) -> Iterator[str]:

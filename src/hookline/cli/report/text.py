@@ -5,12 +5,11 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
-from hookline.contract.text import visible
+from hookline.contract.text import short_paths, visible
 from hookline.dialects.known import dialect_of
 
 HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
@@ -25,6 +24,11 @@ _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"),
 def one_line(text: str) -> str:
     """The text on one line without runs of spaces, as wide as it will be printed."""
     return visible(" ".join(text.split()))
+
+
+def show_message(text: str) -> str:
+    """A message of ours on one line, with paths in the form that people read."""
+    return one_line(short_paths(text))
 
 
 def plain(text: str) -> str:
@@ -81,12 +85,8 @@ def show_dialect(hook: Mapping[str, Any]) -> str:
 
 
 def show_place(file: str, line: int | None = None) -> str:
-    """A file, relative to the current or the home directory if it is below, with the line in it."""
-    for base, prefix in ((str(Path.cwd()), ""), (str(Path("~").expanduser()), "~/")):
-        if file.startswith(f"{base}/"):
-            file = prefix + file.removeprefix(f"{base}/")
-            break
-    return f"{file}:{line}" if line else file
+    """A file in the form that people read, with the line in it."""
+    return f"{short_paths(file)}:{line}" if line else short_paths(file)
 
 
 def screen_width() -> int:
@@ -95,11 +95,11 @@ def screen_width() -> int:
 
 
 def wrap(text: str, indent: str) -> list[str]:
-    """The text in lines that fit on the screen, each with this indent."""
+    """A message of ours in lines that fit on the screen, each with this indent."""
     import textwrap  # noqa: PLC0415 - few commands need it
 
     return textwrap.wrap(
-        visible(text),
+        visible(short_paths(text)),
         screen_width(),
         initial_indent=indent,
         subsequent_indent=indent,

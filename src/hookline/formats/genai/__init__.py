@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hookline.formats.genai.neutral import from_hook_llm_response, offer
+    from hookline.formats.genai.neutral import from_hook_llm_response, offer, tool_names
     from hookline.formats.genai.request import append_system_note as with_note
     from hookline.formats.genai.request import from_hook_llm_request, to_hook_llm_request
     from hookline.formats.genai.response import to_hook_llm_response
@@ -15,6 +15,7 @@ __all__ = [
     "offer",
     "to_hook_llm_request",
     "to_hook_llm_response",
+    "tool_names",
     "with_note",
 ]
 _HOMES = {
@@ -23,6 +24,7 @@ _HOMES = {
     "offer": ("neutral", "offer"),
     "to_hook_llm_request": ("request", "to_hook_llm_request"),
     "to_hook_llm_response": ("response", "to_hook_llm_response"),
+    "tool_names": ("neutral", "tool_names"),
     "with_note": ("request", "append_system_note"),
 }
 

@@ -48,7 +48,9 @@ def without_text(content: Any) -> Any | None:
 
 
 def list_contents(contents: Any) -> list[Any]:
-    """The contents as a list, or FormatError for a shape in which hooks would miss a text."""
+    """The contents as a list, or FormatError for a shape in which hooks would miss a text, and for no contents."""
+    if contents is None:
+        raise FormatError("contents", shape_of(contents), _EXPECTED)
     found = listed(contents)
     for number, content in enumerate(found):
         check_content(content, f"contents[{number}]")
@@ -57,12 +59,16 @@ def list_contents(contents: Any) -> list[Any]:
 
 def check_content(content: Any, where: str) -> None:
     """FormatError for a content in which hooks would miss a text."""
-    if isinstance(content, Mapping) and is_content(content) and not content.keys() <= {"role", "parts"}:
+    if isinstance(content, Mapping) and (not content or not _has_only_known(content)):
         raise FormatError(where, shape_of(content), _EXPECTED)
     for part in parts_of(content):
         if not _is_part(part):
             unknown = f" with a part that has the unknown {', '.join(unknown_fields(part))}" if _has_type(part) else ""
             raise FormatError(where, f"{shape_of(content)}{unknown}", _EXPECTED)
+
+
+def _has_only_known(content: Mapping[str, Any]) -> bool:
+    return not is_content(content) or content.keys() <= {"role", "parts"}
 
 
 def _role_of(content: Any) -> Role:

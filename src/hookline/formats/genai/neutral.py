@@ -8,7 +8,7 @@ from hookline.contract.llm import GenerateContentParameters, ToolMode
 from hookline.formats.genai import response
 from hookline.formats.genai.parts import field, with_fields
 from hookline.formats.genai.tool_config import overlay_tool_config
-from hookline.formats.genai.tools import permitted_tools
+from hookline.formats.genai.tools import declared_names, permitted_tools
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
@@ -18,6 +18,11 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -
     """
     modified = response.from_hook_llm_response(hook_response)
     return modified if base is None else response.replace_response_text(base, modified)
+
+
+def tool_names(native: GenerateContentParameters) -> list[str]:
+    """The names of the functions that are offered, but not those of the tools that the API runs itself."""
+    return declared_names(field(native.config, "tools"))
 
 
 def offer(

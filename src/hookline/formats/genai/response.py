@@ -57,6 +57,8 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
     _check(response)
     candidates = listed(field(response, "candidates"))
     for number, candidate in enumerate(candidates):
+        if not isinstance(candidate, Mapping) and not hasattr(candidate, "content"):
+            raise FormatError(f"candidates[{number}]", shape_of(candidate), _EXPECTED)
         if isinstance(content := field(candidate, "content"), Mapping):  # the SDK's own objects have known fields only
             check_content(content, f"candidates[{number}].content")
     seen: LLMResponse = {"candidates": [_to_hook_candidate(candidate) for candidate in candidates]}

@@ -31,6 +31,17 @@ def without_forbidden(tools: Any, wanted: HookToolConfig) -> Any:
     return _changed(tools, lambda tool: tool if _is_code(tool) else _permitted(tool, lambda _: True, permits))
 
 
+def declared_names(tools: Any) -> list[str]:
+    """The names of the functions that may be called."""
+    names: list[str] = []
+    for tool in listed(tools):
+        if _is_code(tool):
+            names.append(getattr(tool, "__name__", type(tool).__name__))
+        else:
+            names += [name for one in listed(field(tool, "function_declarations")) if (name := field(one, "name"))]
+    return names
+
+
 def _changed(tools: Any, change: Callable[[Any], Any | None]) -> Any:
     given = listed(tools)
     kept = [change(tool) for tool in given]

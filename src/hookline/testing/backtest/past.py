@@ -77,7 +77,7 @@ def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOu
             except NotRecordedError:
                 left_out.not_recorded += 1
                 continue
-            if project is not None and os.path.realpath(event.cwd) != project:
+            if project not in (None, event.project):
                 left_out.elsewhere += 1
                 continue
             yield Past(

@@ -1,5 +1,6 @@
 """Records of the log → events that really happened, and what was decided about them."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Recorded:
     fire: str
     time: str
     cwd: str
+    project: str
+    """The resolved directory of the project; in records of older versions the session's."""
     event: HookEventName
     fields: Mapping[str, Any]
     outcome: Outcome
@@ -74,6 +77,7 @@ def read_event(records: Sequence[Mapping[str, Any]]) -> Recorded:
         fire=str(end.get("fire")),
         time=str(end.get("time")),
         cwd=str(told.get("cwd", "")),
+        project=str(end.get("project") or os.path.realpath(str(told.get("cwd", "")))),
         event=event,
         fields=fields,
         outcome=outcome,

@@ -13,8 +13,8 @@ from pathlib import Path
 from shutil import which
 from typing import Self
 
-from hookline.packs.calls import Call
-from hookline.packs.commands import Commands
+from hookline.packs.reading.calls import Call
+from hookline.packs.reading.commands import Commands
 
 _PATIENCE_S = 5
 # They run what they are given, so they are real, or what they start would not be seen.

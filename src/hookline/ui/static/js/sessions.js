@@ -6,10 +6,10 @@ export async function showSessions(view) {
   const sessions = await ask("sessions");
   put(view, h("h1", { tabindex: "-1" }, "Sessions"));
   if (!sessions.length) return void put(view, h("p", { class: "waiting" }, "No session is recorded yet."));
-  const names = ["Session", "Agent", "First", "Last", "Runs", "Blocks", "Failures"];
+  const names = ["Session", "Project", "Agent", "First", "Last", "Runs", "Blocks", "Failures"];
   const table = h("table", { class: "rows sessions" }, h("caption", { class: "unseen" }, "Sessions, the latest first"), h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))));
   table.append(h("tbody", {}, sessions.map((one) => {
-    const cells = [link(`session/${encodeURIComponent(one.session)}`, text(one.session, 60)), one.agent ? text(one.agent, 40) : "hookline", clock(one.first), clock(one.last), one.runs.toLocaleString(), number(one.blocks, "bad"), number(one.failures, "warn")];
+    const cells = [link(`session/${encodeURIComponent(one.session)}`, text(one.session, 60)), one.project ? text(one.project, 200) : "", one.agent ? text(one.agent, 40) : "hookline", clock(one.first), clock(one.last), one.runs.toLocaleString(), number(one.blocks, "bad"), number(one.failures, "warn")];
     return h("tr", {}, cells.map((cell, index) => h(index ? "td" : "th", { scope: index ? null : "row", "data-name": names[index] }, cell)));
   })));
   put(view, h("div", { class: "scroll" }, table));
@@ -31,7 +31,7 @@ export async function showSession(view, { given }) {
   put(view, 
     h("p", { class: "crumbs" }, link("sessions", "← Sessions"), " · ", link(`?session=${encodeURIComponent(given)}`, "as a timeline")),
     h("h1", { tabindex: "-1" }, "Session ", text(given, 60)),
-    facts ? h("p", { class: "message" }, `${count(facts.runs, "run")} of hooks, ${count(facts.blocks, "block")}, ${count(facts.failures, "failure")}`, facts.agent ? [" · asked by ", text(facts.agent, 40)] : null) : null,
+    facts ? h("p", { class: "message" }, `${count(facts.runs, "run")} of hooks, ${count(facts.blocks, "block")}, ${count(facts.failures, "failure")}`, facts.agent ? [" · asked by ", text(facts.agent, 40)] : null, facts.project ? [" · ", text(facts.project, 200)] : null) : null,
     more, list);
 }
 

@@ -20,6 +20,7 @@ export async function showTimeline(view, { query }) {
   const note = h("p", { class: "waiting" });
   const live = h("button", { class: "live", "aria-pressed": String(kept.isLive), onclick: toggle }, "Live");
   const form = filters(() => { kept.filters = read(form); start(); });
+  ask("projects").then((known) => offer(form.form.elements.project, known), () => {});
   put(view,
     h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Timeline"), live),
     form, fresh, h("div", { class: "scroll" }, table), note, older);
@@ -97,7 +98,7 @@ export function row(entry) {
     [badge(entry.outcome), hasFailure(entry) ? [" ", badge("failed")] : null],
     by.length ? h("span", { class: "by" }, text(by.join(", "), 120)) : "",
     [entry.model ? h("span", { class: "model" }, text(entry.model, 60)) : null, entry.agent ? h("span", { class: "agent" }, text(entry.agent, 40)) : null],
-    entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.session, 8)) : "",
+    [entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.session, 8)) : null, entry.project ? h("span", { class: "agent" }, text(entry.project.split("/").pop() || "/", 40)) : null],
     h("span", { class: "took" }, ms(entry.duration)),
   ];
   return h("tr", { class: entry.outcome.replaceAll(" ", "-") }, facts.map((fact, index) => h(index === 1 ? "th" : "td", { scope: index === 1 ? "row" : null, "data-name": COLUMNS[index] }, fact)));
@@ -115,6 +116,7 @@ function filters(changed) {
   const check = (name, label) => h("label", { class: "check" }, h("input", { type: "checkbox", name, value: "1", checked: kept.filters[name] === "1" }), label);
   const form = h("form", { class: "filters", role: "search", "aria-label": "Filters" },
     select("show", "Show", [["", "events"], ["runs", "runs of hooks"], ["all", "all records"]]),
+    select("project", "Project", [["", "all"], ...(kept.filters.project ? [[kept.filters.project, text(kept.filters.project, 200)]] : [])]),
     select("event", "Event", any(EVENTS)), input("tool", "Tool"), input("hook", "Hook"),
     select("decision", "Decision", any(DECISIONS)), input("agent", "Agent"), input("session", "Session"),
     input("since", "Since", { placeholder: "10m, 2h, 7d", title: "10m, 2h, 7d, or 2025-02-18T16:30" }), input("until", "Until"),
@@ -133,6 +135,12 @@ function filters(changed) {
   details.elements = form.elements;
   details.form = form;
   return details;
+}
+
+/** Adds the projects that the log knows; reading it takes a while, so they come later than the rows. */
+function offer(control, known) {
+  const there = new Set([...control.options].map((option) => option.value));
+  control.append(...known.filter((one) => !there.has(one)).map((one) => h("option", { value: one }, text(one, 200))));
 }
 
 function read(details) {

@@ -3,9 +3,9 @@
 import posixpath
 import re
 
-from hookline.packs.calls import Call
-from hookline.packs.commands import Commands
 from hookline.packs.known import SHELLS
+from hookline.packs.reading.calls import Call
+from hookline.packs.reading.commands import Commands
 
 _FETCHING = ("curl", "wget", "aria2c", "fetch")
 
@@ -25,11 +25,12 @@ def _files(call: Call) -> set[str]:
     target = call.value_of("-o", "--output", "-O", "--output-document") if call.program != "curl" else None
     target = call.value_of("-o", "--output") if call.program == "curl" else target
     found = {call.path(each) for each in (*call.writes, *([target] if target else []))}
+    folder = call.value_of("-P", "--directory-prefix", "--output-dir") or "."
     for word in call.words[1:]:
         # wget, and curl -O, name the file after the address.
         is_address = re.match(r"https?://", word) or re.match(r"[\w-]+(?:\.[\w-]+)+/", word)
         if is_address and (call.program != "curl" or call.flags & {"-O", "--remote-name"}):
-            found.add(call.path(posixpath.basename(word.split("?")[0])))
+            found.add(call.path(f"{folder}/{posixpath.basename(word.split('?')[0])}"))
     return found
 
 

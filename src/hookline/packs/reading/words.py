@@ -10,12 +10,19 @@ UNKNOWN = "\ue000"
 """Stands in a word for a part whose value can't be known."""
 ENTRY = "\ue001"
 """Stands for a name that was found, such as those that `find` gives to `-exec`."""
+PROCESS = "\ue003"
+"""Stands for the number of the process whose name follows."""
 OUTPUT = "\ue002"
 """Stands for the output of a command that is read as a file: `<(…)`."""
 
 # More values than this are not told apart.
 _MOST_VALUES = 16
 
+_OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
+# Variables that hold secrets, by their names.
+_SECRET = re.compile(
+    r"SECRET|PASSW|PRIVATE_?KEY|API_?KEY|ACCESS_?KEY|CREDENTIAL|(?:^|_)TOKEN$|(?:^|_)PAT$", re.IGNORECASE
+)
 _BLANKS = " \t\n"
 _BRACES = re.compile(r"\{([^{}]*(?:,[^{}]*)+)\}")
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -30,7 +37,8 @@ Output = Callable[[tuple[Item, ...], str], str | None]
 class Expander:
     """Turns words into the arguments that a program would get."""
 
-    def __init__(self, values: Values, output: Output, home: str) -> None:
+    def __init__(self, values: Values, output: Output, home: str, note: Callable[[str], None]) -> None:
+        self._note = note
         self._values = values
         self._output = output
         self._home = home
@@ -63,7 +71,11 @@ class Expander:
         return [(value, may_split) for value in self._values_of(piece)]
 
     def _with_home(self, text: str) -> str:
-        return self._home + text[1:] if text == "~" or text.startswith("~/") else text
+        if text == "~" or text.startswith("~/"):
+            return self._home + text[1:]
+        if found := _OTHER_HOME.match(text):
+            return ("/root" if found[1] == "root" else f"/home/{found[1]}") + text[found.end() :]
+        return text
 
     def _values_of(self, piece: Expansion) -> tuple[str, ...]:
         source = piece.source
@@ -79,6 +91,8 @@ class Expander:
             return (self._blanks()[0],)
         name = piece.name or source.strip("${}")
         known = self._values(name)
+        if known is None and _SECRET.search(name):
+            self._note("variable")
         if piece.is_plain or known is None or not piece.name:
             default = _DEFAULT.fullmatch(source) if known is None else None
             # The variable may have a value that is not known here.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hookline.packs.commands import Commands
-from hookline.packs.words import UNKNOWN
+from hookline.packs.reading.commands import Commands
+from hookline.packs.reading.words import UNKNOWN
 
 RM = ("rm", "-rf", "/")
 

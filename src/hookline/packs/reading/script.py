@@ -1,14 +1,11 @@
-"""What a shell command runs: every program in it, also behind substitutions, wrappers, pipes and other shells."""
+"""One pass over the words and operators of a script, as a shell makes it."""
 
-import posixpath
 import re
-from collections.abc import Sequence
 
-from hookline.packs import wrappers
-from hookline.packs.calls import ANYTHING, NOTHING, Call, Stream
-from hookline.packs.streams import output_of
-from hookline.packs.words import OUTPUT, UNKNOWN, Expander
-from hookline.shell.lexer import Item, Text, Word, read_script
+from hookline.packs.reading.calls import ANYTHING, NOTHING, Reader, Stream
+from hookline.packs.reading.shells import RUN_LATER
+from hookline.packs.reading.words import OUTPUT, UNKNOWN, Expander
+from hookline.shell.lexer import Item, Text, Word
 
 _SKIPPED = frozenset(
     ("if", "then", "elif", "else", "while", "until", "do", "done", "fi", "{", "}", "esac", "!", "time", "coproc")
@@ -17,142 +14,13 @@ _REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", "<", 
 _DESCRIPTORS = frozenset("0123456789")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?\+?=")
 
-_DEEPEST = 12
-_MOST_CALLS = 500
-# A command of this length is judged no more: it would take too long for an event.
-LONGEST = 64 * 1024
+_FILE = Stream(frozenset({"file"}))
 
 
-class Commands:
-    """Reads commands into calls. What can't be known is in `doubts`, each a sentence."""
-
-    def __init__(self, *, cwd: str, home: str, project: str | None = None) -> None:
-        self.calls: list[Call] = []
-        self.doubts: list[str] = []
-        self.cwd = cwd
-        self.home = home
-        self.project = project or cwd
-        self._variables: dict[str, tuple[str, ...]] = {}
-        self._aliases: dict[str, str] = {}
-        self._depth = 0
-        self._substituted: Stream = NOTHING
-        self.given: set[str] = set()
-        """The kinds of what substitutions gave to the words that are being read."""
-        self._expander = Expander(self._values, self._output, home)
-
-    def read(self, text: str, stdin: Stream = NOTHING) -> Stream:
-        """Reads one command line or script; returns what it writes to its output, as far as that is known."""
-        if len(text) > LONGEST:
-            self.doubt(f"the command is longer than {LONGEST:,} characters")
-            text = text[:LONGEST]
-        items, is_complete = read_script(text)
-        if not is_complete:
-            self.doubt("a quote or a parenthesis is not closed")
-        return self._run(items, stdin)
-
-    def doubt(self, sentence: str) -> None:
-        """Notes something that can't be known."""
-        if sentence not in self.doubts:
-            self.doubts.append(sentence)
-
-    def inner(self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = ()) -> Stream:
-        """Reads a command that another one hands to a shell; what it changes holds for itself alone."""
-        if UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
-            self.doubt("a command is made up while it runs")
-            return ANYTHING
-        saved = self.cwd, self._variables
-        self._variables = {**self._variables, **{str(index): (word,) for index, word in enumerate(arguments)}}
-        if arguments[1:]:
-            self._variables |= {"@": tuple(arguments[1:]), "*": tuple(arguments[1:])}
-        output = self.read(text, stdin)
-        self.cwd, self._variables = saved
-        return output
-
-    def emit(
-        self,
-        words: Sequence[str],
-        *,
-        stdin: Stream = NOTHING,
-        writes: tuple[str, ...] = (),
-        reads: tuple[str, ...] = (),
-        via: tuple[str, ...] = (),
-        assigned: tuple[str, ...] = (),
-        given: frozenset[str] = frozenset(),
-    ) -> Stream:
-        """Adds a call and those that it makes in turn; returns what it writes to its output."""
-        if len(self.calls) >= _MOST_CALLS or self._depth >= _DEEPEST:
-            self.doubt("the command nests too deeply, or runs too many programs")
-            return ANYTHING
-        call = Call(
-            tuple(words), cwd=self.cwd, stdin=stdin, writes=writes, reads=reads, via=via, assigned=assigned, given=given
-        )
-        self.calls.append(call)
-        if UNKNOWN in call.program or "*" in call.program or "?" in call.program:
-            self.doubt("the name of a program is made up while it runs")
-        self._depth += 1
-        try:
-            return wrappers.follow(self, call) or output_of(call)
-        finally:
-            self._depth -= 1
-
-    def assign(self, name: str, *values: str) -> None:
-        """Gives a variable the values that it may have."""
-        self._variables[name] = values
-
-    def alias(self, name: str, text: str) -> None:
-        """Gives a word another meaning for the rest of the command."""
-        self._aliases[name] = text
-
-    def change_directory(self, directory: str) -> None:
-        """Follows `cd`."""
-        self.cwd = (
-            directory if directory.startswith(UNKNOWN) else posixpath.normpath(posixpath.join(self.cwd, directory))
-        )
-
-    @property
-    def substituted(self) -> Stream:
-        """The output of the last `<(…)`."""
-        return self._substituted
-
-    def _values(self, name: str) -> tuple[str, ...] | None:
-        known = self._variables.get(name)
-        if known is not None:
-            return known
-        return {"HOME": (self.home,), "PWD": (self.cwd,)}.get(name)
-
-    def _output(self, items: tuple[Item, ...], kind: str) -> str | None:
-        if self._depth >= _DEEPEST:
-            self.doubt("the command nests too deeply, or runs too many programs")
-            return None
-        saved, given = self.cwd, self.given
-        self._depth += 1
-        output = self._run(items, NOTHING)
-        self._depth -= 1
-        self.cwd, self.given = saved, given | output.kinds
-        if kind in "<>" or output.kinds:
-            self._substituted = output
-        return output.text
-
-    def _run(self, items: tuple[Item, ...], stdin: Stream) -> Stream:
-        return _Run(self, items, self._expander, stdin).run()
-
-    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
-        """One simple command, with its alias replaced; a quoted word is none."""
-        text = self._aliases.get(words[0]) if is_plain and words else None
-        if text is not None:
-            del self._aliases[words[0]]  # an alias is not replaced inside itself
-            inner, _ = read_script(text)
-            first = [word for item in inner if isinstance(item, Word) for word in self._expander.words(item)]
-            if all(isinstance(item, Word) for item in inner):
-                return self.simple([*first, *words[1:]], is_plain=True, **streams)
-            return self.inner(text)
-        return self.emit(words, **streams)  # type: ignore[arg-type]
-
-
-class _Run:
+class Run:
     """One pass over the words and operators of a script, in the order in which the shell would take them."""
 
-    def __init__(self, commands: Commands, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
+    def __init__(self, commands: Reader, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
         self._commands = commands
         self._items = items
         self._expander = expander
@@ -164,6 +32,7 @@ class _Run:
         self._start_pipeline()
 
     def run(self) -> Stream:
+        """Adds every call of the script; returns what the last one writes to its output."""
         items = self._items
         while self._at < len(items):
             item = items[self._at]
@@ -240,7 +109,7 @@ class _Run:
         if operator in _REDIRECTIONS:
             self._redirect(operator)
         elif operator in ("|", "|&"):
-            self._finish()
+            self._finish(is_piped=True)
             self._stdin = self._output
         elif operator == "(" and len(self._words) == 1 and self._next() == ")":
             self._at += 1  # a function: its body is read where it stands
@@ -280,11 +149,13 @@ class _Run:
         for text in self._expander.words(target):
             if operator in ("<", "<&", "<>"):
                 self._reads.append(text)
-                self._stdin = self._commands.substituted if OUTPUT in text else Stream()
+                self._stdin = (
+                    self._commands.substituted if OUTPUT in text else _FILE if text != "/dev/null" else NOTHING
+                )
             elif not (operator == ">&" and text.isdigit()):
                 self._writes.append(text)
 
-    def _finish(self) -> None:
+    def _finish(self, *, is_piped: bool = False) -> None:
         words, assigned = self._words, tuple(self._assigned)
         writes, reads, stdin = tuple(self._writes), tuple(self._reads), self._stdin
         self._start_command()
@@ -292,6 +163,8 @@ class _Run:
             for each in assigned:
                 name, _, value = each.partition("=")
                 self._commands.assign(name, value)
+                if name in RUN_LATER:
+                    self._commands.inner(value)
             if writes or reads or assigned:
                 self._output = self._commands.emit((":",), stdin=stdin, writes=writes, reads=reads, assigned=assigned)
             return
@@ -299,7 +172,7 @@ class _Run:
         expanded = [text for word in words for text in self._expander.words(word)]
         if not expanded:
             return
-        given = frozenset(self._commands.given)
+        given = frozenset(self._commands.given | ({"shown"} if not is_piped and not writes else set()))
         self._output = self._commands.simple(
             expanded,
             is_plain=words[0].source == expanded[0],

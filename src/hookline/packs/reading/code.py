@@ -2,8 +2,8 @@
 
 import re
 
-from hookline.packs.calls import Call, Reader
-from hookline.packs.words import OUTPUT, UNKNOWN
+from hookline.packs.reading.calls import Call, Reader
+from hookline.packs.reading.words import OUTPUT, UNKNOWN
 
 # The flags behind which code stands.
 _FLAGS = {
@@ -27,13 +27,14 @@ _FLAGS = {
 }
 _VERSIONED = re.compile(r"(python|pypy|ruby|perl|lua|php|node)[0-9.]*$")
 _RUNS = re.compile(
-    r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec\w*|shell_exec|passthru|proc_open"
-    r"|child_process|execSync|os\.execute|do shell script|getoutput|getstatusoutput|pty\.spawn|IO\.popen|%x)"
+    r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec(?:l|le|lp|lpe|v|ve|vp|vpe)?(?!\w)|shell_exec|passthru|proc_open"
+    r"|child_process|execSync|execFile\w*"
+    r"|os\.execute|do shell script|getoutput|getstatusoutput|pty\.spawn|IO\.popen|%x)"
     r"|`|\|\s*getline|\|\s*\"(?:sh|bash)"
 )
 _DELETES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|unlinkSync|fs\.rm"
-    r"|remove_entry\w*)"
+    r"|remove_entry\w*|removedirs)"
     r"\s*\(?\s*(?:Path\()?\s*(\"[^\"]*\"|'[^']*'|[^\s,;)]+)"
 )
 _STRING = re.compile(
@@ -42,14 +43,30 @@ _STRING = re.compile(
 _LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
 _MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b")
 _FETCHES = re.compile(
-    r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
+    r"urlopen|urllib|\brequests\b|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
 )
 _DECODES = re.compile(r"b64decode|base64|fromhex|unhexlify|codecs\.|zlib|marshal|atob\(|unpack")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
 _HANDS_OVER = re.compile(
-    r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|child_process|exec\b|spawn|open STD|popen|getline",
+    r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|\bsystem\b|fdopen"
+    r"|child_process|exec\b|spawn|open STD|popen|getline",
     re.IGNORECASE,
 )
+_FORKS = re.compile(r"\bfork\b(?:\(\))?\s+(?:while|for)\b|while\s*\(?\s*(?:1|True|true)\b.*\bfork\b", re.DOTALL)
+_HANDS_SHELL = re.compile(
+    r"(?:spawn|exec\w*|system|execute|popen|call|run)\b\s*\(?\s*\[?\s*(?:[\w.]+\s*,\s*)?[\"'](?:/usr)?(?:/bin/)?(?:ba|da|z|k)?sh[\"']"
+)
+# All variables at once; one of them is what programs usually ask for.
+_ENVIRONMENT = re.compile(r"os\.environ(?!\s*[\[.])|process\.env(?!\s*[\[.])|\bENV\.to_|%ENV|getenv\(\)")
+_SENDS = re.compile(r"urlopen|\brequests\b|httpx|\bfetch\(|https?\.request|Net::HTTP|LWP|\bsocket\b|smtplib")
+# What code does, and what all has to stand in it; rules know the names as programs.
+_SIGNS = {
+    "reverse-shell": (_CONNECTS, _HANDS_OVER),
+    "escape-shell": (_HANDS_SHELL,),
+    "fork-bomb": (_FORKS,),
+    "send-secret": (_ENVIRONMENT, _SENDS),
+    "run-from-network": (_MADE_UP, _FETCHES),
+}
 
 
 def is_interpreter(program: str) -> bool:
@@ -60,21 +77,23 @@ def is_interpreter(program: str) -> bool:
 def follow(commands: Reader, call: Call) -> None:
     """Adds what the code of a call runs and deletes."""
     language = _language(call.program)
-    for piece in _pieces(call, language):
+    for piece in _pieces(commands, call, language):
         if UNKNOWN in piece and "network" in commands.substituted.kinds:
             commands.emit(("run-from-network",))
-        _read(commands, piece, language)
+        read(commands, piece, language)
     if _reads_network(commands, call, language):
         commands.emit(("run-from-network",))
 
 
-def _pieces(call: Call, language: str) -> list[str]:
+def _pieces(commands: Reader, call: Call, language: str) -> list[str]:
     """The code that stands in the command itself."""
     if not _FLAGS[language]:
         return list(call.operands[:1])
     value = call.value_of(*_FLAGS[language])
     if value is not None:
         return [value]
+    if call.operands and (text := commands.text_of(call.path(call.operands[0]))) is not None:
+        return [text]
     return [] if _has_script(call) or call.stdin.text is None else [call.stdin.text]
 
 
@@ -95,18 +114,17 @@ def _language(program: str) -> str:
     return found[1] if found else program
 
 
-def _read(commands: Reader, code: str, language: str) -> None:
+def read(commands: Reader, code: str, language: str) -> None:
+    """Adds what a piece of code runs and deletes."""
     if language == "sed":
         for found in re.finditer(r"(?:^|;|\d)\s*e\s+([^;]+)$", code):
             commands.inner(found[1])
         return
-    if _CONNECTS.search(code) and _HANDS_OVER.search(code):
-        commands.emit(("reverse-shell",))
-    if _MADE_UP.search(code):
-        if _FETCHES.search(code):
-            commands.emit(("run-from-network",))
-        elif _DECODES.search(code):
-            commands.doubt("code is decoded and run")
+    for program, signs in _SIGNS.items():
+        if all(sign.search(code) for sign in signs):
+            commands.emit((program,))
+    if _MADE_UP.search(code) and _DECODES.search(code) and not _FETCHES.search(code):
+        commands.doubt("code is decoded and run")
     for found in _DELETES.finditer(code):
         target = found[1]
         known = target[1:-1] if target[0] in "\"'" else UNKNOWN

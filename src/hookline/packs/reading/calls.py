@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from hookline.packs.words import UNKNOWN
+from hookline.packs.reading.words import UNKNOWN
 
+_COMPOSE = {"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"}
 # Flags of these programs take the next word as their value, so it is no operand.
 _WITH_VALUE = {
     "git": {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"},
@@ -19,8 +20,19 @@ _WITH_VALUE = {
     "psql": {"-c", "--command", "-f", "--file", "-d", "--dbname", "-h", "--host", "-p", "-U", "--username", "-v"},
     "mysql": {"-e", "--execute", "-h", "-P", "-u", "-D"},
     "redis-cli": {"-h", "-p", "-a", "-n", "-u", "--user", "--pass"},
+    "docker-compose": _COMPOSE,
+    "podman-compose": _COMPOSE,
     "make": {"-C", "-f", "-j"},
     "ssh": {"-i", "-p", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-W", "-b", "-c", "-e", "-m", "-S", "-w", "-E", "-B"},
+}
+
+
+# What stands behind the options of these programs is a command with flags of its own. The flags take a value.
+_RUNNING: dict[str, frozenset[str]] = {
+    "sudo": frozenset(("-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t")),
+    **dict.fromkeys(("doas", "env", "runuser", "su"), frozenset(("-u", "-C", "-g"))),
+    **dict.fromkeys(("nice", "timeout", "ionice", "stdbuf"), frozenset(("-n", "-s", "-k", "-c"))),
+    **dict.fromkeys(("nohup", "setsid", "time", "exec", "strace", "watch"), frozenset(("-o", "-e", "-a", "-n"))),
 }
 
 
@@ -28,10 +40,10 @@ class Stream(NamedTuple):
     """What stands in a pipe: where it is from, and its text where that is known."""
 
     kinds: frozenset[str] = frozenset()
-    """`network`, `secret`, `environment` or `unknown`; several, where commands mix them."""
+    """`network`, `secret`, `environment`, `file` or `unknown`; several, where commands mix them."""
     text: str | None = None
-    entries: str | None = None
-    """The directory whose entries it lists."""
+    entries: tuple[str, ...] = ()
+    """The paths that it lists, as patterns."""
 
 
 NOTHING = Stream()
@@ -79,7 +91,8 @@ class Call:
     def flags(self) -> frozenset[str]:
         """Its flags: `-rf` as `-r` and `-f` (and as it is written), `--name=value` as `--name`."""
         found: set[str] = set()
-        for word in self.words[1:]:
+        own = self.words[1:] if self.program not in _RUNNING else _leading(self.words[1:], _RUNNING[self.program])
+        for word in own:
             if word == "--":
                 break
             if word.startswith("--"):
@@ -92,7 +105,8 @@ class Call:
     @cached_property
     def operands(self) -> tuple[str, ...]:
         """Its arguments that are no flags, nor the values of flags that are known to have one."""
-        with_value = _WITH_VALUE.get(self.program, ())
+        is_compose = self.program in ("docker", "podman") and "compose" in self.words[1:4]
+        with_value = _COMPOSE if is_compose else _WITH_VALUE.get(self.program, ())
         rest = iter(self.words[1:])
         found: list[str] = []
         for word in rest:
@@ -132,6 +146,14 @@ class Call:
         return posixpath.normpath(posixpath.join(self.cwd, operand))
 
 
+def _leading(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
+    """The words up to the first that is neither a flag nor the value of one."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in with_value else 1
+    return words[:index]
+
+
 class Reader(Protocol):
     """What reads commands, for programs that run others: see commands.py."""
 
@@ -139,15 +161,31 @@ class Reader(Protocol):
     cwd: str
     home: str
     project: str
+    given: set[str]
 
     @property
     def substituted(self) -> Stream:
         """The output of the last `<(…)`, or of a substitution that is not known."""
 
-    def emit(self, words: Sequence[str], *, stdin: Stream = NOTHING, via: tuple[str, ...] = ()) -> Stream:
+    def emit(
+        self,
+        words: Sequence[str],
+        *,
+        stdin: Stream = NOTHING,
+        writes: tuple[str, ...] = (),
+        reads: tuple[str, ...] = (),
+        via: tuple[str, ...] = (),
+        assigned: tuple[str, ...] = (),
+        given: frozenset[str] = frozenset(),
+    ) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
 
-    def inner(self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = ()) -> Stream:
+    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
+        """One simple command, with its alias replaced."""
+
+    def inner(
+        self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = (), via: tuple[str, ...] = ()
+    ) -> Stream:
         """Reads a command that another one hands to a shell."""
 
     def doubt(self, sentence: str) -> None:
@@ -158,6 +196,9 @@ class Reader(Protocol):
 
     def alias(self, name: str, text: str) -> None:
         """Gives a word another meaning for the rest of the command."""
+
+    def text_of(self, path: str) -> str | None:
+        """The text that this command has written to a file."""
 
     def change_directory(self, directory: str) -> None:
         """Follows `cd`."""

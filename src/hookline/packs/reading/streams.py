@@ -6,10 +6,11 @@ import codecs
 import re
 from collections.abc import Callable, Mapping
 
-from hookline.packs.calls import ANYTHING, Call, Stream
-from hookline.packs.known import FETCHING, PASSING, READING, SHELLS
-from hookline.packs.places import is_secret
-from hookline.packs.words import OUTPUT, UNKNOWN
+from hookline.packs.known import FETCHING, PASSING, SHELLS
+from hookline.packs.places import is_private, is_whole
+from hookline.packs.reading.calls import ANYTHING, Call, Stream
+from hookline.packs.reading.transfers import read_by
+from hookline.packs.reading.words import OUTPUT, PROCESS, UNKNOWN
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
@@ -17,12 +18,12 @@ _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", 
 
 def output_of(call: Call) -> Stream:
     """What stands in the pipe behind a call."""
-    if any(is_secret(call.path(each)) for each in _read_by(call)):
+    if any(is_private(call.path(each)) for each in read_by(call)) or _packs_everything(call):
         return Stream(frozenset({"secret"}))
     program = call.program
     if (own := _OUTPUTS.get(program)) is not None:
         return own(call)
-    if program in FETCHING:
+    if program in FETCHING or (program == "openssl" and "s_client" in call.operands):
         return Stream(frozenset({"network"}))
     if program in PASSING:
         return _passed(call)
@@ -43,11 +44,15 @@ def _variables(call: Call) -> Stream:
 
 
 def _entries(call: Call) -> Stream:
-    return Stream(entries=f"{call.path(call.operands[0]) if call.operands else call.cwd}/*")
+    return Stream(entries=(f"{call.path(call.operands[0]) if call.operands else call.cwd}/*",))
 
 
-def _read_by(call: Call) -> tuple[str, ...]:
-    return (*call.reads, *(call.operands if call.program in READING else ()))
+def _packs_everything(call: Call) -> bool:
+    return call.program in ("tar", "zip", "cpio") and any(is_whole(call.path(each)) for each in call.operands)
+
+
+def _processes(call: Call) -> Stream:
+    return Stream(text=f"{PROCESS}{call.operands[-1]}") if call.operands else ANYTHING
 
 
 def _passed(call: Call) -> Stream:
@@ -120,7 +125,9 @@ def _unescaped(text: str) -> str:
 _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     **dict.fromkeys(("echo", "printf"), _said),
     "pwd": lambda call: Stream(text=call.cwd),
+    "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),  # noqa: S108 - a name, no file
+    **dict.fromkeys(("pgrep", "pidof"), _processes),
     **dict.fromkeys(("which", "command", "type"), _named),
-    **dict.fromkeys(("env", "printenv", "export", "declare", "set"), _variables),
+    **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),
 }

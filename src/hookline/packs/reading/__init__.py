@@ -1,0 +1,1 @@
+"""What a shell command runs: read as a shell would, without running anything."""

@@ -1,0 +1,77 @@
+"""Which files a call reads and writes."""
+
+import re
+from collections.abc import Sequence
+
+from hookline.packs.known import READING
+from hookline.packs.reading.calls import Call
+
+_COPYING = frozenset(("cp", "mv", "install", "ln", "rsync", "scp"))
+_UNPACKING = frozenset(("tar", "gtar", "bsdtar", "unzip", "7z"))
+# Their first operand is a pattern or a program, unless a flag gives that.
+_SEARCHING = frozenset(
+    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "tr")
+)
+_PATTERN_FLAGS = frozenset(("-e", "-f", "--regexp", "--expression", "--file", "--from-file"))
+
+
+def written_by(call: Call) -> list[str]:
+    """The files that a call writes: by redirection, by their place among its operands, or behind a flag."""
+    found = list(call.writes)
+    program, operands = call.program, call.operands
+    if program in ("tee", "touch", "truncate", "sponge"):
+        found += operands
+    elif program in _COPYING:
+        found += [target] if (target := call.value_of("-t", "--target-directory")) else operands[-1:]
+        found += [f"{operands[-1].rstrip('/')}/{each.rsplit('/', 1)[-1]}" for each in operands[:-1]]
+    elif program in _UNPACKING:
+        found += [target] if (target := _unpacked_to(call)) else []
+    elif program == "dd":
+        found += [word[3:] for word in call.words if word.startswith("of=")]
+    elif program in ("sed", "perl") and any(flag.startswith("-i") for flag in call.words):
+        found += operands[1:] or operands
+    elif program in ("curl", "wget", "gcc", "cc", "sort"):
+        found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
+    return found
+
+
+def _unpacked_to(call: Call) -> str | None:
+    if call.program == "unzip":
+        # -o is a flag of its own here, and overwrites.
+        return None if "-l" in call.flags else call.value_of("-d")
+    if call.program == "7z":
+        return call.value_of("-o")
+    unpacks = not call.flags.isdisjoint(("-x", "--extract", "--get")) or "x" in "".join(call.words[1:2])
+    return call.value_of("-C", "--directory") if unpacks else None
+
+
+def sources_of(call: Call) -> Sequence[str]:
+    """What a program that copies or moves takes."""
+    return call.operands if call.value_of("-t", "--target-directory") else call.operands[:-1]
+
+
+def read_by(call: Call) -> list[str]:
+    """The files that a call reads and may pass on."""
+    found = list(call.reads)
+    program = call.program
+    if program in _COPYING:
+        found += sources_of(call)
+    elif program in _SEARCHING:
+        found += call.operands if call.flags & _PATTERN_FLAGS else call.operands[1:]
+    elif program == "openssl":
+        found += [file for flag in ("-in", "-inkey", "-key") if (file := call.value_of(flag))]
+    elif program in READING:
+        found += call.operands
+    elif program in ("curl", "wget", "http"):
+        found += _sent(call)
+    if program == "dd":
+        found += [word[3:] for word in call.words if word.startswith("if=")]
+    return found
+
+
+def _sent(call: Call) -> list[str]:
+    found = [each for word in call.words[1:] for each in re.findall(r"(?:(?:^|=|;)@|=<)([^;,\s]+)", word)]
+    encoded = call.value_of("--data-urlencode") or ""
+    found += re.findall(r"^\w*@(.+)", encoded)
+    found += [target] if (target := call.value_of("-T", "--upload-file", "--post-file", "--body-file")) else []
+    return found
