@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hookline.cli.commands._policy_words import (
     Form,
+    about,
     add_expires,
     add_json,
     add_key,
@@ -93,7 +94,9 @@ def _configure_verify(parser: argparse.ArgumentParser) -> None:
 
 def _verify(given: argparse.Namespace) -> int:
     envelope = read_document(given.file)
-    key = signer_of(envelope, keys_given(given.public_key))
+    keys = keys_given(given.public_key)
+    with about(given.file):
+        key = signer_of(envelope, keys)
     document = envelope.document
     report = {"file": given.file, "valid": True, "signedBy": key, **describe_document(document)}
     print_report(given, report, [style.good("valid"), *document_lines(document), f"signed by {key}"])

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hookline.child.nats import connected
 from hookline.cli.commands._policy_words import (
     Form,
+    about,
     add_expires,
     add_json,
     add_key,
@@ -59,7 +60,8 @@ def _configure_publish(parser: argparse.ArgumentParser) -> None:
 
 def _publish(given: argparse.Namespace) -> int:
     envelope = read_document(given.file)
-    keys = asyncio.run(_put(envelope, keys_given(given.public_key), int(given.replicas)))
+    with about(given.file):
+        keys = asyncio.run(_put(envelope, keys_given(given.public_key), int(given.replicas)))
     report = {"file": given.file, "keys": list(keys), **describe_document(envelope.document)}
     print_report(given, report, [*document_lines(envelope.document), f"published: {', '.join(keys)}"])
     return 0
@@ -228,8 +230,9 @@ def _own_keys(given: argparse.Namespace) -> tuple[str, ...]:
 
 def _signed_before(given: argparse.Namespace) -> Signed:
     """The document in a file, if somebody signed it who may."""
-    envelope = read_document(given.file)
-    signer_of(envelope, _own_keys(given))
+    envelope, keys = read_document(given.file), _own_keys(given)
+    with about(given.file):
+        signer_of(envelope, keys)
     return envelope
 
 

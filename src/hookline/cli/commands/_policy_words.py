@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from hookline.settings.policy.documents import (
     ALL_TEAMS,
     Bundle,
     Document,
+    PolicyError,
     Signed,
     Switches,
     now,
@@ -98,12 +100,24 @@ def _moment(text: str) -> datetime:
     return moment
 
 
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Has errors about a document begin with its file."""
+    try:
+        yield
+    except PolicyError as error:
+        raise UsageError(f"{path} {error}") from error
+
+
 def read_document(path: str) -> Signed:
-    """The envelope in a file; UsageError if there is none."""
-    data = read_data(Path(path))
-    if data is None:
-        raise UsageError(f"{path} does not exist")
-    return read_signed(data)
+    """The envelope in a file, with something usable in it; UsageError if there is none."""
+    with about(path):
+        data = read_data(Path(path))
+        if data is None:
+            raise PolicyError("does not exist")
+        envelope = read_signed(data)
+        envelope.document  # noqa: B018 - so that nobody signs what no machine could use
+        return envelope
 
 
 def write_document(path: Path, envelope: Signed) -> None:

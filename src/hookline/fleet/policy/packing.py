@@ -104,7 +104,7 @@ def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
             if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", plain)
         ]
     if errors:
-        raise UsageError("this policy would not run as it is meant:\n" + "\n".join(f"  {error}" for error in errors))
+        raise UsageError(f"this policy would not run as it is meant: {'; '.join(errors)}")
     if not settings.hooks:
         return ("it has no hooks", *(str(problem) for problem in settings.problems))
     return tuple(str(problem) for problem in settings.problems)
