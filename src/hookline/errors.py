@@ -9,6 +9,7 @@
     ├── SessionClosedError                    a session was used after its end
     ├── AgentStoppedError                     a hook stopped an agent whose framework can end a run only by an exception
     ├── ModelError                            the model could not be asked, or its answer broke off
+    ├── NoAnswerError                         nobody answered a request on a message bus
     ├── TurnLimitError                        the agent did not come to an end within its turns
     └── UsageError                            the command line was given something it cannot work with
 
@@ -42,9 +43,9 @@ class MissingExtraError(HooklineError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the package {package}, which is not installed; try: pip install 'hookline[{extra}]'"
-        )
+        from hookline.extras import install_command  # noqa: PLC0415 - looks at how this was installed
+
+        super().__init__(f"this needs the package {package}, which is not installed; run: {install_command(extra)}")
         self.package = package
         self.extra = extra
 
@@ -72,6 +73,17 @@ class AgentStoppedError(HooklineError):
 
 class ModelError(HooklineError):
     """The model could not be asked, or its answer broke off."""
+
+
+class NoAnswerError(HooklineError):
+    """Nobody answered a request on a message bus."""
+
+    def __init__(self, why: str, *, timed_out: bool = False, worker: str | None = None) -> None:
+        super().__init__(why)
+        self.timed_out = timed_out
+        """True when the time that the asker gave is over, although somebody worked on it."""
+        self.worker = worker
+        """Who worked on it, where that is known."""
 
 
 class TurnLimitError(HooklineError):

@@ -26,9 +26,10 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.observing import Observing
-from hookline.engine.plan import HookPlanner
+from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
+from hookline.engine.trust_notice import TrustNotice
 from hookline.engine.warmth import Warmth
 from hookline.errors import HookSystemNotInitializedError
 from hookline.log.consent import consent_record
@@ -97,6 +98,8 @@ class HookSystem:
         self._reported |= {str(problem) for problem in policy_problems(source.layers)}
         self._agent = agent
         self._program: list[HookEntry] = []
+        self.trust_notice = TrustNotice(self._waiting_for_trust)
+        """Reports to the person which hooks wait for trust."""
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -322,6 +325,11 @@ class HookSystem:
             if hook.env and (not hook.needs_trust or hook in plan.hooks):
                 self.redactor.learn(hook.env)
         event_log.planned(plan)
+        self.trust_notice.report(plan)
+
+    def _waiting_for_trust(self) -> list[tuple[HookEntry, str]]:
+        hooks = (hook for hook in self.get_all_hooks() if hook.enabled and hook.needs_trust)
+        return [(hook, why) for hook in hooks if (why := ask_trust(self._why_untrusted, hook)) is not None]
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
         parts = self._ready()
@@ -361,6 +369,8 @@ class HookSystem:
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
             warmth=warmth,
+            fleet=options.fleet,
+            agent=self._agent,
         )
 
 

@@ -254,6 +254,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("bridge", "claude", piped=ATTACK, says_nothing=True),
     ],
     "serve": [row("serve", ATTACK), row("serve", "--status", says_nothing=True)],
+    "worker": [
+        row("worker", "--subject", "x", "--settings", ATTACK),
+        row("worker", "--subject", ATTACK, ATTACK),
+        row("worker", "--subject", ATTACK, "--settings", "{blocking}", says_nothing=True),
+    ],
     "mcp-gateway": [
         row("mcp-gateway", says_nothing=True),
         row("mcp-gateway", "--url", ATTACK),

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from hookline.cli.main import main
+from hookline.extras import install_command
 
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -147,5 +148,5 @@ sys.stdin = io.StringIO("agent\\0--mo\\0")
 print(main(["agent"]), main(["agent", "--help"]), main(["completion", "--words"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
-    line = "hookline: this needs the package referencing, which is not installed; try: pip install 'hookline[agent]'\n"
+    line = f"hookline: this needs the package referencing, which is not installed; run: {install_command('agent')}\n"
     assert (done.stdout, done.stderr) == ("1 1 1\n", 3 * line)

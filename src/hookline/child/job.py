@@ -95,6 +95,8 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stderr_truncated: bool = False
     duration_ms: float = 0.0
     way: RunWay = RunWay.COLD
+    worker: str | None = None
+    """Who ran it on another machine, and which of its hooks decided."""
     is_shortage: bool = False
     """True when the process could not be started or watched for lack of descriptors, processes or memory."""
     error: str | None = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.fleet import Server
 from hookline.errors import HooklineError
+from hookline.extras import install_command
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -19,6 +20,8 @@ CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
 _CLOSE_S = 2.0
 _AGAIN_S = 0.2
+# After two of these without an answer the connection counts as lost, and another server is tried.
+_PING_S = 5
 
 
 class UnreachableError(HooklineError):
@@ -44,6 +47,8 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         "connect_timeout": CONNECT_S,
         "max_reconnect_attempts": -1,
         "reconnect_time_wait": _AGAIN_S,
+        "ping_interval": _PING_S,
+        "inbox_prefix": server.inbox,
         "error_cb": _telling(complain),
         "disconnected_cb": _telling(lambda: tell("the connection was lost")),
         "reconnected_cb": _telling(lambda: tell("connected again")),
@@ -58,6 +63,12 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         await close(client)
         raise
     return client
+
+
+def asks_who_connects(client: "Client") -> bool:
+    """Whether the server lets in only those that prove who they are, so that it can know who sends a message."""
+    info: dict[str, Any] = client._server_info  # noqa: SLF001 - the client shows only parts of it
+    return bool(info.get("auth_required") or info.get("tls_verify"))
 
 
 @asynccontextmanager
@@ -80,7 +91,7 @@ def _client() -> "Client":
     try:
         from nats.aio.client import Client  # noqa: PLC0415 - an extra, and slow to load
     except ModuleNotFoundError as error:
-        raise UnreachableError("the client of NATS is not installed; run: pip install 'hookline[fleet]'") from error
+        raise UnreachableError(f"the client of NATS is not installed; run: {install_command('fleet')}") from error
     return Client()
 
 

@@ -12,7 +12,8 @@ _CLOSING_S = 5.0
 class OwnLoop:
     """Starts its thread on first use. Whoever uses it has to `close` it."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "hookline-workers") -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -52,7 +53,7 @@ class OwnLoop:
         with self._lock:
             if self._loop is None:
                 loop = self._context.run(asyncio.new_event_loop)
-                thread = threading.Thread(target=_serve, args=(loop,), name="hookline-workers", daemon=True)
+                thread = threading.Thread(target=_serve, args=(loop,), name=self._name, daemon=True)
                 try:
                     thread.start()
                 except BaseException:

@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = {
     "import": "show or add the hooks of another agent's settings: Claude Code, Codex, Gemini CLI",
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
+    "worker": "run your hooks for other machines, whose remote hooks ask this one",
     "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
     "policy": "sign a company's guards, bring them to its machines, and switch agents or hooks off",
     "schema": "print the JSON Schema of settings, inputs or outputs",
@@ -59,7 +60,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
-EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp-gateway": "agent", "ui": "ui"}
+EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp-gateway": "agent", "ui": "ui", "worker": "fleet"}
 """The commands that need more packages, and the extra that brings them."""
 
 

@@ -1,12 +1,14 @@
 """A company's NATS server, and the names of teams, machines and places on it."""
 
+import os
 import re
-import socket
 
 import msgspec
 
 # NATS gives dots, stars and spaces of a subject a meaning, and a bucket's keys have fewer characters than subjects.
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+# What `token_of` made of one character: its bytes in UTF-8, of which the first says how many follow.
+_ESCAPED = re.compile(r"=([0-7].|[cd].[89ab].|e.(?:[89ab].){2}|f.(?:[89ab].){3})")
 _PASSWORD = re.compile(r"//[^@/]*@")
 
 POLICY_BUCKET = "hookline_policy"
@@ -25,6 +27,13 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     ca: str | None = None
     cert: str | None = None
     key: str | None = None
+    inbox: str = "_INBOX"
+    """Where this machine gets its answers; one of its own, so that the server can keep others from reading them."""
+
+    @property
+    def shows_who_asks(self) -> bool:
+        """Whether we prove who we are, so that a server that knows its machines lets each speak for itself only."""
+        return bool(self.credentials or self.nkey or self.cert)
 
     @property
     def shown(self) -> str:
@@ -32,14 +41,31 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(_PASSWORD.sub("//", address) for address in self.addresses)
 
 
+def secret_in(address: str) -> bool:
+    """Whether an address has a password or a token in it."""
+    return _PASSWORD.search(address) is not None
+
+
 def token_of(name: str) -> str:
     """A team's or machine's name as one part of a subject or key; different names stay different."""
     return _NO_NAME.sub(lambda found: f"={found[0].encode().hex()}", name) or "="
 
 
+def name_of(token: str) -> str:
+    """The name that `token_of` made a token of."""
+    if token == "=":  # noqa: S105 - a part of a subject
+        return ""
+    return _ESCAPED.sub(lambda found: bytes.fromhex(found[1]).decode("utf-8", "replace"), token)
+
+
+def inbox_of(machine: str) -> str:
+    """Where a machine gets its answers."""
+    return f"_INBOX.{token_of(machine)}"
+
+
 def machine_name(named: str | None = None) -> str:
     """What this machine is called in the fleet."""
-    return named or socket.gethostname()
+    return named or os.uname().nodename
 
 
 def audit_subject(team: str, machine: str) -> str:
@@ -53,5 +79,5 @@ def anchor_subject(team: str, machine: str) -> str:
 
 
 def ask_subject(team: str, subject: str) -> str:
-    """Where remote hooks are asked."""
+    """What the subjects begin with where remote hooks are asked; the asker's machine comes next."""
     return f"hookline.ask.{token_of(team)}.{token_of(subject)}"

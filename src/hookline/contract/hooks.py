@@ -140,6 +140,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a hook of the type `pack`, whose name is the pack."""
     plugin: str | None = None
     """The entry point of a hook of the type `plugin`: `package:name`."""
+    subject: str | None = None
+    """What the workers of a hook of the type `remote` are asked about."""
     is_async: bool = False
     """True for a hook that runs beside the agent, which does not wait for it and ignores its decisions."""
     status_message: str | None = None
@@ -176,6 +178,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
             return self.name or self.command or ""
         if self.call is not None:
             return self.origin
+        if self.subject is not None:
+            return f"remote {self.subject}"
         return self.plugin or (self.target.url if self.target else f"{self.type} hook")
 
 
@@ -188,6 +192,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "args": None if hook.args is None else list(hook.args),
         "shell": hook.shell,
         "plugin": hook.plugin,
+        "subject": hook.subject,
         "pack": None if hook.pack is None else {"name": hook.name, **hook.pack},
         "async": hook.is_async or None,
         "required": hook.required or None,

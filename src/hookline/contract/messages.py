@@ -1,10 +1,13 @@
 """The messages of the mediated path, and what a bus must be able to do."""
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 from hookline.contract.events import HookEventName
+
+_MOST_IDS = 10_000
 
 
 class MessageBusType(StrEnum):
@@ -14,6 +17,19 @@ class MessageBusType(StrEnum):
     HOOK_EXECUTION_RESPONSE = "hook-execution-response"
 
 
+class AskerFacts(TypedDict, total=False):
+    """Whose event it is. Believed only on a bus that knows who sent it."""
+
+    sessionId: str
+    cwd: str
+    project: str
+    agent: str
+    user: str
+    machine: str
+    """A bus between machines takes this and the team from the sender's address, not from the message."""
+    team: str
+
+
 class HookExecutionRequest(TypedDict):
     """Asks for one event to be fired; `input` holds the event's own fields."""
 
@@ -21,6 +37,9 @@ class HookExecutionRequest(TypedDict):
     eventName: HookEventName
     input: Mapping[str, Any]
     correlationId: NotRequired[str | int]
+    asker: NotRequired[AskerFacts]
+    replyTo: NotRequired[str]
+    """Set by the bus, for `request`: the response goes `to` this address, and to nobody else."""
 
 
 class HookExecutionFailure(TypedDict):
@@ -38,7 +57,12 @@ class HookExecutionResponse(TypedDict):
     correlationId: str | int
     success: bool
     output: NotRequired[dict[str, Any]]
+    verdict: NotRequired[dict[str, Any]]
+    """In place of `output` where one asker is answered: the whole Verdict, without the hooks behind it."""
+    by: NotRequired[list[str]]
+    """Beside `verdict`: the hooks that decided."""
     error: NotRequired[HookExecutionFailure]
+    to: NotRequired[str]
 
 
 Message = Mapping[str, Any]
@@ -46,11 +70,56 @@ Subscriber = Callable[[Message], Awaitable[None]]
 Unsubscribe = Callable[[], None]
 
 
+class Subscription(Protocol):
+    """A subscription; calling it ends it."""
+
+    def __call__(self) -> None:
+        """Ends the subscription; further calls do nothing."""
+
+    async def ready(self) -> None:
+        """Returns when messages that are sent from now on reach the subscriber."""
+
+
 class MessageBus(Protocol):
-    """What hookline needs of a bus; `hookline.bus.InProcessBus` is one, and another transport can take its place."""
+    """What hookline needs of a bus: `hookline.bus.InProcessBus` is one, `hookline.child.nats_bus.NatsBus` another."""
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether the transport knows who sends, so that the `asker` of a request can be believed."""
 
     async def publish(self, message: Message) -> None:
-        """Delivers a flat message to every subscriber of its `type`; one that fails does not affect the others."""
+        """Delivers a flat message to every subscriber of its `type`; one that fails does not affect the others.
 
-    def subscribe(self, message_type: str, subscriber: Subscriber) -> Unsubscribe:
-        """Delivers messages of this type to the subscriber until the returned function is called."""
+        A message with `to` is the answer to a `request`, and goes to that asker alone.
+        """
+
+    def subscribe(self, message_type: str, subscriber: Subscriber) -> Subscription:
+        """Delivers messages of this type to the subscriber until the returned subscription is called."""
+
+    async def request(self, message: Message, timeout: float) -> Message:  # noqa: ASYNC109 - the work is ended, too
+        """Delivers a message to one subscriber of its `type`, and returns what that publishes `to` its `replyTo`.
+
+        Raises NoAnswerError without an answer within `timeout` seconds, and as soon as it is clear that there will be
+        none. Then the work is abandoned: a subscriber that has not begun with it does not, and one at work is
+        cancelled. Under one `correlationId` a bus asks once; it makes one if there is none.
+        """
+
+
+class RecentIds:
+    """The ids of the latest requests, so that none is run twice."""
+
+    def __init__(self, most: int = _MOST_IDS) -> None:
+        self._most = most
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, request_id: object) -> bool:
+        return request_id in self._known
+
+    def add(self, request_id: str) -> bool:
+        """Remembers an id; False if it was known."""
+        if request_id in self._known:
+            return False
+        self._known[request_id] = None
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return True

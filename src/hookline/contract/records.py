@@ -90,7 +90,9 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
 
     truncated: bool
     way: str | None = None
-    """`cold`, `warm`, `worker`, `http` or `function`: see RunWay."""
+    """`cold`, `warm`, `worker`, `http`, `function` or `remote`: see RunWay."""
+    worker: str | None = None
+    """Who ran a remote hook, and which of the hooks there decided."""
     env: Mapping[str, str] = {}
     """The hook's own variables. The variables that every hook gets can be derived from `stdin`."""
     stdin: str

@@ -107,6 +107,8 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
     duration_ms: float = 0.0
     way: RunWay = RunWay.COLD
+    worker: str | None = None
+    """Who ran it, if that was a worker on another machine; with the hooks there that decided."""
     stdin: bytes = b""
     stdout: str = ""
     stderr: str = ""
@@ -119,6 +121,11 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     """True for a hook that runs beside the agent and has not ended yet."""
     advice: tuple[str, ...] = ()
     """What the hook's author should know about the answer, such as a field that changes nothing."""
+
+    @property
+    def who(self) -> str:
+        """What people call the hook, with the worker that ran it on another machine."""
+        return self.hook.label if self.worker is None else f"{self.hook.label} (worker {self.worker})"
 
     @property
     def blocks(self) -> bool:
@@ -150,6 +157,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
             "truncated": self.truncated,
             "duration": round(self.duration_ms, 3),
             "way": self.way.value,
+            **({} if self.worker is None else {"worker": self.worker}),
             "stdout": self.stdout,
             "stderr": self.stderr,
             "output": self.answer and self.answer.to_dict(),
@@ -286,23 +294,24 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     @property
     def decided_by(self) -> dict[str, tuple[str, ...]]:
         """For each field of the merged answer, by its path, the hooks whose value stands there."""
-        labels = [run.hook.label for run in self.runs if run.answer is not None]
+        labels = [run.who for run in self.runs if run.answer is not None]
         return {path: tuple(labels[index] for index in held) for path, held in self.holders.items()}
 
     @property
     def deciders(self) -> tuple[str, ...]:
         """The hooks that blocked the operation, stopped the agent, or want a person to be asked."""
-        answers = [(run.hook.label, run.answer) for run in self.runs if run.answer is not None and run.hook.counts]
+        runs = [run for run in self.runs if run.answer is not None and run.hook.counts]
+        answers = [(run.hook.label, run.who, run.answer) for run in runs if run.answer is not None]
         if self.ask:
-            return tuple(label for label, answer in answers if answer.asks)
+            return tuple(who for _, who, answer in answers if answer.asks)
         undone = {override.of for override in self.overridden}
         is_decided = self.go_on or (self.blocked and self.denied)
-        blockers = [label for label, answer in answers if is_decided and answer.blocks]
+        blockers = [label for label, _, answer in answers if is_decided and answer.blocks]
         # Hooks of several files can have the same name: then the name alone does not say which block was undone.
         standing = {label for label in blockers if label not in undone} or set(blockers)
         return tuple(
-            label
-            for label, answer in answers
+            who
+            for label, who, answer in answers
             if (self.stop and answer.stops) or (answer.blocks and is_decided and label in standing)
         )
 
@@ -318,6 +327,40 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         """What hooks in the modes warn and shadow would have decided."""
         runs = [run for run in self.runs if run.hook.mode is not HookMode.ENFORCE]
         return tuple(Trial(run.hook, word, reason) for run in runs for word, reason in would_have(run))
+
+    def outside(self) -> "Verdict":
+        """The decision alone. Commands, environments and output of the hooks stay with the program that ran them."""
+        return msgspec.structs.replace(self, plan=None, runs=(), skipped=(), holders={}, overridden=())
+
+    def as_answer(self) -> dict[str, Any]:
+        """What one hook would have to answer for an event to come to this; empty if nothing was decided."""
+        decision = "deny" if self.denied or self.blocked else "ask" if self.ask else None
+        if self.blocked and self.stop and not self.denied:
+            decision = None
+        specific: dict[str, Any] = {
+            "additionalContext": self.context,
+            "tool_input": self.arguments,
+            # These are all arguments, so that one which a hook removed is removed here, too.
+            "replacesInput": None if self.arguments is None else True,
+            "tool_output": self.tool_output,
+            "llm_request": self.request,
+            "llm_response": self.response,
+            "toolConfig": None if self.tools is None else self.tools.to_dict(),
+            "prompt": self.prompt,
+            "clearContext": (self.answer is not None and said(self.answer.clear_context)) or None,
+        }
+        given = {name: value for name, value in specific.items() if value is not None}
+        answer = {
+            "decision": decision,
+            "reason": self.reason,
+            "continue": False if self.stop else None,
+            "stopReason": self.stop_reason,
+            "systemMessage": self.note,
+            "userMessage": self.user_message,
+            "suppressOutput": self.suppress or None,
+            "hookSpecificOutput": given or None,
+        }
+        return {name: value for name, value in answer.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON; `from_dict` reads it again."""

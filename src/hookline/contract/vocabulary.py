@@ -41,6 +41,8 @@ class HookType(StrEnum):
     PROMPT = "prompt"
     AGENT = "agent"
     MCP_TOOL = "mcp_tool"
+    REMOTE = "remote"
+    """Asked over the company's server; a worker there runs it."""
     CALLABLE = "callable"
     """A function that the program registered: in no settings file."""
     PACK = "pack"
@@ -58,6 +60,8 @@ class RunWay(StrEnum):
     """A program that answers one event after another."""
     HTTP = "http"
     FUNCTION = "function"
+    REMOTE = "remote"
+    """A worker on another machine."""
 
 
 # What a settings file may name.

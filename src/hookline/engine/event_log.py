@@ -43,8 +43,6 @@ from hookline.log.quiet import QuietEvents
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
-# A stranger's project must not fill the screen: in a session this many lines, and then one for an event.
-_TOLD_ONE_BY_ONE = 5
 
 
 class EventLog:
@@ -59,10 +57,7 @@ class EventLog:
         self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
-        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long.
-
-        Hooks that wait for trust are also reported to the person, once.
-        """
+        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long."""
         common: dict[str, Any] = {
             "session": self._session_now(),
             **self._asked_by(),
@@ -90,20 +85,6 @@ class EventLog:
                 " nested repetition"
             )
             self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
-        self._tell_untrusted(plan)
-
-    def _tell_untrusted(self, plan: HookExecutionPlan) -> None:
-        untrusted = (skip for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED)
-        fresh = [skip for skip in untrusted if skip.detail + skip.hook.location not in self._reported]
-        listed = fresh[: max(0, _TOLD_ONE_BY_ONE - len(self._reported))]
-        for skip in listed:
-            # An untrusted name must not clear the screen, or look like a message of ours.
-            tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
-        if len(fresh) > len(listed) and "more" not in self._reported:
-            self._reported.add("more")  # once: a stranger's file must not fill the screen, event by event
-            more = len(fresh) - len(listed)
-            tell(f"{plan.event}: {more} more hooks are not run, because they are not trusted; hookline list shows them")
-        self._reported.update(skip.detail + skip.hook.location for skip in fresh)
 
     def nothing_ran(self, record: UnmatchedRecord) -> None:
         """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
@@ -315,6 +296,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         timed_out=run.timed_out,
         truncated=run.truncated,
         way=run.way.value,
+        worker=run.worker,
         decision=run.decision,
         mode=None if hook.mode is HookMode.ENFORCE else hook.mode.value,
         env=dict(hook.env),

@@ -17,7 +17,7 @@ from hookline.contract.events import (
 )
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import Translator
-from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
+from hookline.contract.messages import HookExecutionResponse, Message, MessageBus, MessageBusType, Subscription
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -74,9 +74,9 @@ class HookEventHandler:
         self._has_changed = has_changed
         self._refresh = refresh
         self._bus = bus
-        self._unsubscribe: Unsubscribe = lambda: None
+        self._subscription: Subscription | None = None
         if bus is not None:
-            self._unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
+            self._subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
     async def fire_before_tool_event(
         self, tool_name: str, tool_input: Mapping[str, Any], *, mcp_context: Mapping[str, Any] | None = None
@@ -267,11 +267,23 @@ class HookEventHandler:
     async def serve(self, message: Message) -> None:
         """Answers a request on the bus."""
         if self._bus is not None:
-            await self._bus.publish(await respond(message, self.fire, self._in_hook_form))
+            # A bus of somebody else's may know nothing of askers.
+            is_authenticated = getattr(self._bus, "is_authenticated", False) is True
+            await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
+
+    async def respond(self, message: Message, *, is_authenticated: bool = False) -> HookExecutionResponse:
+        """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
+        return await respond(message, self.fire, self._in_hook_form, is_authenticated=is_authenticated)
+
+    async def ready(self) -> None:
+        """Returns when requests on the bus reach us; without a bus at once."""
+        if self._subscription is not None:
+            await self._subscription.ready()
 
     def dispose(self) -> None:
         """Stops serving the bus; without a bus it does nothing."""
-        self._unsubscribe()
+        if self._subscription is not None:
+            self._subscription()
 
     async def _result(self, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
         verdict = await self.fire(event, fields)

@@ -5,51 +5,111 @@ from typing import Any
 
 from hookline.contract.events import HookEventName
 from hookline.contract.inputs import input_problems
-from hookline.contract.messages import HookExecutionFailure, HookExecutionResponse, Message
+from hookline.contract.messages import AskerFacts, HookExecutionFailure, HookExecutionResponse, Message
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import Verdict
 from hookline.engine.event_table import EVENT_TABLE
 
-Fire = Callable[[HookEventName, Mapping[str, Any]], Awaitable[Verdict]]
+# Gets the event, its fields, and the session that it belongs to where that is not the system's own.
+Fire = Callable[..., Awaitable[Verdict]]
 Translate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-async def respond(message: Message, fire: Fire, translate: Translate) -> HookExecutionResponse:
-    """The response to one request; a request with a fault gets a response that says so, and nothing is run."""
+class AskersSession:
+    """The session that a request on an authenticated bus belongs to. Its transcript is on another machine."""
+
+    def __init__(self, facts: AskerFacts) -> None:
+        self._facts = facts
+
+    def get_session_id(self) -> str:
+        """The asker's session."""
+        return self._facts.get("sessionId", "")
+
+    def get_working_dir(self) -> str:
+        """Where the asker works; hooks run in the directory of their own system."""
+        return self._facts.get("cwd", "")
+
+    def get_transcript_path(self) -> str:
+        """None: a file of the same name here would be another one."""
+        return ""
+
+    def get_agent(self) -> str | None:
+        """Which agent asks."""
+        return self._facts.get("agent")
+
+
+async def respond(
+    message: Message, fire: Fire, translate: Translate, *, is_authenticated: bool = False
+) -> HookExecutionResponse:
+    """The response to one request; a request with a fault gets a response that says so, and nothing is run.
+
+    `is_authenticated` says whether the asker's facts can be believed.
+    """
     given = message.get("correlationId")
     correlation_id = _new_id() if given is None or given == "" else given
+    facts = _facts(message.get("asker")) if is_authenticated else None
     try:
-        return await _serve(message, correlation_id, fire, translate)
+        response = await _serve(message, correlation_id, fire, translate, facts)
     except Exception as error:  # noqa: BLE001 - the door: every request gets a response
         text = f"the request could not be served: {error!r}"
-        return _failed(correlation_id, "internal_error", text, {"error": type(error).__name__})
+        response = failed(correlation_id, "internal_error", text, {"error": type(error).__name__})
+    if "replyTo" in message:
+        response["to"] = message["replyTo"]
+    return response
 
 
-async def _serve(message: Message, correlation_id: Any, fire: Fire, translate: Translate) -> HookExecutionResponse:
+async def _serve(
+    message: Message, correlation_id: Any, fire: Fire, translate: Translate, facts: AskerFacts | None
+) -> HookExecutionResponse:
     try:
         event = HookEventName(str(message.get("eventName")))
     except ValueError:
         known = [event.value for event in HookEventName]
         text = f"{message.get('eventName')!r} is not an event; use one of {', '.join(known)}"
-        return _failed(correlation_id, "unsupported_event", text, {"supported": known})
+        return failed(correlation_id, "unsupported_event", text, {"supported": known})
     fields = message.get("input")
     if isinstance(fields, Mapping):
         try:
             fields = translate(fields)
         except Exception as error:  # noqa: BLE001 - foreign data: whatever it is, the sender is answered
             text = f"{event}: translation failed: {error!r}"
-            return _failed(correlation_id, "translation_failed", text, {"event": event.value, "problems": [str(error)]})
+            return failed(correlation_id, "translation_failed", text, {"event": event.value, "problems": [str(error)]})
     row = EVENT_TABLE[event]
     if not isinstance(fields, Mapping) or not row.accepts(fields):
         problems = input_problems(row.input, fields)
         text = f"{event}: {'; '.join(problems)}"
-        return _failed(correlation_id, "invalid_input", text, {"event": event.value, "problems": list(problems)})
-    return _response(correlation_id, await fire(event, fields))
+        return failed(correlation_id, "invalid_input", text, {"event": event.value, "problems": list(problems)})
+    session = () if facts is None else (AskersSession(facts),)
+    verdict = await fire(event, _with_asker(fields, facts), *session)
+    return _response(correlation_id, verdict, is_addressed="replyTo" in message)
 
 
-def _response(correlation_id: Any, verdict: Verdict) -> HookExecutionResponse:
+def _facts(given: Any) -> AskerFacts | None:
+    """The facts that have a name and a text; None where the request has none at all."""
+    if not isinstance(given, Mapping):
+        return None
+    facts: Any = {name: given[name] for name in AskerFacts.__annotations__ if isinstance(given.get(name), str)}
+    return facts or None
+
+
+def _with_asker(fields: Mapping[str, Any], facts: AskerFacts | None) -> Mapping[str, Any]:
+    """The fields with who asks, as hooks are told it; whatever the input itself says about that is dropped."""
+    if facts is not None:
+        return {**fields, "asker": dict(facts)}
+    return {name: value for name, value in fields.items() if name != "asker"} if "asker" in fields else fields
+
+
+def _response(correlation_id: Any, verdict: Verdict, *, is_addressed: bool) -> HookExecutionResponse:
     if (fault := verdict.fault) is not None and not verdict.blocked:
-        return _failed(correlation_id, f"{fault.stage}_failed", fault.message, fault.details)
+        return failed(correlation_id, f"{fault.stage}_failed", fault.message, fault.details)
+    if is_addressed:
+        return {
+            "type": "hook-execution-response",
+            "correlationId": correlation_id,
+            "success": verdict.success,
+            "verdict": verdict.outside().to_dict(),
+            "by": list(verdict.deciders),
+        }
     return {
         "type": "hook-execution-response",
         "correlationId": correlation_id,
@@ -58,7 +118,8 @@ def _response(correlation_id: Any, verdict: Verdict) -> HookExecutionResponse:
     }
 
 
-def _failed(correlation_id: Any, code: str, message: str, details: Any) -> HookExecutionResponse:
+def failed(correlation_id: Any, code: str, message: str, details: Any) -> HookExecutionResponse:
+    """The response to a request that could not be served."""
     error: HookExecutionFailure = {"code": code, "message": message, "details": details}
     return {"type": "hook-execution-response", "correlationId": correlation_id, "success": False, "error": error}
 

@@ -28,6 +28,7 @@ class Mixed(msgspec.Struct, frozen=True):
     on_late: Callable[[HookExecutionResult], None] | None
     stays: Stays
     warmth: Warmth
+    agent: str | None = None
 
     async def run(
         self, hooks: Sequence[HookEntry], told: Mapping[str, Any], cwd: str, inherited: Mapping[str, str]
@@ -36,7 +37,14 @@ class Mixed(msgspec.Struct, frozen=True):
         if all(hook.call is not None for hook in hooks):
             return await call_hooks(hooks, told, self.on_end)
         stdin = stringify_json(told)
-        means = Means(limits=self.limits, cwd=cwd, http_allow=self.http_allow, stays=self.stays, warmth=self.warmth)
+        means = Means(
+            limits=self.limits,
+            cwd=cwd,
+            http_allow=self.http_allow,
+            stays=self.stays,
+            warmth=self.warmth,
+            agent=self.agent,
+        )
         asked = ask_each(hooks, told, stdin, inherited)
         if len(asked) == 1:  # without a task
             return [await self._run_one(asked[0], means)]

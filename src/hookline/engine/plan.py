@@ -47,7 +47,7 @@ def plan(
             draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
         elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
-        elif hook.is_asked_about and (why_not := _ask(why_untrusted, hook)) is not None:
+        elif hook.is_asked_about and (why_not := ask_trust(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             if hook.needs_trust and not hook.required:
                 draft.skip(hook, SkipKind.UNTRUSTED, why_not)
@@ -111,11 +111,11 @@ class HookPlanner:
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
     def _is_trust_changed(self, cached: "_Cached") -> bool:
-        return cached.why_untrusted != [_ask(self._why_untrusted, hook) for hook in cached.guests]
+        return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
 
     def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
         guests = tuple(hook for hook in hooks if hook.is_asked_about)
-        distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
+        distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
         asks_person = at_approval.get()
         made = plan(
             hooks,
@@ -216,7 +216,8 @@ def _refused(hook: HookEntry, why: str) -> HookEntry:
     return replace(hook, refusal=why, env={}, call=None, worker=None, needs_trust=False)
 
 
-def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
+def ask_trust(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
+    """Why a hook may not run; also if that can't be determined."""
     try:
         return why_untrusted(hook)
     except Exception as error:  # noqa: BLE001 - an untrusted command must not keep other guards from running

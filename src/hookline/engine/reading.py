@@ -74,6 +74,7 @@ def read_run(
         truncated=outcome.stdout_truncated or outcome.stderr_truncated,
         duration_ms=outcome.duration_ms,
         way=outcome.way,
+        worker=outcome.worker,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

@@ -20,6 +20,7 @@ from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.warmth import Warmth
+from hookline.settings.schema import FleetSettings
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -46,6 +47,8 @@ class HookRunner:
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
         warmth: Warmth | None = None,
+        fleet: FleetSettings | None = None,
+        agent: str | None = None,
     ) -> None:
         """Takes its options.
 
@@ -60,6 +63,8 @@ class HookRunner:
             warmth: which hooks may have interpreters that wait for their events; none, if not given.
             on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
                 thread; only a weak reference to it is kept.
+            fleet: the company's server, for hooks of the type remote.
+            agent: the agent that asks, as workers on other machines are told.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -70,7 +75,8 @@ class HookRunner:
         self._directory = directory
         self._warmth = warmth or Warmth(0)
         self._call_hooks: CallHooks | None = None
-        self.stays = Stays(on_worker)
+        self._agent = agent
+        self.stays = Stays(on_worker, fleet)
         """What outlives an event: the processes of workers, and connections."""
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
@@ -117,7 +123,9 @@ class HookRunner:
             # Loaded on use: most hooks are commands of ours.
             from hookline.engine.mixed import Mixed  # noqa: PLC0415
 
-            mixed = Mixed(self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth)
+            mixed = Mixed(
+                self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth, self._agent
+            )
             return await mixed.run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)

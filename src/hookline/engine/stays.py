@@ -4,18 +4,26 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hookline.contract.fleet import machine_name
 from hookline.contract.hooks import HookEntry
+from hookline.settings.schema import FleetSettings
 
 if TYPE_CHECKING:
     from hookline.child.connections import Connections
+    from hookline.child.remote import Remote
     from hookline.engine.workers import Workers
 
 
 class Stays:
     """Made for each engine."""
 
-    def __init__(self, on_worker: Callable[[HookEntry, str, bytes], None] | None = None) -> None:
+    def __init__(
+        self,
+        on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
+        fleet: FleetSettings | None = None,
+    ) -> None:
         self._on_worker = on_worker
+        self._fleet = fleet or FleetSettings()
         self._is_closed = False
 
     @cached_property
@@ -38,6 +46,16 @@ class Stays:
             connections.close()
         return connections
 
+    @cached_property
+    def remote(self) -> "Remote":
+        """The connection of this engine to the company's server; made when the first remote hook is asked."""
+        from hookline.child.remote import Remote  # noqa: PLC0415 - few settings name a server
+
+        remote = Remote(self._fleet.server, self._fleet.team, machine_name(self._fleet.machine))
+        if self._is_closed:
+            remote.close()
+        return remote
+
     def distrust(self, hook: HookEntry) -> None:
         """Ends the worker of a hook that may not run any more."""
         if hook.worker is not None and "workers" in vars(self):
@@ -47,6 +65,8 @@ class Stays:
         """Ends everything as soon as what was asked is answered: settings have changed."""
         if "workers" in vars(self):
             self.workers.drain()
+        if "remote" in vars(self):
+            self.remote.drain()
 
     def close(self) -> None:
         """Ends everything within bounded time, and starts nothing any more."""
@@ -55,3 +75,5 @@ class Stays:
             self.workers.close()
         if "connections" in vars(self):
             self.connections.close()
+        if "remote" in vars(self):
+            self.remote.close()

@@ -2,17 +2,22 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.contract.hooks import HookEntry, HttpTarget
-from hookline.contract.vocabulary import OWN_DIALECT, HookType
+from hookline.contract.inputs import current_session
+from hookline.contract.vocabulary import OWN_DIALECT, HookType, OnError
 from hookline.engine.callables import run_callables
 from hookline.engine.stays import Stays
 from hookline.engine.telling import Asked
 from hookline.engine.warmth import Warmth
 from hookline.shell.quoting import quote_project_variables
+
+if TYPE_CHECKING:
+    from hookline.contract.messages import AskerFacts
 
 _POWERSHELLS = ("pwsh", "powershell")
 # What Claude Code itself puts into the words of a command with `args`.
@@ -26,6 +31,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     http_allow: tuple[str, ...] = ()
     """Other machines that may be asked."""
+    agent: str | None = None
+    """The agent that asks, as workers on other machines are told."""
     warmth: Warmth
     stays: Stays
     """What outlives an event."""
@@ -73,6 +80,32 @@ async def _ask_server(asked: Asked, means: Means) -> ChildOutcome:
     )
 
 
+async def _ask_remote(asked: Asked, means: Means) -> ChildOutcome:
+    # Loaded on use: few hooks are on another machine.
+    from hookline.child.remote import RemoteJob  # noqa: PLC0415
+    from hookline.log.consent import user_name  # noqa: PLC0415
+
+    hook, session = asked.hook, current_session.get()
+    agent = (None if session is None else session.get_agent()) or means.agent
+    facts: AskerFacts = {
+        "sessionId": str(asked.told["session_id"]),
+        "cwd": str(asked.told["cwd"]),
+        "project": means.cwd,
+        "user": user_name(),
+    }
+    if agent is not None:
+        facts["agent"] = agent
+    job = RemoteJob(
+        subject=hook.subject or "",
+        told=asked.told,
+        facts=facts,
+        timeout_ms=hook.timeout_ms,
+        most_bytes=means.limits.output_bytes,
+        is_strict=hook.on_error is OnError.BLOCK,
+    )
+    return await means.stays.remote.ask(job)
+
+
 def _argv(hook: HookEntry, env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The program and its arguments, where the hook has `args` or a shell of its own; None for the usual shell."""
     if hook.args is not None:
@@ -94,6 +127,7 @@ Way = Callable[[Asked, Means], Awaitable[ChildOutcome]]
 WAYS: Mapping[HookType, Way] = {
     HookType.COMMAND: _run_command,
     HookType.HTTP: _ask_server,
+    HookType.REMOTE: _ask_remote,
     HookType.CALLABLE: _call_function,
     HookType.PLUGIN: _call_function,
     HookType.PACK: _call_function,

@@ -8,7 +8,7 @@ from hookline.contract.records import Consent, ConsentRecord, LogLevel
 
 def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> ConsentRecord:
     """The record of a decision that the user of this process makes now; `more` are fields that say about what."""
-    uid, user, terminal = os.getuid(), _user_name(), _terminal()
+    uid, user, terminal = os.getuid(), user_name(), _terminal()
     where = f"on {terminal}" if terminal else "without a terminal"
     return ConsentRecord(
         level=LogLevel.INFO,
@@ -23,7 +23,8 @@ def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> Cons
     )
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """Who runs this program, as the system knows them."""
     # Not getpass.getuser, which believes the environment.
     import pwd  # noqa: PLC0415 - decisions are rare
 

@@ -9,6 +9,7 @@ from hookline.contract.answers import kind_of
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, OnError
 from hookline.settings._dialect import table_of, why_unknown
+from hookline.settings.schema import FleetSettings
 
 
 def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
@@ -29,6 +30,8 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
         fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
     elif kind == "http":
         fault = _url_fault(raw.get("url"))
+    elif kind == "remote":
+        fault = _subject_fault(raw.get("subject"))
     elif kind == "command" and command is None:
         fault = "has no command; give a command or remove the entry"
     elif not isinstance(command, str | None):
@@ -44,6 +47,24 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
 def _takes_args(dialect: str) -> bool:
     table = table_of(dialect)
     return table is not None and "args" in table.keys
+
+
+def remote_fault(dialect: str, fleet: FleetSettings | None, *, has_client: bool) -> str | None:
+    """Why a hook on another machine can't be asked, with the remedy, or None."""
+    if dialect != OWN_DIALECT:
+        return f'a remote hook answers in hookline\'s own words; add "dialect": "{OWN_DIALECT}" to its group'
+    if fleet is None or not fleet.servers:
+        remedy = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
+        return f"no server is named that its workers listen on; {remedy}"
+    if not has_client:
+        return "the client of NATS is not installed; run: pip install 'hookline[fleet]'"
+    return None
+
+
+def _subject_fault(subject: Any) -> str | None:
+    if not isinstance(subject, str) or not subject.strip():
+        return 'has no subject that its workers listen for; add one, such as "subject": "dlp", or remove the entry'
+    return None
 
 
 def _url_fault(url: Any) -> str | None:

@@ -16,14 +16,14 @@ from hookline.contract.matchers import pattern_fault
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookMode, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
-from hookline.settings._faults import hook_fault, unreadable
+from hookline.settings._faults import hook_fault, remote_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
 from hookline.settings._rollout import left_out
 from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
-from hookline.settings.schema import HookGroupSettings, HookSettings
+from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSettings
 from hookline.shell.bridge import BridgeUse, bridge_use
 
 # What other systems keep beside the events.
@@ -75,6 +75,7 @@ class HookReader:
         applies_lifecycle: bool,
         silenced_by: str | None = None,
         teams: Sequence[str] = (),
+        fleet: FleetSettings | None = None,
     ) -> None:
         self._layer = problems.layer
         self._applies_lifecycle = applies_lifecycle
@@ -82,6 +83,7 @@ class HookReader:
         self.disabled = disabled
         self.silenced_by = silenced_by
         self._teams = teams
+        self._fleet = fleet
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
         self.unused: list[UnusedHook] = []
         """Hooks that never run, because their event has no counterpart; complete when `entries` is."""
@@ -210,6 +212,8 @@ class HookReader:
             return unreadable(entry, dialect)
         if hook.type == "plugin" and hook.plugin is not None:
             return self._plugin(entry, hook.plugin, path)
+        if hook.type == "remote":
+            return self._remote(entry, path)
         return self._unless_bridge(entry, path)
 
     def _plugin(self, entry: HookEntry, plugin: str, path: Path) -> HookEntry:
@@ -228,6 +232,19 @@ class HookReader:
         if refusal is not None:
             self._problems.error((*path, "plugin"), f"can't be run and fails at each event: {refusal}")
         return replace(entry, plugin=plugin, refusal=refusal)
+
+    def _remote(self, entry: HookEntry, path: Path) -> HookEntry:
+        """A hook that a worker on another machine runs: on the server that the person or the system names."""
+        from importlib.util import find_spec  # noqa: PLC0415 - few hooks are remote
+
+        refusal = remote_fault(entry.dialect, self._fleet, has_client=find_spec("nats") is not None)
+        for key, is_given in (("limits", entry.limits is not None), ("env", bool(entry.env))):
+            if is_given:
+                self._problems.warn((*path, key), "has no effect: a worker runs the hook, as its own settings say")
+        if refusal is None:
+            return entry
+        self._problems.error(path, f"can't be run and fails at each event: {refusal}")
+        return replace(entry, refusal=refusal)
 
     def _unless_bridge(self, entry: HookEntry, path: Path) -> HookEntry | None:
         """The hook; None for our own bridge, which other agents' files have and which would ask these same hooks."""
@@ -257,7 +274,10 @@ class HookReader:
     ) -> HookEntry:
         if hook.final and event is not HookEventName.BEFORE_TOOL:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
+        is_remote = hook.type == "remote"
         label = hook.name or hook.command or hook.plugin or hook.url or hook.type
+        if is_remote and not hook.name:
+            label = f"remote {hook.subject}"
         location = show_path(path)
         limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         env = {**self._layer.env, **(hook.env or {})}
@@ -283,6 +303,7 @@ class HookReader:
             or left_out(hook.rollout or group.rollout, label, self._teams)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
+            subject=hook.subject if is_remote else None,
             # A typo in such an option must not let through what the guard would have judged.
             on_error=OnError.BLOCK if is_strict else OnError(hook.on_error),
             budget_ms=hook.budget,

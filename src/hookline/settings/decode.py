@@ -83,6 +83,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers) or _unless_exempt(problems.layer, outsiders),
             teams=options.teams,
+            fleet=options.fleet,
         )
         for problems, _ in given
     ]

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
-from hookline.contract.fleet import Server
+from hookline.contract.fleet import Server, inbox_of, machine_name
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
@@ -86,9 +86,9 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """One hook: a command to run, or a server to ask."""
 
     type: Annotated[
-        Literal["command", "http", "plugin", "prompt", "agent", "mcp_tool"],
+        Literal["command", "http", "remote", "plugin", "prompt", "agent", "mcp_tool"],
         about(
-            "How the hook is run: `command`, `http`, or `plugin` with its name. With any other type it always fails."
+            "How the hook is run: `command`, `http`, `remote`, or `plugin` with its name. With another type it fails."
         ),
     ]
     command: Annotated[
@@ -138,6 +138,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     url: Annotated[str | None, about("type http: where the input is sent (POST); on this machine, unless allowed.")] = (
         None
     )
+    subject: Annotated[
+        str | None,
+        Meta(
+            description="type remote: what the workers that run it listen for, on the server of hooksConfig.fleet.",
+            examples=["dlp"],
+        ),
+    ] = None
     headers: Annotated[
         dict[str, str] | None, about("type http: further headers; $NAME stands for a variable of allowedEnvVars.")
     ] = None
@@ -271,7 +278,13 @@ class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, f
         """How to reach the server, and as whom."""
         tls = self.tls or TlsSettings()
         return Server(
-            addresses=self.servers, credentials=self.credentials, nkey=self.nkey, ca=tls.ca, cert=tls.cert, key=tls.key
+            addresses=self.servers,
+            credentials=self.credentials,
+            nkey=self.nkey,
+            ca=tls.ca,
+            cert=tls.cert,
+            key=tls.key,
+            inbox=inbox_of(machine_name(self.machine)),
         )
 
 

@@ -74,7 +74,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
             " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, teams, serve, warm,"
-            " environment, http, log"
+            " environment, http, log, fleet, policy"
         ),
     ),
     (
@@ -208,6 +208,15 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeModel", matcher="gemini"),
         "hooks.BeforeModel[0].matcher",
         "is 'gemini', but BeforeModel has nothing to match, so the hook always runs; remove the matcher",
+    ),
+    (
+        "secret",
+        {"hooksConfig": {"fleet": {"servers": ["tls://fleet.example", "nats://t0ken@fleet.example"]}}},
+        "hooksConfig.fleet.servers[1]",
+        (
+            "has a password or token in it, which everybody reads here; remove it, and name a file in"
+            " hooksConfig.fleet.credentials or nkey"
+        ),
     ),
     (
         "timeout",

@@ -78,6 +78,7 @@ def examine(config: Config) -> list[Sign]:
         _log(setup),
         *_trust_store(setup),
         *_hooks(setup),
+        *_fleet(setup),
         *_bridges(setup),
         *_standing(config, setup),
         *_frameworks(),
@@ -273,6 +274,27 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if words := setup.uncovered(hook):
         return Health.ODD, f"can be run, and {show_uncovered(words)}"
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
+
+
+def _fleet(setup: Setup) -> Iterator[Sign]:
+    """Whether the company's server can be reached, and whether somebody there works for each remote hook."""
+    fleet = setup.options.fleet
+    hooks = [hook for hook in setup.hooks if hook.subject is not None and hook.enabled and not hook.refusal]
+    if fleet is None or not fleet.servers:
+        return
+    from hookline.fleet.reach import look  # noqa: PLC0415 - few settings name a server
+
+    found = run_loop(look(fleet, sorted({hook.subject or "" for hook in hooks})))
+    if found.fault is not None:
+        yield Sign("fleet", Health.BAD if hooks else Health.ODD, found.fault)
+        return
+    known = "" if found.knows_us else "; it does not ask who connects, so workers are not told who asks"
+    yield Sign("fleet", Health.GOOD, f"{fleet.server.shown} accepts connections of team {fleet.team}{known}")
+    for subject, worker in found.workers.items():
+        yield Sign("fleet", Health.GOOD, f"worker {worker} would answer remote hooks about {subject}")
+    for subject, why in found.missing.items():
+        remedy = f"start one: hookline worker --subject {subject}"
+        yield Sign("fleet", Health.BAD, f"nobody answers remote hooks about {subject}: {why}; {remedy}")
 
 
 def _bridges(setup: Setup) -> Iterator[Sign]:

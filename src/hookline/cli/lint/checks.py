@@ -27,6 +27,7 @@ from hookline.cli.lint.setup import Path, Setup, value_at
 from hookline.cli.lint.variables import unset_variables
 from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
+from hookline.contract.fleet import secret_in
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType
@@ -193,6 +194,16 @@ def _program(setup: Setup) -> Iterator[Problem]:
             yield setup.at(hook, fault, "command")
 
 
+def _secret(setup: Setup) -> Iterator[Problem]:
+    for layer in setup.layers:
+        given = value_at(layer, ("hooksConfig", "fleet", "servers"))
+        for index, address in enumerate(given if isinstance(given, list) else ()):
+            if isinstance(address, str) and secret_in(address):
+                advice = "remove it, and name a file in hooksConfig.fleet.credentials or nkey"
+                place = ("hooksConfig", "fleet", "servers", index)
+                yield layer.problem(place, f"has a password or token in it, which everybody reads here; {advice}")
+
+
 def _worker(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
         if hook.worker is not None and not _mentions(_READY, hook, setup.project_dir, unreadable=True):
@@ -279,6 +290,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("secret", "a password or token in the settings", _secret),
     Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
     Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
     Check(

@@ -16,6 +16,9 @@ from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES, HookType
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # After these the next word is not a script.
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
+_WITHOUT_COMMAND = frozenset(
+    {HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP, HookType.PACK, HookType.REMOTE}
+)
 _LONGEST_SHEBANG = 256
 _PATIENCE_S = 10
 _MOST_SPACES = 8
@@ -24,7 +27,7 @@ _CREATE = "create the file, or fix the path"
 
 def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str]) -> str | None:
     """What keeps a hook's command from being started and what to do about it, or None."""
-    if hook.type in (HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP, HookType.PACK) or hook.refusal:
+    if hook.type in _WITHOUT_COMMAND or hook.refusal:
         return None  # there is no command, and what can't be run was reported when the settings were read
     if hook.type is HookType.PLUGIN and hook.plugin is not None:
         from hookline.engine.functions import plugin_fault  # noqa: PLC0415 - hardly anybody has one

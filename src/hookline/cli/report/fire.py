@@ -61,13 +61,15 @@ def _may_count(run: HookExecutionResult) -> bool:
 
 def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
-    command = run.hook.command or (run.hook.target and run.hook.target.url) or f"{run.hook.type} hook"
+    hook = run.hook
+    command = hook.command or (hook.target and hook.target.url) or f"{hook.type} {hook.subject or 'hook'}"
     name = f"{run.hook.name} ({command})" if run.hook.name else command
     ending = run.error or (f"exit {run.exit_code}" if run.signal is None else f"signal {run.signal}")
     if run.is_running:
         ending = show_ending(run)
     yield ""
-    yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms"
+    by = "" if run.worker is None else f"  by worker {one_line(run.worker)}"
+    yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms{by}"
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
         yield from _block(stream, text.rstrip("\n"))
     for text in (*run.advice, *_hints(run)):

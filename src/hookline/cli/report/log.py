@@ -93,6 +93,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         way = record.get("way")
         yield "took", f"{record['duration']} ms{f' ({way})' if isinstance(way, str) else ''}"
     if record.get("kind") == "hook":
+        yield "worker", record.get("worker")
         yield "exit code", record.get("exitCode")
         yield "signal", show_signal(record["signal"]) if isinstance(record.get("signal"), int) else None
         yield "error", record.get("error")

