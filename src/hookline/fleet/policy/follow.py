@@ -91,7 +91,7 @@ class Follower:
     async def _follow(self) -> None:
         """Follows over one connection; ends when that does not answer any more."""
         changed = asyncio.Event()
-        client = await connect(self._server, "policy", on_change=lambda words: _set_if_back(words, changed))
+        client = await connect(self._server, "policy", on_change=lambda words: self._hear(words, changed))
         try:
             for key in keys_for(self._place.team):
                 await client.subscribe(subject_of(key), cb=_setting(changed))
@@ -165,6 +165,14 @@ class Follower:
             self._tell(News(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)
 
+    def _hear(self, words: str, changed: asyncio.Event) -> None:
+        """The client connects again by itself; what changed meanwhile has to be looked for."""
+        if words == "the connection was lost":
+            self._report_problem(f"the connection to {self._server.shown} was lost")
+        elif words == "connected again":
+            self._report_back()
+            changed.set()
+
     def _report_problem(self, words: str) -> None:
         """Reports an outage once, not at each attempt."""
         if words != self._last_problem:
@@ -185,11 +193,6 @@ def describe(taken: Taken) -> str:
     return f"{kind} version {document.version} for {taken.channel} {verb}"
 
 
-def _set_if_back(words: str, changed: asyncio.Event) -> None:
-    if words == "connected again":
-        changed.set()
-
-
 def _setting(changed: asyncio.Event) -> "Callable[[Msg], Awaitable[None]]":
     async def hear(_message: "Msg") -> None:
         changed.set()
@@ -198,6 +201,8 @@ def _setting(changed: asyncio.Event) -> "Callable[[Msg], Awaitable[None]]":
 
 
 async def _require_answer(client: "Client", server: Server) -> None:
+    if not client.is_connected:  # it is told when it is again
+        return
     try:
         await client.flush(timeout=int(ANSWER_S))
     except Exception as error:
