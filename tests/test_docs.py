@@ -168,7 +168,11 @@ def test_every_command_that_is_shown_exists() -> None:
         if name not in COMMANDS:
             unknown.append(f"{page}: hookline {name}")
             continue
-        options = {option for action in load_command(name)[1]._actions for option in action.option_strings}
+        command, parser = load_command(name)
+        # Some commands have forms, each with its own options.
+        form = getattr(command, "parser_of", lambda _: None)(words) if words else None
+        parsers = (parser, *([] if form is None else [form[0]]))
+        options = {option for each in parsers for action in each._actions for option in action.option_strings}
         given = words[: words.index("--")] if "--" in words else words
         unknown += [
             f"{page}: hookline {name} {word}"

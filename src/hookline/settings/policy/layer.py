@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource, OnError
-from hookline.errors import HooklineError
+from hookline.errors import HooklineError, MissingExtraError
 from hookline.settings.access import access_fault
 from hookline.settings.policy.documents import ALL_TEAMS, Bundle, Switches, show_moment
 from hookline.settings.policy.keys import is_public_key
@@ -93,7 +93,8 @@ def _read(setup: PolicySetup) -> Layer:
     try:
         verified = _believed(place)
     except HooklineError as error:
-        return layer._replace(policy=state._replace(fault=f"{place.current} {error}"))
+        what = "can't be verified: " if isinstance(error, MissingExtraError) else ""
+        return layer._replace(policy=state._replace(fault=f"{place.current} {what}{error}"))
     if verified is None:
         return layer._replace(policy=state._replace(fault=_NO_POLICY_YET))
     bundle = verified.document
