@@ -169,10 +169,11 @@ def test_every_command_that_is_shown_exists() -> None:
             unknown.append(f"{page}: hookline {name}")
             continue
         command, parser = load_command(name)
-        # Some commands have forms, each with its own options.
-        form = getattr(command, "parser_of", lambda _: None)(words) if words else None
-        parsers = (parser, *([] if form is None else [form[0]]))
-        options = {option for each in parsers for action in each._actions for option in action.option_strings}
+        # A command with several forms has a parser for each.
+        forms = getattr(command, "parser_of", lambda _words: None)
+        form = forms(words) if words else None
+        actions = (*parser._actions, *(() if form is None else form[0]._actions))
+        options = {option for action in actions for option in action.option_strings}
         given = words[: words.index("--")] if "--" in words else words
         unknown += [
             f"{page}: hookline {name} {word}"

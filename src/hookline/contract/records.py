@@ -41,6 +41,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     """The agent that asked, where hookline is another agent's hook command."""
     agent_event: str | None = None
     """That agent's own name of the event."""
+    policy: int | None = None
+    """The version of the company's policy that was in force."""
     event: str | None = None
     subject: str | None = None
     hook: str | None = None
@@ -81,14 +83,14 @@ class _HookPlace(LogRecord, frozen=True, kw_only=True):
     """Whose words the hook reads and answers in, where they are not ours; `stdin` is what it was really told."""
     their_event: str | None = None
     """That agent's name of the event."""
-    policy_version: int | None = None
-    """The version of the company's policy that the hook is from."""
 
 
 class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=True):
     """One run of one hook."""
 
     truncated: bool
+    digest: str | None = None
+    """The fingerprint of the hook and its scripts, where the log goes to a company's record."""
     way: str | None = None
     """`cold`, `warm`, `worker`, `http`, `function` or `remote`: see RunWay."""
     worker: str | None = None
@@ -238,5 +240,4 @@ def hook_place(hook: HookEntry) -> dict[str, Any]:
         "origin": hook.origin,
         "location": hook.location,
         **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.their_event}),
-        **({} if hook.policy is None else {"policy_version": hook.policy.version}),
     }
