@@ -137,8 +137,7 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
     yield from _surroundings(pattern)
     for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, sources_of)):
         if kinds:
-            kinds = frozenset(kinds)  # noqa: PLW2901 - the same, for comparing
-            yield lambda call, where, kinds=kinds, paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
+            yield lambda call, where, kinds=frozenset(kinds), paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
     if at := frozenset(pattern.at):
         yield lambda call, where: _any_at(call, call.operands[skipped:], at, where)
 
