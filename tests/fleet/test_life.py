@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,18 +16,20 @@ from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import Value
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
+from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
 from hookline.fleet.life.canary import CanaryWord, try_canaries
 from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
 from hookline.fleet.life.status import MachineStatus, judge
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
+from hookline.fleet.record.shipper import is_sent
 from hookline.fleet.service import ServiceThread
 from hookline.log.entry import LogQuery
 from hookline.log.file import FileSink
 from hookline.log.paths import default_log_path
 from hookline.log.reader import LogReader
-from hookline.settings.schema import CanarySettings
+from hookline.settings.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
 
 GUARD = """case "$(cat)" in *"rm -rf"*) echo 'no rm here' >&2; exit 2;; esac"""
 HOOK = HookWord(event="BeforeTool", name="guard", source="user", state="on", last_run="2026-01-01T00:00:00.000Z")
@@ -211,6 +215,50 @@ def test_records_of_all_machines_are_shown_and_counted(
     assert "0 runs" in capsys.readouterr().out
     whole = json.loads(next(line for line in default_log_path().read_text().splitlines() if '"kind":"hook"' in line))
     assert len(whole["digest"]) == 64
+
+
+def test_serve_and_doctor_know_whether_the_log_is_sent(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`hookline serve` has a thread for it; without any service, doctor says what to do."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+
+    def record() -> list[tuple[str, str]]:
+        capsys.readouterr()
+        main(["doctor", "--json"])
+        signs = json.loads(capsys.readouterr().out)["signs"]
+        return [(sign["health"], sign["message"]) for sign in signs if sign["about"] == "record"]
+
+    ((health, message),) = record()
+    assert health == "odd"
+    assert "no service sends the log" in message
+    assert "hookline fleet run" in message
+    thread = fleet_thread()
+    assert thread is not None
+    try:
+        wait_until(lambda: is_sent(default_log_path()))
+        ((health, message),) = record()
+        assert (health, "a service sends the log" in message) == ("good", True)
+    finally:
+        thread.stop()
+
+
+def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
+    write_settings(own_home, [])
+    assert fleet_thread() is None
+    loaded = "import sys, hookline.cli.commands.serve; print([name for name in sys.modules if name.startswith('nats')])"
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
+
+
+def test_rotation_keeps_what_may_have_to_wait() -> None:
+    """As many files as the bound allows, and never fewer than the log keeps anyway."""
+    log = LogSettings(max_bytes=1000, backups=5)
+    sends = HooksConfigSettings(log=log, fleet=FleetSettings(servers=("nats://x",), spool_bytes=20_000))
+    assert sends.rotated_files == 20
+    assert HooksConfigSettings(log=log).rotated_files == 5
+    keeps = HooksConfigSettings(log=log, fleet=FleetSettings(servers=("nats://x",), audit=False, spool_bytes=20_000))
+    assert keeps.rotated_files == 5
 
 
 def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> None:

@@ -154,20 +154,15 @@ async def put(client: "Client", bucket: str, key: str, data: bytes) -> None:
         raise _refused(f"the bucket {bucket}", error) from error
 
 
-async def values(client: "Client", bucket: str, keys: str = ">") -> list[Value]:
-    """Every value of a bucket whose key fits."""
-    found: list[Value] = []
-    try:
-        kept = await client.jetstream(timeout=_ANSWER_S).key_value(bucket)
-        watcher: Any = await kept.watch(keys, ignore_deletes=True)
-        try:
-            while (entry := await watcher.updates(timeout=_ANSWER_S)) is not None:
-                found.append(Value(entry.key, entry.value or b"", entry.created.timestamp()))
-        finally:
-            await watcher.stop()
-    except Exception as error:
-        raise _refused(f"the bucket {bucket}", error) from error
-    return found
+async def values(client: "Client", bucket: str) -> list[Value]:
+    """Every value of a bucket."""
+    # Its stream has the last message of each key.
+    place = f"$KV.{bucket}."
+    return [
+        Value(message.subject.removeprefix(place), message.data, message.seconds)
+        async for message in stored(client, f"KV_{bucket}", [f"{place}>"])
+        if "KV-Operation" not in message.headers
+    ]
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:

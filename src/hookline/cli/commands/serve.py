@@ -83,7 +83,7 @@ async def _serve(idle_s: float, port: int | None) -> int:
         except OSError as error:
             raise UsageError(f"port {port} can't be used: {error.strerror}") from error
         print_lines(f"http://127.0.0.1:{web.port}/bridge/AGENT/EVENT  token in {web.token_file}", flush=True)
-    fleet = _fleet_thread()
+    fleet = fleet_thread()
     try:
         await server.run(lambda: has_started(folder))
     finally:
@@ -94,7 +94,7 @@ async def _serve(idle_s: float, port: int | None) -> int:
     return 0
 
 
-def _fleet_thread() -> "ServiceThread | None":
+def fleet_thread() -> "ServiceThread | None":
     """This machine's part in the fleet, if the settings name a server; whatever goes wrong stops no hook."""
     try:
         fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet  # noqa: PTH111
