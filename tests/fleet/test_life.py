@@ -11,20 +11,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.fleet.records import KEY, event, read_all, set_up
+from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Value
+from hookline.child.jetstream import Value, make_stream
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
-from hookline.fleet.life.canary import CanaryWord, try_canaries
+from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS
+from hookline.fleet.life.canary import CanaryWord, read_canary, try_canaries
 from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
 from hookline.fleet.life.status import MachineStatus, judge
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import is_sent
-from hookline.fleet.service import ServiceThread
+from hookline.fleet.service import Service, ServiceThread
 from hookline.log.entry import LogQuery
 from hookline.log.file import FileSink
 from hookline.log.paths import default_log_path
@@ -278,6 +279,58 @@ def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> No
     finally:
         two.stop()
         one.stop()
+
+
+def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path) -> None:
+    """An administrator may have made the stream alone; what is missing is told."""
+
+    async def make(client: Any) -> None:
+        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=-1)
+
+    with_server(nats, make)
+    write_settings(own_home, [nats.address])
+    sink = FileSink(default_log_path())
+    sink.write_now([event(1)])
+    sink.close()
+    said: list[str] = []
+    service = machine_service(said.append)
+    assert service is not None
+    thread = ServiceThread(service)
+    thread.start()
+    try:
+        wait_until(lambda: service.sent >= 1)
+        wait_until(lambda: said)
+    finally:
+        thread.stop()
+    assert "hookline_machines" in said[0]
+    assert "hookline fleet setup" in said[0]
+
+
+def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> None:
+    """Also if the service is started often; but one that nothing denied is tried again."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    log = default_log_path()
+    write_log(log, range(1, 2))
+    tried = list[str]()
+
+    def service(word: CanaryWord) -> Service:
+        fleet = FleetSettings(servers=(nats.address,), machine="m1")
+
+        def fly() -> CanaryWord:
+            tried.append("x")
+            return word
+
+        return Service(log, fleet, facts=lambda: GOOD, canary=fly, tell=lambda _words: None)
+
+    asyncio.run(service(CanaryWord(tried=1, missed=("x",))).run_once())
+    assert len(tried) == 2  # once more, because another program may have used the same file
+    for _ in range(2):
+        thread = ServiceThread(service(CanaryWord(tried=1)))
+        thread.start()
+        wait_until(lambda: read_canary(log) == CanaryWord(tried=1, time=getattr(read_canary(log), "time", "")))
+        thread.stop()
+    assert len(tried) == 3
 
 
 def test_a_missing_server_is_told_once_and_waited_for(own_home: Path) -> None:
