@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fleet.company import Company, Machine
 from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
@@ -19,9 +20,11 @@ from hookline.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS
+from hookline.contract.vocabulary import ConfigSource
 from hookline.fleet.life.canary import CanaryWord, read_canary, try_canaries
 from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
 from hookline.fleet.life.status import MachineStatus, judge
+from hookline.fleet.policy.bucket import publish
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import is_sent
@@ -30,6 +33,8 @@ from hookline.log.entry import LogQuery
 from hookline.log.file import FileSink
 from hookline.log.paths import default_log_path
 from hookline.log.reader import LogReader
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import Layer
 from hookline.settings.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
 
 GUARD = """case "$(cat)" in *"rm -rf"*) echo 'no rm here' >&2; exit 2;; esac"""
@@ -218,6 +223,27 @@ def test_records_of_all_machines_are_shown_and_counted(
     assert len(whole["digest"]) == 64
 
 
+def test_a_machine_with_an_older_policy_is_out_of_date(
+    nats: NatsServer, tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By what is published, even if no other machine has it; and records say which version was in force."""
+    set_up(nats)
+    company = Company(tmp_path, fleet={"servers": [nats.address], "machine": "m1"})
+    company.gives_settings(version=1)
+    machine = Machine(project)
+    assert machine.fires().blocked
+    machine.close()
+    run = next(line for line in default_log_path().read_text().splitlines() if '"kind":"event"' in line)
+    assert json.loads(run)["policy"] == 1
+    assert main(["fleet", "run", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["fleet", "status"]) == 0
+    assert "policy 1" in capsys.readouterr().out
+    with_server(nats, lambda client: publish(client, company.signed(company.bundle(version=2)), (company.key,)))
+    assert main(["fleet", "status"]) == 1
+    assert "it has version 1 of the policy, and 2 is in force" in capsys.readouterr().out
+
+
 def test_serve_and_doctor_know_whether_the_log_is_sent(
     nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,6 +276,22 @@ def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
     assert fleet_thread() is None
     loaded = "import sys, hookline.cli.commands.serve; print([name for name in sys.modules if name.startswith('nats')])"
     assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
+
+
+def test_a_user_can_t_switch_off_what_the_company_records() -> None:
+    """The system's settings send the log, so a user's file that disables it is not used, and that is said."""
+    fleet = {"servers": ["nats://x"]}
+    off = Layer(source=ConfigSource.USER, origin="user", values={"hooksConfig": {"log": {"enabled": False}}})
+    sends = Layer(source=ConfigSource.SYSTEM, origin="system", values={"hooksConfig": {"fleet": fleet}})
+    settings = decode_settings((off, sends))
+    assert settings.options.log.enabled
+    assert any("company's record" in problem.message for problem in settings.problems)
+    own = Layer(
+        source=ConfigSource.USER, origin="u", values={"hooksConfig": {"fleet": fleet, "log": {"enabled": False}}}
+    )
+    assert not decode_settings((own,)).options.log.enabled
+    keeps = Layer(source=ConfigSource.SYSTEM, origin="s", values={"hooksConfig": {"fleet": {**fleet, "audit": False}}})
+    assert not decode_settings((off, keeps)).options.log.enabled
 
 
 def test_rotation_keeps_what_may_have_to_wait() -> None:

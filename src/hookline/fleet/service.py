@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.child.jetstream import put
 from hookline.child.nats import UnreachableError, close, connect
+from hookline.child.nats_bucket import open_bucket, set_value
 from hookline.contract.fleet import MACHINES_BUCKET
 from hookline.errors import HooklineError
 from hookline.fleet.life.canary import CanaryWord, read_canary, write_canary
@@ -118,7 +118,11 @@ class Service:
         if self._canary_is_due() and (self._trying is None or self._trying.done()):
             self._trying = asyncio.create_task(self._fly())
         faults = []
-        for step in (lambda: self._beat_if_due(client), lambda: self._send_some(client, ending)):
+        steps: tuple[Callable[[], Awaitable[None]], ...] = (
+            lambda: self._beat_if_due(client),
+            lambda: self._send_some(client, ending),
+        )
+        for step in steps:
             try:
                 await step()
             except UnreachableError as error:
@@ -187,7 +191,12 @@ class Service:
             dropped=progress.dropped,
             is_leaving=is_leaving,
         )
-        await put(client, MACHINES_BUCKET, beat.key, self._key.sign(beat))
+        bucket = await open_bucket(client, MACHINES_BUCKET)
+        if bucket is None:
+            raise UnreachableError(
+                f"the server has no bucket {MACHINES_BUCKET}; an administrator runs: hookline fleet setup"
+            )
+        await set_value(bucket, beat.key, self._key.sign(beat))
 
 
 class ServiceThread:

@@ -63,6 +63,11 @@ def judge(
     return sorted(found, key=lambda status: (status.machine, status.user, status.team))
 
 
+def teams_of(values: Iterable[Value]) -> set[str]:
+    """The teams of the machines that have shown life."""
+    return {opened.statement.team for value in values if (opened := _open(value)) is not None}
+
+
 def _open(value: Value) -> Opened | None:
     opened = open_signed(value.data, Heartbeat) if len(value.data) <= _LONGEST else None
     return opened if opened is not None and opened.statement.key == value.key else None
