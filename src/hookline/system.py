@@ -242,7 +242,7 @@ class HookSystem:
         before, parts.settings = parts.settings.options, settings
         if settings.options.redact != before.redact:
             self.redactor.use(settings.options.redact)
-        if settings.options.log != before.log:
+        if settings.options.log != before.log or settings.options.fleet != before.fleet:
             parts.log.use(self._make_sinks(settings.options))
         if settings.options.warm != before.warm:
             parts.warmth.close()
@@ -251,6 +251,7 @@ class HookSystem:
         parts.handler.runner.stays.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warmth)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
+        self._set_record(parts.event_log, settings)
         parts.registry.initialize()
 
     def _decode(self) -> Settings:
@@ -264,6 +265,18 @@ class HookSystem:
         handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
         handler.unreadable = str(unreadable.problems[0]) if is_strict and unreadable is not None else None
 
+    def _set_record(self, event_log: EventLog, settings: Settings) -> None:
+        """Has records say what a company's record needs: the policy's version, and what each hook was."""
+        event_log.policy = policy_version(settings)
+        fleet = settings.options.fleet
+        if fleet is None or not fleet.sends_records:
+            event_log.digest_of = None
+            return
+        from hookline.settings.fingerprint import Fingerprinter  # noqa: PLC0415 - few machines need it
+
+        taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.get_working_dir()
+        event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(project)).digest
+
     def _ready(self) -> _Parts:
         if self._parts is None:
             raise HookSystemNotInitializedError
@@ -274,6 +287,7 @@ class HookSystem:
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.get_working_dir()))
         event_log = EventLog(log, self._facts.get_session_id, self._agent)
+        self._set_record(event_log, settings)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
@@ -366,8 +380,13 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     """The log file that the settings ask for, or nothing if they disable it."""
     if not options.log.enabled:
         return ()
-    path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
+    path, size, backups = log_path(options.log.path), options.log.max_bytes, options.rotated_files
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
+
+
+def policy_version(_settings: Settings) -> int | None:
+    """The version of the company's policy that is in force."""
+    return None
 
 
 def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:

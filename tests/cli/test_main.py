@@ -42,7 +42,9 @@ def test_the_version_is_shown() -> None:
     ("arguments", "said"),
     [
         pytest.param(["fire"], "the following arguments are required: EVENT", id="nothing-to-fire"),
-        pytest.param(["fly"], "there is no command fly; hookline --help lists all commands", id="unknown-command"),
+        pytest.param(
+            ["juggle"], "there is no command juggle; hookline --help lists all commands", id="unknown-command"
+        ),
         pytest.param(["chekc"], "there is no command chekc; did you mean check?", id="misspelled-command"),
         pytest.param(["fire", "BeforeTool", "--colour"], "unrecognized arguments: --colour", id="unknown-option"),
     ],
@@ -87,9 +89,9 @@ def test_help_and_version_need_no_dashes(
 def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """The way to all commands is named."""
     with pytest.raises(SystemExit) as ended:
-        main(["help", "fly"])
+        main(["help", "juggle"])
     assert ended.value.code == 1
-    assert "there is no command fly; hookline --help lists all commands" in capsys.readouterr().err
+    assert "there is no command juggle; hookline --help lists all commands" in capsys.readouterr().err
 
 
 def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(

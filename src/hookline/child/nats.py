@@ -1,4 +1,4 @@
-"""Connections to a company's NATS server. The only module that loads its client."""
+"""Connections to a company's NATS server. Only this module and `nats_bus` and `jetstream` load its client."""
 
 import asyncio
 import contextlib

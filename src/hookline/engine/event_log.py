@@ -44,6 +44,8 @@ from hookline.log.quiet import QuietEvents
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
 
+DigestOf = Callable[[HookEntry], str | None]
+
 
 class EventLog:
     """Writes the records of fired events."""
@@ -54,6 +56,10 @@ class EventLog:
         self._session = session
         self.quiet = QuietEvents()
         """Counts the events for which no hook had to run."""
+        self.policy: int | None = None
+        """The version of the company's policy in force."""
+        self.digest_of: DigestOf | None = None
+        """Makes the fingerprint of a hook that has run; called in the log's thread, if at all."""
         self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
@@ -108,7 +114,9 @@ class EventLog:
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._log.project, self._asked_by(), model))
+        asked_by = {**self._asked_by(), **({} if self.policy is None else {"policy": self.policy})}
+        facts = (verdict, time.time(), fire_id, session, self._log.project, asked_by, model)
+        self._log.write(_Fired(*facts, self.digest_of))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -197,6 +205,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     project: str | None = None
     asked_by: dict[str, Any] = {}
     model: str | None = None
+    digest_of: DigestOf | None = None
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -218,7 +227,8 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         verdict = self.verdict
         for index, run in enumerate(verdict.runs):
             facts = {**common, "id": f"{self.fire_id}-{index}", **hook_place(run.hook)}
-            yield _run(run, facts, keep)
+            digest = {} if self.digest_of is None else {"digest": self.digest_of(run.hook)}
+            yield _run(run, {**facts, **digest}, keep)
             for advice in run.advice:
                 message = f"{verdict.event}: {run.hook.label}: {advice}"
                 yield AdviceRecord(level=LogLevel.WARN, message=message, **facts)
