@@ -17,7 +17,7 @@ ERASED = "\r\x1b[K"
 class Tty(io.StringIO):
     """A terminal."""
 
-    encoding = "utf-8"  # type: ignore[assignment] - of a real stream
+    encoding = "utf-8"  # type: ignore[assignment]
 
     def isatty(self) -> bool:
         """It is one."""
