@@ -17,7 +17,7 @@ ERASED = "\r\x1b[K"
 class Tty(io.StringIO):
     """A terminal."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def isatty(self) -> bool:
         """It is one."""

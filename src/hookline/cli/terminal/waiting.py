@@ -40,7 +40,7 @@ class Waiting:
             yield
             return
         self._activity.begin(default)
-        whole, sys.stderr = sys.stderr, _Beside(sys.stderr, self._line.hide)  # type: ignore[assignment]
+        whole, sys.stderr = sys.stderr, _Beside(sys.stderr, self._line.hide)
         ticker = asyncio.create_task(self._tick())
         try:
             yield
