@@ -19,6 +19,7 @@ NOT_RUN = {
     "agent": "a model, or a person: tests/cli/commands/test_agent.py, tests/test_tutorial.py",
     "audit": "a NATS server: make fleet",
     "fleet": "a NATS server: make fleet",
+    "policy": "a policy with its keys, or a NATS server: tests/fleet",
     "ui": "it serves until it is interrupted: make ui-test",
     "serve --http": "it serves until it is interrupted: tests/bridge",
     "mcp-gateway": "an MCP server: tests/gateway",
