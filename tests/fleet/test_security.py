@@ -1,0 +1,297 @@
+"""The sample configuration of contrib/nats, on a real server: what each role may do, and what it may not."""
+
+import asyncio
+import json
+import runpy
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.server import NatsServer, find_program
+from tests.fleet.workers import Machine, WorkerProcess, guard, remote_settings
+
+from hookline.child.nats import UnreachableError, close, connect, connected
+from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET, POLICY_BUCKET, Server, inbox_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
+    pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here, which makes the certificate"),
+]
+CONTRIB = Path(__file__).resolve().parents[2] / "contrib" / "nats"
+USERS = (
+    ("admin", "ops"),
+    ("publisher", "release"),
+    ("auditor", "security"),
+    ("worker", "payments", "build7", "dlp"),
+    ("machine", "payments", "laptop-7"),
+    ("machine", "payments", "laptop-8"),
+    ("machine", "games", "laptop-9"),
+)
+
+
+class Place:
+    """A server with the sample configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        _make_certificate(folder)
+        add_user: Any = runpy.run_path(str(CONTRIB / "users.py"))["main"]
+        for words in USERS:
+            assert add_user([str(folder), *words]) == 0
+        sample = (CONTRIB / "server.conf").read_text()
+        here = sample.replace("/etc/hookline-nats", str(folder)).replace("/var/lib/hookline-nats", str(folder / "js"))
+        assert str(folder) in here
+        self.nats = NatsServer(folder, config=here)
+
+    def fleet(self, user: str, team: str = "payments") -> dict[str, Any]:
+        """The settings of a user, such as `machine-laptop-7`."""
+        return {
+            "servers": [self.address],
+            "team": team,
+            "machine": user.partition("-")[2],
+            "nkey": str(self._folder / "keys" / f"{user}.nk"),
+            "tls": {"ca": str(self._folder / "server.pem")},
+        }
+
+    def server(self, user: str) -> Server:
+        """The same for a connection of our own."""
+        fleet = self.fleet(user)
+        inbox = inbox_of(fleet["machine"])
+        return Server(addresses=(self.address,), nkey=fleet["nkey"], ca=fleet["tls"]["ca"], inbox=inbox)
+
+    @property
+    def address(self) -> str:
+        """With encryption."""
+        return f"tls://127.0.0.1:{self.nats.port}"
+
+    @property
+    def ca(self) -> str:
+        """The certificate."""
+        return str(self._folder / "server.pem")
+
+
+def _make_certificate(folder: Path) -> None:
+    where = ("-keyout", str(folder / "server.key"), "-out", str(folder / "server.pem"))
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
+    name = ("-subj", "/CN=fleet", "-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run(["openssl", "req", "-x509", *kind, *name, *where], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One server for all tests here, with the streams and buckets of a fleet."""
+    place = Place(tmp_path_factory.mktemp("fleet"))
+    place.nats.start()
+    try:
+        asyncio.run(_set_up(place))
+        yield place
+    finally:
+        place.nats.end()
+
+
+async def _set_up(place: Place) -> None:
+    async with connected(place.server("admin-ops"), "admin") as client:
+        jetstream = client.jetstream()
+        await jetstream.add_stream(name=AUDIT_STREAM, subjects=["hookline.audit.>", "hookline.anchor.>"])
+        for bucket in (POLICY_BUCKET, MACHINES_BUCKET):
+            await jetstream.create_key_value(bucket=bucket, history=5, direct=True)
+    async with connected(place.server("publisher-release"), "publisher") as client:
+        bucket = await client.jetstream().key_value(POLICY_BUCKET)
+        for team in ("payments", "games", "all"):
+            await bucket.put(f"bundle.{team}", team.encode())
+
+
+Act = Callable[[Any, list[str]], Awaitable[Any]]
+
+
+def attempt(place: Place, user: str, act: Act) -> tuple[Any, list[str]]:
+    """What a user gets, or the kind of error, and what the server said about it."""
+
+    async def go() -> tuple[Any, list[str]]:
+        said: list[str] = []
+        client = await connect(place.server(user), "test", on_change=said.append)
+        try:
+            result = await act(client, said)
+        except Exception as error:  # noqa: BLE001 - that it fails is what is tried
+            result = type(error).__name__
+        await client.flush()
+        await asyncio.sleep(0.05)  # a violation comes after the answer to the flush
+        heard = tuple(said)
+        await close(client)
+        return result, list(heard)
+
+    return asyncio.run(go())
+
+
+def publishes(subject: str, data: bytes = b"x") -> Act:
+    """Publishes one message, and looks that it is there; a stream that stores it says so."""
+
+    async def act(client: Any, _said: list[str]) -> Any:
+        await client.publish(subject, data)
+        await client.flush()
+
+    return act
+
+
+def stores(subject: str) -> Act:
+    """The same for a subject that a stream keeps."""
+
+    async def act(client: Any, _said: list[str]) -> Any:
+        return (await client.jetstream().publish(subject, b"x", timeout=1.0)).stream
+
+    return act
+
+
+def listens(subject: str, queue: str = "") -> Act:
+    """Subscribes, and hears whether it may."""
+
+    async def act(client: Any, _said: list[str]) -> Any:
+        await client.subscribe(subject, queue=queue, cb=_ignore)
+        await client.flush()
+
+    return act
+
+
+async def _ignore(_message: Any) -> None:
+    pass
+
+
+def reads(bucket: str, key: str) -> Act:
+    """The value of a key."""
+
+    async def act(client: Any, _said: list[str]) -> Any:
+        kept = await client.jetstream(timeout=1.0).key_value(bucket)
+        return (await kept.get(key)).value
+
+    return act
+
+
+def puts(bucket: str, key: str) -> Act:
+    """Sets the value of a key."""
+
+    async def act(client: Any, _said: list[str]) -> Any:
+        kept = await client.jetstream(timeout=1.0).key_value(bucket)
+        await asyncio.wait_for(kept.put(key, b"mine"), 1.0)
+        return "put"
+
+    return act
+
+
+async def reads_records(client: Any, _said: list[str]) -> Any:
+    """The number of records of all teams."""
+    from nats.js.api import AckPolicy, ConsumerConfig  # noqa: PLC0415 - an extra
+
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE, filter_subjects=["hookline.audit.>"], inactive_threshold=30.0)
+    jetstream = client.jetstream(timeout=1.0)
+    reading = await jetstream.pull_subscribe("", stream=AUDIT_STREAM, config=config)
+    return len(await reading.fetch(1, timeout=2.0))
+
+
+async def removes_records(client: Any, _said: list[str]) -> Any:
+    """Empties the stream of records."""
+    return await client.jetstream(timeout=1.0).purge_stream(AUDIT_STREAM)
+
+
+ASK = "hookline.ask.payments.dlp"
+REQUEST = "one.hook-execution-request"
+
+ALLOWED = [
+    pytest.param("machine-laptop-7", stores("hookline.audit.payments.laptop-7"), AUDIT_STREAM, id="its-records"),
+    pytest.param("machine-laptop-7", stores("hookline.anchor.payments.laptop-7"), AUDIT_STREAM, id="its-anchors"),
+    pytest.param("machine-laptop-7", puts(MACHINES_BUCKET, "payments.laptop-7.eva"), "put", id="its-signs-of-life"),
+    pytest.param("machine-laptop-7", reads(POLICY_BUCKET, "bundle.payments"), b"payments", id="its-policy"),
+    pytest.param("machine-laptop-7", reads(POLICY_BUCKET, "bundle.all"), b"all", id="policy-of-all"),
+    pytest.param("machine-laptop-7", listens(f"$KV.{POLICY_BUCKET}.bundle.payments"), None, id="changes-of-policy"),
+    pytest.param("publisher-release", puts(POLICY_BUCKET, "switches.games"), "put", id="publish"),
+    pytest.param("auditor-security", reads_records, 1, id="read-records"),
+    pytest.param("worker-build7", listens(f"{ASK}.*.{REQUEST}", "workers"), None, id="hear-requests"),
+]
+
+
+@pytest.mark.parametrize(("user", "act", "result"), ALLOWED)
+def test_what_a_role_needs_is_allowed(place: Place, user: str, act: Act, result: Any) -> None:
+    """Nothing that hookline does is refused."""
+    if act is reads_records:
+        attempt(place, "machine-laptop-8", stores("hookline.audit.payments.laptop-8"))
+    assert attempt(place, user, act) == (result, [])
+
+
+REFUSED = [
+    pytest.param("machine-laptop-7", puts(POLICY_BUCKET, "bundle.payments"), id="a-machine-publishes-policy"),
+    pytest.param("machine-laptop-7", publishes(f"$KV.{POLICY_BUCKET}.switches.all"), id="a-machine-throws-a-switch"),
+    pytest.param("machine-laptop-7", reads(POLICY_BUCKET, "bundle.games"), id="a-machine-reads-anothers-policy"),
+    pytest.param("machine-laptop-7", listens(f"{ASK}.*.{REQUEST}", "workers"), id="a-machine-plays-worker"),
+    pytest.param("machine-laptop-7", listens(f"{ASK}.>"), id="a-machine-overhears-requests"),
+    pytest.param("machine-laptop-7", listens("_INBOX.laptop-8.>"), id="a-machine-reads-anothers-answers"),
+    pytest.param("machine-laptop-7", listens("_INBOX.>"), id="a-machine-reads-all-answers"),
+    pytest.param("machine-laptop-7", publishes("_INBOX.laptop-8.x.1"), id="a-machine-answers-another"),
+    pytest.param("machine-laptop-7", publishes(f"{ASK}.laptop-8.{REQUEST}"), id="a-machine-asks-as-another"),
+    pytest.param(
+        "machine-laptop-9", publishes(f"{ASK}.laptop-9.{REQUEST}"), id="a-machine-asks-workers-of-another-team"
+    ),
+    pytest.param("machine-laptop-7", publishes(f"{ASK}.laptop-7.all.x"), id="a-machine-asks-all-workers"),
+    pytest.param("machine-laptop-7", stores("hookline.audit.payments.laptop-8"), id="a-machine-forges-records"),
+    pytest.param("machine-laptop-7", stores("hookline.anchor.games.laptop-9"), id="a-machine-forges-anchors"),
+    pytest.param("machine-laptop-7", puts(MACHINES_BUCKET, "payments.laptop-8.eva"), id="a-machine-forges-life"),
+    pytest.param("machine-laptop-7", reads_records, id="a-machine-reads-records"),
+    pytest.param("machine-laptop-7", listens("hookline.audit.>"), id="a-machine-overhears-records"),
+    pytest.param("machine-laptop-7", removes_records, id="a-machine-removes-records"),
+    pytest.param("auditor-security", removes_records, id="an-auditor-removes-records"),
+    pytest.param("auditor-security", stores("hookline.audit.payments.laptop-7"), id="an-auditor-forges-records"),
+    pytest.param("publisher-release", reads_records, id="a-publisher-reads-records"),
+    pytest.param("worker-build7", publishes(f"{ASK}.build7.{REQUEST}"), id="a-worker-asks"),
+    pytest.param("worker-build7", publishes("_INBOX.laptop-7.x.1"), id="a-worker-answers-unasked"),
+    pytest.param(
+        "worker-build7", listens(f"hookline.ask.games.dlp.*.{REQUEST}", "workers"), id="a-worker-hears-another-team"
+    ),
+    pytest.param(
+        "worker-build7",
+        listens(f"hookline.ask.payments.payroll.*.{REQUEST}", "workers"),
+        id="a-worker-hears-another-subject",
+    ),
+    pytest.param("worker-build7", listens(f"{ASK}.*.{REQUEST}"), id="a-worker-overhears-other-workers"),
+]
+
+
+@pytest.mark.parametrize(("user", "act"), REFUSED)
+def test_what_a_role_must_not_do_is_refused(place: Place, user: str, act: Act) -> None:
+    """The server says so, and nothing happens."""
+    result, said = attempt(place, user, act)
+    assert any("permissions violation" in line.lower() for line in said), (result, said)
+    assert result in (None, "TimeoutError", "NoStreamResponseError", "ServiceUnavailableError"), result
+
+
+def test_a_remote_hook_works_with_these_users_and_is_told_who_asks(place: Place, project: Path, tmp_path: Path) -> None:
+    """Over TLS, with nkeys: the worker's hook is told the machine for which the server vouches."""
+    command = """cat > told; echo '{"decision": "deny", "reason": "no"}'"""
+    worker = WorkerProcess(tmp_path / "w", place.fleet("worker-build7"), guard(command))
+    machine = Machine(project, remote_settings(place.fleet("machine-laptop-7")), agent="codex")
+    try:
+        worker.wait()
+        verdict = asyncio.run(machine.fire(path="a"))
+    finally:
+        machine.close()
+        worker.end()
+    assert (verdict.blocked, verdict.reason) == (True, "no")
+    told = json.loads((tmp_path / "w/told").read_text())
+    assert (told["session_id"], told["cwd"]) == ("s-1", str(project))
+    asker = told["asker"]
+    assert (asker["machine"], asker["team"], asker["agent"]) == ("laptop-7", "payments", "codex")
+    assert (asker["project"], bool(asker["user"])) == (str(project), True)
+
+
+def test_nobody_gets_in_without_a_key_or_without_the_right_authority(place: Place, tmp_path: Path) -> None:
+    """No user, a server that an unknown authority signed, and no encryption are all refused."""
+    other = tmp_path / "other"
+    other.mkdir()
+    _make_certificate(other)
+    anonymous = Server(addresses=(place.address,), ca=place.ca)
+    good = place.server("machine-laptop-7")
+    stranger = Server(addresses=(place.address,), nkey=good.nkey, ca=str(other / "server.pem"))
+    for server, why in ((anonymous, "Authorization"), (stranger, "certificate|CERTIFICATE|answer")):
+        with pytest.raises(UnreachableError, match=why):
+            asyncio.run(connect(server, "test"))
