@@ -27,10 +27,9 @@ from hookline.child.nats import connected
 from hookline.hooks import Session
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 300
+ROUNDS = 100
 COUNTS = (1, 2, 4)
 ASKERS = 64
-GOALS = {"ratio": 2.0, "added_ms": 1.5}
 
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
 QUICK = {"type": "command", "command": "exit 0"}
@@ -74,7 +73,7 @@ async def _measure(folder: Path, server: NatsServer, rounds: int) -> dict[str, f
         async with _sessions(folder, server, hook) as (here, there):
             for count in COUNTS:
                 with _workers(folder, server, hook, count, f"{kind}{count}"):
-                    figures |= await _throughput(here, there, f"{kind} {count}", max(2, rounds // 100))
+                    figures |= await _throughput(here, there, f"{kind} {count}", max(1, rounds // 50))
     return figures
 
 
@@ -197,7 +196,7 @@ def page(figures: dict[str, float], rounds: int) -> str:
     )
     head = f"Server, workers and asker share one machine with {os.cpu_count()} cores; medians of {rounds} rounds."
     table = ["| workers | `exit 0` | share | `sleep 0.05` | share |", "|---|---|---|---|---|", *rows]
-    return "\n".join([head, "", latency, "", throughput, "", *table, ""])
+    return "\n".join(["", head, "", latency, "", throughput, "", *table, "", ""])
 
 
 def main() -> int:
@@ -215,9 +214,6 @@ def main() -> int:
         file.write_text(_PLACE.sub(lambda place: f"{place[1]}{text}{place[2]}", file.read_text()))
     if _unanswered:
         print(f"         {len(_unanswered)} events were not answered, the first: {_unanswered[0]}", file=sys.stderr)
-    for name, goal in GOALS.items():
-        verdict = "met" if figures[name] <= goal else "missed"
-        print(f"{verdict:>7}  remote hook, {name}: {figures[name]:.2f} (at most {goal:g})", file=sys.stderr)
     return 0
 
 

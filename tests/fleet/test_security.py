@@ -97,8 +97,8 @@ async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
         jetstream = client.jetstream()
         await jetstream.add_stream(name=AUDIT_STREAM, subjects=["hookline.audit.>", "hookline.anchor.>"])
-        for bucket in (POLICY_BUCKET, MACHINES_BUCKET):
-            await jetstream.create_key_value(bucket=bucket, history=5, direct=True)
+        for name in (POLICY_BUCKET, MACHINES_BUCKET):
+            await jetstream.create_key_value(bucket=name, history=5, direct=True)
     async with connected(place.server("publisher-release"), "publisher") as client:
         bucket = await client.jetstream().key_value(POLICY_BUCKET)
         for team in ("payments", "games", "all"):
