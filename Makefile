@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page ui-test check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page fleet ui-test check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and 
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser"
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -83,6 +83,9 @@ adapters: $(READY) ## the adapters' tests, each with its framework in an environ
 
 adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
 	@$(BIN)/python tools/adapters_page.py
+
+fleet: $(READY) ## many records, killed and frozen servers, a cluster that loses a node; needs the server that `make setup` installs
+	@$(BIN)/pytest -n 2 --dist worksteal -q -m fleet tests/fleet
 
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
 	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui

@@ -19,6 +19,7 @@ PACKAGE = Path(hookline.__file__).parent
 
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
+    ("extras",),
     ("errors", "hook_worker"),
     ("hook",),
     ("contract",),

@@ -168,7 +168,12 @@ def test_every_command_that_is_shown_exists() -> None:
         if name not in COMMANDS:
             unknown.append(f"{page}: hookline {name}")
             continue
-        options = {option for action in load_command(name)[1]._actions for option in action.option_strings}
+        command, parser = load_command(name)
+        # A command with several forms has a parser for each.
+        forms = getattr(command, "parser_of", lambda _words: None)
+        form = forms(words) if words else None
+        actions = (*parser._actions, *(() if form is None else form[0]._actions))
+        options = {option for action in actions for option in action.option_strings}
         given = words[: words.index("--")] if "--" in words else words
         unknown += [
             f"{page}: hookline {name} {word}"

@@ -43,9 +43,9 @@ class MissingExtraError(HooklineError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the package {package}, which is not installed; try: pip install 'hookline[{extra}]'"
-        )
+        from hookline.extras import install_command  # noqa: PLC0415 - looks at how this was installed
+
+        super().__init__(f"this needs the package {package}, which is not installed; run: {install_command(extra)}")
         self.package = package
         self.extra = extra
 

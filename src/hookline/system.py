@@ -26,9 +26,10 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.observing import Observing
-from hookline.engine.plan import HookPlanner
+from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
+from hookline.engine.trust_notice import TrustNotice
 from hookline.engine.warmth import Warmth
 from hookline.errors import HookSystemNotInitializedError
 from hookline.log.consent import consent_record
@@ -95,6 +96,8 @@ class HookSystem:
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._agent = agent
         self._program: list[HookEntry] = []
+        self.trust_notice = TrustNotice(self._waiting_for_trust)
+        """Reports to the person which hooks wait for trust."""
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -239,7 +242,7 @@ class HookSystem:
         before, parts.settings = parts.settings.options, settings
         if settings.options.redact != before.redact:
             self.redactor.use(settings.options.redact)
-        if settings.options.log != before.log:
+        if settings.options.log != before.log or settings.options.fleet != before.fleet:
             parts.log.use(self._make_sinks(settings.options))
         if settings.options.warm != before.warm:
             parts.warmth.close()
@@ -248,6 +251,7 @@ class HookSystem:
         parts.handler.runner.stays.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warmth)
         self._set_on_fault(parts.handler, settings.options.lifecycle)
+        self._set_record(parts.event_log, settings)
         parts.registry.initialize()
 
     def _decode(self) -> Settings:
@@ -261,6 +265,18 @@ class HookSystem:
         handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
         handler.unreadable = str(unreadable.problems[0]) if is_strict and unreadable is not None else None
 
+    def _set_record(self, event_log: EventLog, settings: Settings) -> None:
+        """Has records say what a company's record needs: the policy's version, and what each hook was."""
+        event_log.policy = policy_version(settings)
+        fleet = settings.options.fleet
+        if fleet is None or not fleet.sends_records:
+            event_log.digest_of = None
+            return
+        from hookline.settings.fingerprint import Fingerprinter  # noqa: PLC0415 - few machines need it
+
+        taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.get_working_dir()
+        event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(project)).digest
+
     def _ready(self) -> _Parts:
         if self._parts is None:
             raise HookSystemNotInitializedError
@@ -271,6 +287,7 @@ class HookSystem:
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.get_working_dir()))
         event_log = EventLog(log, self._facts.get_session_id, self._agent)
+        self._set_record(event_log, settings)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
             registry.by_event.__getitem__,
@@ -314,6 +331,11 @@ class HookSystem:
             if hook.env and (not hook.needs_trust or hook in plan.hooks):
                 self.redactor.learn(hook.env)
         event_log.planned(plan)
+        self.trust_notice.report(plan)
+
+    def _waiting_for_trust(self) -> list[tuple[HookEntry, str]]:
+        hooks = (hook for hook in self.get_all_hooks() if hook.enabled and hook.needs_trust)
+        return [(hook, why) for hook in hooks if (why := ask_trust(self._why_untrusted, hook)) is not None]
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
         parts = self._ready()
@@ -358,8 +380,13 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     """The log file that the settings ask for, or nothing if they disable it."""
     if not options.log.enabled:
         return ()
-    path, size, backups = log_path(options.log.path), options.log.max_bytes, options.log.backups
+    path, size, backups = log_path(options.log.path), options.log.max_bytes, options.rotated_files
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
+
+
+def policy_version(_settings: Settings) -> int | None:
+    """The version of the company's policy that is in force."""
+    return None
 
 
 def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:

@@ -11,6 +11,7 @@ import pytest
 from hookline import Hooks
 from hookline.adapters.table import ADAPTERS, Adapter, events_of, loading, report_inabilities
 from hookline.errors import HooklineError, MissingExtraError
+from hookline.extras import install_command
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -47,7 +48,7 @@ def test_a_missing_framework_is_named_with_its_extra(adapter: Adapter) -> None:
     with pytest.raises(MissingExtraError) as error:
         importlib.import_module(f"hookline.adapters.{adapter.name}")
     needed = f"this needs the package {adapter.package}, which is not installed"
-    assert str(error.value) == f"{needed}; try: pip install 'hookline[{adapter.extra}]'"
+    assert str(error.value) == f"{needed}; run: {install_command(adapter.extra)}"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_a_framework_that_would_leave_hooks_out_is_refused(
         return
     with pytest.raises(HooklineError) as error, loading("pydantic_ai"):
         pytest.fail("nothing is imported from a framework that is too old")
-    needed = "hookline.adapters.pydantic_ai needs 2.62 or newer: pip install 'hookline[pydantic-ai]'"
+    needed = f"hookline.adapters.pydantic_ai needs 2.62 or newer: {install_command('pydantic-ai')}"
     assert str(error.value) == f"pydantic-ai-slim {installed} is installed; {needed}"
 
 

@@ -251,6 +251,24 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("bridge", "claude", piped=ATTACK, says_nothing=True),
     ],
     "serve": [row("serve", ATTACK), row("serve", "--status", says_nothing=True)],
+    "fleet": [
+        row("fleet", ATTACK),
+        row("fleet", "status", "--settings", ATTACK),
+        row("fleet", "status", "--expect", ATTACK, "--settings", "{fleet}"),
+        row("fleet", "events", "--since", ATTACK),
+        row("fleet", "events", "--settings", "{fleet}"),
+        row("fleet", "stats", "--event", ATTACK),
+        row("fleet", "setup", "--replicas", ATTACK),
+        row("fleet", "run", ATTACK),
+    ],
+    "audit": [
+        row("audit", ATTACK),
+        row("audit", "verify", "--from", ATTACK),
+        row("audit", "verify", "--from", "{junk}", "--anchors", "{junk}"),
+        row("audit", "verify", "--from", "{junk}", "--anchors", "{junk}", "--json"),
+        row("audit", "verify", "--keys", "{junk}"),
+        row("audit", "verify", "--machine", ATTACK, "--settings", "{fleet}"),
+    ],
     "worker": [
         row("worker", "--subject", "x", "--settings", ATTACK),
         row("worker", "--subject", ATTACK, ATTACK),
@@ -321,6 +339,10 @@ class Stranger:
             Path(self.names[name], ".llxprt").mkdir(parents=True)
         Path(self.names["broken"], ".llxprt", "settings.json").write_text(f'{{"enableHooks": true, "{ATTACK}')
         Path(self.names["junk"]).write_text(f"{ATTACK}\n")
+        self.names["fleet"] = str(base / f"fleet{ATTACK}.json")
+        _write_json(
+            Path(self.names["fleet"]), {"hooksConfig": {"fleet": {"servers": [f"nats://127.0.0.1:1/{ATTACK}"]}}}
+        )
         self._write_project(changed=False)
         self.hookline(row("trust", "--all", "--yes"), "first")
         self._write_project(changed=True)

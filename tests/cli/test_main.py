@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from hookline.cli.main import main
+from hookline.extras import install_command
 
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +42,9 @@ def test_the_version_is_shown() -> None:
     ("arguments", "said"),
     [
         pytest.param(["fire"], "the following arguments are required: EVENT", id="nothing-to-fire"),
-        pytest.param(["fly"], "there is no command fly; hookline --help lists all commands", id="unknown-command"),
+        pytest.param(
+            ["juggle"], "there is no command juggle; hookline --help lists all commands", id="unknown-command"
+        ),
         pytest.param(["chekc"], "there is no command chekc; did you mean check?", id="misspelled-command"),
         pytest.param(["fire", "BeforeTool", "--colour"], "unrecognized arguments: --colour", id="unknown-option"),
     ],
@@ -86,9 +89,9 @@ def test_help_and_version_need_no_dashes(
 def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """The way to all commands is named."""
     with pytest.raises(SystemExit) as ended:
-        main(["help", "fly"])
+        main(["help", "juggle"])
     assert ended.value.code == 1
-    assert "there is no command fly; hookline --help lists all commands" in capsys.readouterr().err
+    assert "there is no command juggle; hookline --help lists all commands" in capsys.readouterr().err
 
 
 def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(
@@ -147,5 +150,5 @@ sys.stdin = io.StringIO("agent\\0--mo\\0")
 print(main(["agent"]), main(["agent", "--help"]), main(["completion", "--words"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
-    line = "hookline: this needs the package referencing, which is not installed; try: pip install 'hookline[agent]'\n"
+    line = f"hookline: this needs the package referencing, which is not installed; run: {install_command('agent')}\n"
     assert (done.stdout, done.stderr) == ("1 1 1\n", 3 * line)

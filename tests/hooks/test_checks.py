@@ -63,6 +63,11 @@ def test_unknown_words_are_an_error_that_lists_the_known(make_hooks: MakeHooks, 
 def test_what_a_program_hands_in_once(make_hooks: MakeHooks) -> None:
     """The same for the options of the hooks and of a session."""
     wrong: Any = "yes"
+    wrong_settings: Any = 5
+    with pytest.raises(TypeError, match="settings is 5; expected a mapping or None"):
+        Hooks(".", settings=wrong_settings)
+    with pytest.raises(ValueError, match="settings and settings_files are given"):
+        Hooks(".", settings={}, settings_files=["settings.json"])
     with pytest.raises(TypeError, match="on_ask is 'yes'"):
         make_hooks({}, on_ask=wrong)
     hooks = make_hooks({})
@@ -73,3 +78,37 @@ def test_what_a_program_hands_in_once(make_hooks: MakeHooks) -> None:
     hooks.session().selection = Selection(allowed=("a",))
     with pytest.raises(TypeError, match="tool_name is 7"):
         hooks.session().passes("BeforeTool", 7)  # type: ignore[arg-type]
+
+
+GROUP = [{"hooks": [{"type": "command", "command": "true"}]}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"hooks": {"BeforeTool": GROUP}}, "1 hook configured, all off", id="off"),
+        pytest.param({"enableHooks": True, "hooks": {"BeforeTol": GROUP}}, "did you mean BeforeTool?", id="event"),
+        pytest.param(
+            {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command"}]}]}},
+            "has no command",
+            id="hook",
+        ),
+        pytest.param({"enableHooks": True, "hooks": {"BeforeTool": GROUP}}, "", id="fine"),
+        pytest.param({}, "", id="nothing"),
+    ],
+)
+def test_hooks_that_will_not_run_are_reported_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: dict[str, Any], message: str
+) -> None:
+    """A program has no other place in which its author would see it; `quiet` is for one that has."""
+    Hooks(tmp_path, settings=settings).close()
+    lines = capfd.readouterr().err.splitlines()
+    assert [message in line for line in lines] == ([True] if message else [])
+    Hooks(tmp_path, settings=settings, quiet=True).close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_project_that_does_not_exist_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its guards would silently not run."""
+    Hooks(tmp_path / "typo").close()
+    assert "typo does not exist, so nothing is read from it" in capfd.readouterr().err

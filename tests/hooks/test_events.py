@@ -153,6 +153,22 @@ def test_a_person_is_asked(make_hooks: MakeHooks, is_async: bool, is_allowed: bo
         assert call.refusal.llm_content == "Sure?"
 
 
+@pytest.mark.parametrize("is_sync", [True, False])
+@pytest.mark.parametrize("answer", [None, "no", 1])
+def test_an_answer_that_is_neither_yes_nor_no_is_an_error(make_hooks: MakeHooks, answer: Any, is_sync: bool) -> None:
+    """A function without a `return` must not let the call go on, and neither must the text "no"."""
+    hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask"}))]}, on_ask=lambda _reason, _arguments: answer)
+    session, ran = hooks.session(), list[Any]()
+
+    def tool(arguments: Any) -> str:
+        ran.append(arguments)
+        return "ran"
+
+    with pytest.raises(TypeError, match=r"the answer of on_ask is .*; expected True or False"):
+        session.sync.run_tool("t", {}, tool) if is_sync else asyncio.run(session.run_tool("t", {}, tool))
+    assert ran == []
+
+
 def test_without_on_ask_the_call_goes_on_with_a_warning(make_hooks: MakeHooks, memory: MemorySink) -> None:
     """Nobody can be asked: the call says so, and the log warns of it, under the session."""
     hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask", "reason": "Sure?"}))]})

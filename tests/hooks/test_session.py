@@ -144,6 +144,8 @@ def test_whether_there_are_hooks(make_hooks: MakeHooks) -> None:
     assert hooks.must_hold_stream
     assert not make_hooks({"AfterModel": [redact]}, config={"streamDuringAfterModel": True}).must_hold_stream
     assert not make_hooks({"BeforeModel": [redact]}).must_hold_stream
+    assert hooks.has_hooks("AfterTool", "BeforeTool")
+    assert not hooks.has_hooks("AfterTool", "BeforeModel")
     with pytest.raises(ValueError, match="AfterToool"):
         hooks.has_hooks("AfterToool")
 

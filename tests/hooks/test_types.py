@@ -15,6 +15,7 @@ import pytest
 
 import hookline
 import hookline.adapters
+from hookline import ToolResult
 from hookline.hooks import Hooks, ModelAnswer, ModelGate, Selection, ToolCall
 
 SOURCE = Path(hookline.__file__).parents[1]
@@ -45,12 +46,13 @@ async def loop(session: Session, native: dict[str, Any]) -> str:
     native = openai.from_hook_llm_request(gate.request, native)
     if gate.blocked:
         return gate.reason or ""
+    texts: list[str] = [message["content"] for message in gate.request["messages"]]
     answer: ModelAnswer = await session.after_model(anthropic.to_hook_llm_request(native), response)
     call: ToolCall = await session.before_tool(names[0], {"a": 1}, call_id="c1")
     result: ToolResult = await session.after_tool(call, ToolResult(llm_content="ok"))
     result = await session.run_tool("write_file", {}, write_file)
     result = session.sync.run_tool("write_file", {}, lambda arguments: {"a": len(arguments)})
-    return (answer.text or "") + (result.stop_reason or "")
+    return (answer.text or "") + (result.stop_reason or "") + texts[0]
 
 
 async def main() -> None:
@@ -102,7 +104,7 @@ def test_pyright_strict(program: Path) -> None:
     assert "0 errors" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("kind", [Selection, ModelGate, ModelAnswer, ToolCall])
+@pytest.mark.parametrize("kind", [Selection, ModelGate, ModelAnswer, ToolCall, ToolResult])
 def test_help_shows_every_field(kind: Any) -> None:
     """The docstring of a result describes each of its fields, in a line of its own."""
     text = inspect.getdoc(kind) or ""

@@ -13,6 +13,7 @@ from hookline.config import Config
 from hookline.contract.llm import GenerateContentParameters
 from hookline.contract.records import LogLevel
 from hookline.errors import MissingExtraError
+from hookline.extras import install_command
 from hookline.log.logger import MemorySink
 from hookline.triggers.model import (
     AfterModelHookResult,
@@ -576,7 +577,7 @@ def test_a_block_needs_no_sdk(
     assert (after.should_stop, after.stop_reason, after.response) == (True, "enough", response)
     remedy = "a hook's response is not used: this needs the package google-genai, which is not installed"
     said = capsys.readouterr().err
-    assert said.count(remedy) == said.count("pip install 'hookline[genai]'") == 2
+    assert said.count(remedy) == said.count(install_command("genai")) == 2
     assert "fault in hookline" not in said
 
 
@@ -593,7 +594,7 @@ def test_a_rewrite_that_needs_a_package_is_logged_as_that(project: Path, monkeyp
     config = Config(project, settings=settings, log_sinks=[sink])
     response: Any = {"candidates": [{"content": {"role": "model", "parts": [{"text": "yo"}]}}]}
     asyncio.run(fire_after_model_hook(config, REQUEST, response))
-    (record,) = [record for record in sink.records if "hookline[genai]" in record.message]
+    (record,) = [record for record in sink.records if install_command("genai") in record.message]
     assert (record.level, record.event, record.message.partition(":")[0]) == (LogLevel.WARN, "AfterModel", "AfterModel")
     assert not any("please report" in record.message for record in sink.records)
 

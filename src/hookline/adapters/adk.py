@@ -38,19 +38,20 @@ class _Run(SharedRun):
 
     is_reason_shown: bool = False
 
-    def end_with(self, text: str, context: Any) -> Any:
-        """The content with which an agent ends; loops of agents end, too."""
-        self.is_reason_shown = True
-        context.actions.escalate = True
-        return messages.content_of(text)
+    def ended(self, context: Any, text: str | None = None, *, is_again: bool = True) -> Any:
+        """The content with which an agent ends, and loops of agents with it; None while the run goes on.
+
+        Its text, if none is given, is the reason of the stop, unless that was shown; then `is_again` says if it ends.
+        """
+        if self.stop.reason is None or (self.is_reason_shown and not is_again):
+            return None
+        shown = "" if self.is_reason_shown else self.stop.reason
+        self.is_reason_shown = context.actions.escalate = True
+        return messages.content_of(shown if text is None else text)
 
 
 class HooklinePlugin(BasePlugin):
-    """The hooks of a program around every model call and every tool call of a runner; ADK's sessions are its sessions.
-
-    ADK asks plugins in their order, and an agent's own callbacks after them: make this the last plugin, so that its
-    hooks judge what will really be sent and run.
-    """
+    """The hooks of a program around every model call and every tool call of a runner; make it the last plugin."""
 
     def __init__(self, hooks: Hooks, *, name: str = "hookline") -> None:
         """`name` is the plugin's name in ADK."""
@@ -82,15 +83,11 @@ class HooklinePlugin(BasePlugin):
                 f"Google ADK runs the code that its model writes for the code_executor of {agent.name} without asking"
                 " any plugin, so BeforeTool hooks can't check it; remove the code_executor and give the agent a tool"
             )
-        run = self._run(callback_context)
-        reason = run.stop.reason
-        return None if reason is None else run.end_with("" if run.is_reason_shown else reason, callback_context)
+        return self._run(callback_context).ended(callback_context, is_again=True)
 
     async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:  # noqa: ARG002 - ADK's names
         """Shows why a hook has stopped the run, if nothing has shown it yet."""
-        run = self._run(callback_context)
-        reason = run.stop.reason
-        return None if reason is None or run.is_reason_shown else run.end_with(reason, callback_context)
+        return self._run(callback_context).ended(callback_context, is_again=False)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any:
         """The request with everything that hooks change of it, or the response in place of the model's."""
@@ -143,9 +140,7 @@ class HooklinePlugin(BasePlugin):
         return None if is_same else {"result": applied.llm_content}
 
     def _said(self, context: Any, said: Said) -> Any:
-        run = self._run(context)
-        is_end = run.stop.reason is not None
-        return LlmResponse(content=run.end_with(said.text, context) if is_end else messages.content_of(said.text))
+        return LlmResponse(content=self._run(context).ended(context, said.text) or messages.content_of(said.text))
 
     def _run(self, context: Any) -> _Run:
         return self._runs.setdefault(context.invocation_id, _Run())

@@ -4,8 +4,8 @@
 - While AfterModel hooks exist, the model's answer is held back until they have answered: a stream has it as one
   message, and callbacks that read tokens do not see the model calls. Tracers do, and see what the model really said.
 - Put it last in the list of middleware: it then sees requests and arguments as they are sent.
-- A thread of LangGraph is a session with the thread's id. What the middleware remembers of a run is private state of
-  the graph, so a checkpointer keeps it.
+- A thread of LangGraph is a session with the thread's id; a run without one is a session of its own. What the
+  middleware remembers of a run is private state of the graph, so a checkpointer keeps it.
 - When a hook stops the agent, or blocks a model call, the run ends with that text as its last message. There is no
   structured output then, nor when a hook changed the text that it was read from.
 - A hook can't choose another model, and `suppressOutput` hides nothing, because LangChain shows messages itself.
@@ -47,10 +47,7 @@ class HooklineState(AgentState[Any]):
 
 
 class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
-    """The hooks of a program around every model call and every tool call of an agent.
-
-    A thread of LangGraph is a session with the thread's id; a run without a thread is a session of its own.
-    """
+    """The hooks of a program around every model call and every tool call of an agent."""
 
     state_schema = HooklineState
 
@@ -139,10 +136,9 @@ async def _call_tool(run: AgentRun, request: Any, handler: Callable[[Any], Await
         output = messages.with_tool_content(output, message, result.llm_content)
     if run.stop.reason is None:
         return output
-    stop = {"hookline": {"stop": run.stop.reason}}
-    if isinstance(output, ToolMessage):
-        return Command(update={"messages": [output], **stop})
-    return replace(output, update={**(output.update if isinstance(output.update, dict) else {}), **stop})
+    command = Command(update={"messages": [output]}) if isinstance(output, ToolMessage) else output
+    update = command.update if isinstance(command.update, dict) else {}
+    return replace(command, update={**update, "hookline": {"stop": run.stop.reason}})
 
 
 def _end(run: AgentRun, said: Said) -> Any:

@@ -42,9 +42,7 @@ _NOT_RUN: Any = object()
 class HooklineCapability(AbstractCapability[Any]):
     """The hooks of a program around every model call and every tool call of an agent.
 
-    A conversation of Pydantic AI is a session with the conversation's id. `agent` is which of the program's agents it
-    is, for the log. When a hook stops the agent, its reason is the run's output; a run whose output is not text ends
-    with an AgentStoppedError.
+    `agent` is which of the program's agents it is, for the log.
     """
 
     hooks: Hooks

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from hookline.contract.events import HookEventName
 from hookline.contract.text import tell
 from hookline.errors import HooklineError, MissingExtraError
+from hookline.extras import install_command
 
 if TYPE_CHECKING:
     from hookline.hooks import Hooks
@@ -75,7 +76,7 @@ class Adapter:
         if _numbers(installed) >= _numbers(self.since):
             return None
         need = f"hookline.adapters.{self.name} needs {self.since} or newer"
-        return f"{self.package} {installed} is installed; {need}: pip install 'hookline[{self.extra}]'"
+        return f"{self.package} {installed} is installed; {need}: {install_command(self.extra)}"
 
     def report(self, hooks: "Hooks") -> None:
         """Says on stderr which configured hooks the host can't apply."""

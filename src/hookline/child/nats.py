@@ -1,4 +1,4 @@
-"""Connections to a company's NATS server. The only module that loads its client."""
+"""Connections to a company's NATS server. Only this module and `nats_bus` and `jetstream` load its client."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.fleet import Server
 from hookline.errors import HooklineError
+from hookline.extras import install_command
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -91,7 +92,7 @@ def _client() -> "Client":
     try:
         from nats.aio.client import Client  # noqa: PLC0415 - an extra, and slow to load
     except ModuleNotFoundError as error:
-        raise UnreachableError("the client of NATS is not installed; run: pip install 'hookline[fleet]'") from error
+        raise UnreachableError(f"the client of NATS is not installed; run: {install_command('fleet')}") from error
     return Client()
 
 

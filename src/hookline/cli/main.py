@@ -51,6 +51,8 @@ COMMANDS: Mapping[str, str] = {
     "import": "show or add the hooks of another agent's settings: Claude Code, Codex, Gemini CLI",
     "bridge": "let your hooks guard another agent: Claude Code, Codex, Gemini CLI, Cursor, Copilot CLI",
     "serve": "keep hookline loaded, so that other agents' events are answered at once",
+    "fleet": "see your company's machines: what they recorded, whether they live, and whether their guards run",
+    "audit": "prove that the records of your company's machines are those that were written there",
     "worker": "run your hooks for other machines, whose remote hooks ask this one",
     "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
     "schema": "print the JSON Schema of settings, inputs or outputs",

@@ -14,8 +14,10 @@ _PASSWORD = re.compile(r"//[^@/]*@")
 POLICY_BUCKET = "hookline_policy"
 """Signed bundles and switches: `bundle.TEAM`, `switches.TEAM`."""
 MACHINES_BUCKET = "hookline_machines"
-"""The latest heartbeat of each machine: `TEAM.MACHINE`."""
+"""The latest heartbeat of each user of each machine: `TEAM.MACHINE.USER`."""
 AUDIT_STREAM = "HOOKLINE_AUDIT"
+AUDIT_SUBJECTS = ("hookline.audit.>", "hookline.anchor.>")
+"""What that stream keeps."""
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +78,17 @@ def audit_subject(team: str, machine: str) -> str:
 def anchor_subject(team: str, machine: str) -> str:
     """Where the signed heads of a machine's chain go; the same stream keeps them."""
     return f"hookline.anchor.{token_of(team)}.{token_of(machine)}"
+
+
+def record_subjects(team: str | None = None, machine: str | None = None) -> tuple[str, str]:
+    """The subjects of records and of signed statements: of one machine, of a team, or of all."""
+    parts = ".".join("*" if name is None else token_of(name) for name in (team, machine))
+    return f"hookline.audit.{parts}", f"hookline.anchor.{parts}"
+
+
+def machine_key(team: str, machine: str, user: str) -> str:
+    """Where the heartbeats of a user of a machine go."""
+    return f"{token_of(team)}.{token_of(machine)}.{token_of(user)}"
 
 
 def ask_subject(team: str, subject: str) -> str:

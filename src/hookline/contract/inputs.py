@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from hookline.contract.answers import kind_of
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
-from hookline.contract.llm import LLMRequest, LLMResponse
+from hookline.contract.llm import LLMRequestFields, LLMResponse
 
 
 class SessionFacts(Protocol):
@@ -79,7 +79,7 @@ class AfterToolFields(BeforeToolFields):
 class BeforeModelFields(TypedDict):
     """The field of BeforeModel and BeforeToolSelection."""
 
-    llm_request: Annotated[LLMRequest, Meta(description="The request to the model, text only.")]
+    llm_request: Annotated[LLMRequestFields, Meta(description="The request to the model, text only.")]
 
 
 class AfterModelFields(BeforeModelFields):

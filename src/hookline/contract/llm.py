@@ -1,6 +1,6 @@
 """What hooks see of a model call: a form that stays the same when the SDK changes."""
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict
 
 if TYPE_CHECKING:
     from hookline.contract._parameters import GenerateContentParameters as GenerateContentParameters  # noqa: PLC0414 - part of this module
@@ -37,6 +37,15 @@ class HookToolConfig(TypedDict, total=False):
 
 class LLMRequest(TypedDict, total=False):
     """A model request as hooks see it."""
+
+    model: str
+    messages: Required[list[LLMMessage]]
+    config: LLMConfig
+    toolConfig: HookToolConfig
+
+
+class LLMRequestFields(TypedDict, total=False):
+    """Parts of a model request: what a hook changes of it, and what a request on the bus may have."""
 
     model: str
     messages: list[LLMMessage]

@@ -41,6 +41,8 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     """The agent that asked, where hookline is another agent's hook command."""
     agent_event: str | None = None
     """That agent's own name of the event."""
+    policy: int | None = None
+    """The version of the company's policy that was in force."""
     event: str | None = None
     subject: str | None = None
     hook: str | None = None
@@ -87,6 +89,8 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     """One run of one hook."""
 
     truncated: bool
+    digest: str | None = None
+    """The fingerprint of the hook and its scripts, where the log goes to a company's record."""
     way: str | None = None
     """`cold`, `warm`, `worker`, `http`, `function` or `remote`: see RunWay."""
     worker: str | None = None

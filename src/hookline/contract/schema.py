@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import HookEventName
-from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse
+from hookline.contract.llm import HookToolConfig, LLMRequestFields, LLMResponse
 
 Decision = Literal["block", "deny", "allow", "approve", "ask"]
 
@@ -34,7 +34,7 @@ class HookSpecificAnswer(TypedDict, total=False):
     ]
     prompt: Annotated[str | None, Meta(description="BeforeAgent: the prompt to send in place of the user's.")]
     llm_request: Annotated[
-        LLMRequest | None, Meta(description="BeforeModel: what to change of the request, key by key.")
+        LLMRequestFields | None, Meta(description="BeforeModel: what to change of the request, key by key.")
     ]
     llm_response: Annotated[
         LLMResponse | None,

@@ -15,6 +15,9 @@ DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
 
+# The agent of events that only prove something: they are in the log, and in no statistics.
+CANARY_AGENT = "hookline-canary"
+
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 

@@ -43,8 +43,8 @@ from hookline.log.quiet import QuietEvents
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
-# A stranger's project must not fill the screen: in a session this many lines, and then one for an event.
-_TOLD_ONE_BY_ONE = 5
+
+DigestOf = Callable[[HookEntry], str | None]
 
 
 class EventLog:
@@ -56,13 +56,14 @@ class EventLog:
         self._session = session
         self.quiet = QuietEvents()
         """Counts the events for which no hook had to run."""
+        self.policy: int | None = None
+        """The version of the company's policy in force."""
+        self.digest_of: DigestOf | None = None
+        """Makes the fingerprint of a hook that has run; called in the log's thread, if at all."""
         self._reported: set[str] = set()
 
     def planned(self, plan: HookExecutionPlan) -> None:
-        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long.
-
-        Hooks that wait for trust are also reported to the person, once.
-        """
+        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long."""
         common: dict[str, Any] = {
             "session": self._session_now(),
             **self._asked_by(),
@@ -90,20 +91,6 @@ class EventLog:
                 " nested repetition"
             )
             self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
-        self._tell_untrusted(plan)
-
-    def _tell_untrusted(self, plan: HookExecutionPlan) -> None:
-        untrusted = (skip for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED)
-        fresh = [skip for skip in untrusted if skip.detail + skip.hook.location not in self._reported]
-        listed = fresh[: max(0, _TOLD_ONE_BY_ONE - len(self._reported))]
-        for skip in listed:
-            # An untrusted name must not clear the screen, or look like a message of ours.
-            tell(f"{plan.event} hook {skip.hook.label} is not run: {skip.reason}")
-        if len(fresh) > len(listed) and "more" not in self._reported:
-            self._reported.add("more")  # once: a stranger's file must not fill the screen, event by event
-            more = len(fresh) - len(listed)
-            tell(f"{plan.event}: {more} more hooks are not run, because they are not trusted; hookline list shows them")
-        self._reported.update(skip.detail + skip.hook.location for skip in fresh)
 
     def nothing_ran(self, record: UnmatchedRecord) -> None:
         """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
@@ -127,7 +114,9 @@ class EventLog:
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        self._log.write(_Fired(verdict, time.time(), fire_id, session, self._log.project, self._asked_by(), model))
+        asked_by = {**self._asked_by(), **({} if self.policy is None else {"policy": self.policy})}
+        facts = (verdict, time.time(), fire_id, session, self._log.project, asked_by, model)
+        self._log.write(_Fired(*facts, self.digest_of))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -216,6 +205,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     project: str | None = None
     asked_by: dict[str, Any] = {}
     model: str | None = None
+    digest_of: DigestOf | None = None
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -237,7 +227,8 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         verdict = self.verdict
         for index, run in enumerate(verdict.runs):
             facts = {**common, "id": f"{self.fire_id}-{index}", **hook_place(run.hook)}
-            yield _run(run, facts, keep)
+            digest = {} if self.digest_of is None else {"digest": self.digest_of(run.hook)}
+            yield _run(run, {**facts, **digest}, keep)
             for advice in run.advice:
                 message = f"{verdict.event}: {run.hook.label}: {advice}"
                 yield AdviceRecord(level=LogLevel.WARN, message=message, **facts)

@@ -47,7 +47,7 @@ def plan(
             draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
         elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
-        elif hook.needs_trust and (why_not := _ask(why_untrusted, hook)) is not None:
+        elif hook.needs_trust and (why_not := ask_trust(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             draft.skip(hook, SkipKind.UNTRUSTED, why_not)
         elif (matched := match(hook, subject, may_wait=may_wait)) is Match.NO:
@@ -106,11 +106,11 @@ class HookPlanner:
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
     def _is_trust_changed(self, cached: "_Cached") -> bool:
-        return cached.why_untrusted != [_ask(self._why_untrusted, hook) for hook in cached.guests]
+        return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
 
     def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
         guests = tuple(hook for hook in hooks if hook.needs_trust)
-        distrust = {id(hook): _ask(self._why_untrusted, hook) for hook in guests}
+        distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
         asks_person = at_approval.get()
         made = plan(
             hooks,
@@ -204,7 +204,8 @@ def _no_weaker(kept: HookEntry, other: HookEntry) -> HookEntry:
     return replace(kept, on_error=OnError.BLOCK)
 
 
-def _ask(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
+def ask_trust(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
+    """Why a hook may not run; also if that can't be determined."""
     try:
         return why_untrusted(hook)
     except Exception as error:  # noqa: BLE001 - an untrusted command must not keep other guards from running

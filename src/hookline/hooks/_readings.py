@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from hookline.contract.events import HookEventName
+from hookline.hooks._checks import check_type
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall
 from hookline.triggers.results import Normalize, ToolResult, Validate
 
@@ -129,9 +130,10 @@ def not_permitted(
     return replace(tool_call(verdict, name, told, call_id, mcp_context), decided_by=hooks)
 
 
-def answered(call: ToolCall, *, is_allowed: bool) -> ToolCall:
-    """The call after a person was asked about it."""
-    return replace(call, ask=False, blocked=not is_allowed)
+def answered(call: ToolCall, answer: object) -> ToolCall:
+    """The call after a person was asked about it; TypeError for an answer that is neither yes nor no."""
+    check_type("the answer of on_ask", answer, bool, "True or False")
+    return replace(call, ask=False, blocked=not answer)
 
 
 def checked(

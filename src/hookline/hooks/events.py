@@ -1,7 +1,7 @@
 """The events of one session, and what they came to."""
 
 import inspect
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -102,9 +102,10 @@ class SessionEvents:
         mapping; no hook runs for them. Where a hook wants a person to be asked, `on_ask` of the hooks is called.
         """
         call = await self.fire_before_tool(name, arguments, call_id, mcp_context)
-        if not call.ask or (answer := self.ask(call)) is None:
+        if not self.must_ask(call):
             return call
-        return readings.answered(call, is_allowed=await answer if inspect.isawaitable(answer) else answer)
+        answer = self.ask(call)
+        return readings.answered(call, await answer if inspect.isawaitable(answer) else answer)
 
     async def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
         """Fires AfterTool and returns the result with everything applied that the hooks of both events answered.
@@ -219,11 +220,14 @@ class SessionEvents:
             log_unasked(call.verdict, self.write)
         return call
 
-    def ask(self, call: ToolCall) -> bool | Awaitable[bool] | None:
-        """What the program's `on_ask` returns for a call; None without one."""
-        if self._engine.on_ask is None:
-            return None
-        return self._engine.on_ask(AskReason(call.reason or "", call.decided_by), call.arguments)
+    def must_ask(self, call: ToolCall) -> bool:
+        """Whether a person has to be asked about a call, and the program has an `on_ask` for that."""
+        return call.ask and self._engine.on_ask is not None
+
+    def ask(self, call: ToolCall) -> Any:
+        """What the program's `on_ask` returns for a call that `must_ask`."""
+        on_ask = self._engine.on_ask
+        return None if on_ask is None else on_ask(AskReason(call.reason or "", call.decided_by), call.arguments)
 
     def write(self, record: "AdviceRecord") -> None:
         """Logs a record under this session."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hookline.config import Config, new_session_id
 from hookline.contract.events import HookEventName, suggest_event
+from hookline.contract.text import tell
 from hookline.contract.vocabulary import HookOptions, OnError
 from hookline.errors import HooklineError
 from hookline.hooks._checks import check_text, check_type
@@ -63,11 +64,14 @@ class Hooks:
                 read; `hooksConfig.onFault` does the same.
             on_ask: called with the reason and the arguments when a hook wants a person to be asked before a tool runs;
                 returns, or is awaited for, whether it may. Without it the call goes on, and the log warns of it.
-            quiet: say nothing on stderr about a settings file that can't be read.
+            quiet: say nothing on stderr about settings that can't be read or that have no effect.
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
             log_file: False keeps everything out of the log file that the settings name, for tests.
         """
+        check_type("settings", settings, Mapping | None, "a mapping or None")
+        if settings is not None and settings_files is not None:
+            raise ValueError("settings and settings_files are given; only one of them can be used")
         self._use(
             Config(
                 project,
@@ -86,6 +90,8 @@ class Hooks:
             ),
             on_ask,
         )
+        if not quiet:
+            self._report_problems()
 
     @classmethod
     def from_config(cls, config: Config, *, on_ask: OnAsk | None = None) -> Self:
@@ -99,6 +105,18 @@ class Hooks:
         self._engine = Engine(config, on_ask)
         self._is_shared = is_shared
         self._lock = threading.Lock()
+
+    def _report_problems(self) -> None:
+        """Says on stderr what is configured and will not run; `Config` has reported files that can't be read."""
+        config = self.config
+        if not os.path.isdir(config.get_working_dir()):  # noqa: PTH112 - as `Config` has it
+            tell(f"the project's directory {config.get_working_dir()} does not exist, so nothing is read from it")
+        found = [problem for problem in config.get_problems() if not problem.is_error]
+        if config.get_enable_hooks():
+            errors = (problem for problem in config.get_settings().problems if problem.is_error)
+            found += [problem for problem in errors if problem not in config.get_problems()]
+        for problem in found:
+            tell(str(problem))
 
     @property
     def config(self) -> Config:

@@ -56,8 +56,9 @@ class SyncSession:
     ) -> ToolCall:
         """Fires BeforeTool: whether the tool runs, and with which arguments; `on_ask` is called in this thread."""
         call = self._thread.run(self._session.fire_before_tool(name, arguments, call_id, mcp_context))
-        answer = self._session.ask(call) if call.ask else None
-        return call if answer is None else readings.answered(call, is_allowed=self._finished(answer))
+        return (
+            readings.answered(call, self._finished(self._session.ask(call))) if self._session.must_ask(call) else call
+        )
 
     def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
         """Fires AfterTool and returns the result with everything applied that the hooks of both events answered."""

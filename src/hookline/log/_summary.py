@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.vocabulary import CANARY_AGENT
 from hookline.log.entry import Judged, LogEntry, LogQuery, ended_in
 from hookline.log.statistics import EVENTS, Durations, Statistics, later
 
@@ -127,6 +128,8 @@ class Summary(msgspec.Struct, array_like=True):
         """Count the records that are wanted."""
         latest: dict[int, int] = {}
         for group in filter(query.wants_kind_of, self.groups()):
+            if group.agent == CANARY_AGENT:
+                continue
             if group.is_run:
                 numbers = statistics.hook(group.event, group.hook, group.origin)
                 numbers.runs += group.records

@@ -58,6 +58,9 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     level: str | None = None  # type: ignore[assignment]
     message: str | None = None  # type: ignore[assignment]
     kind: str | None = None
+    machine: str | None = None
+    """Where a fleet is shown: the machine and the user that the record is of."""
+    user: str | None = None
     source: str | None = None
     way: str | None = None
     # What an event came to; see EventRecord.

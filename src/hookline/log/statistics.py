@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
+from hookline.contract.vocabulary import CANARY_AGENT
 from hookline.log.entry import LogEntry
 
 HookKey = tuple[str, str, str]
@@ -127,6 +128,8 @@ class Statistics(msgspec.Struct):
 
     def add(self, entry: LogEntry) -> None:
         """Counts one record."""
+        if entry.agent == CANARY_AGENT:
+            return
         if entry.is_run:
             self.hook(entry.event, entry.hook, entry.origin).add(entry)
             self.agent(entry.agent).add(entry.time, is_block=entry.is_block)

@@ -49,7 +49,7 @@ def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = 
     `backups` is how many rotated files are kept, if that is known: older ones are removed, but none before that.
     """
     done = Verification()
-    chain, kept = _Chain(), set[Head]()
+    chain, kept = ChainCheck(), set[Head]()
     wanted = {head.hash for head in heads}
     with _opened(path) as files:
         done.files = len(files)
@@ -80,6 +80,13 @@ def log_head(path: Path) -> Head | None:
         return next(filter(None, ends), None)
 
 
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """All lines of the log and its rotated files, oldest first, in blocks; HooklineError if it can't be read."""
+    with _opened(path) as files:
+        for file in files:
+            yield from file.blocks()
+
+
 class _Point(msgspec.Struct, frozen=True):
     """A line that the next one may follow."""
 
@@ -89,11 +96,12 @@ class _Point(msgspec.Struct, frozen=True):
     is_doubtful: bool = False
 
 
-class _Chain:
+class ChainCheck:
     """Follows the chain from line to line, also behind a place where it is broken."""
 
-    def __init__(self) -> None:
-        self._main: _Point | None = None
+    def __init__(self, before: Head | None = None) -> None:
+        """Begins anywhere, or behind a record that is known."""
+        self._main: _Point | None = None if before is None else _Point(before.seq, (before.hash,))
         # Lines that do not belong where they stand may be followed by their own successors.
         self._stray: _Point | None = None
 
@@ -146,13 +154,13 @@ def _check_unlinked(line: bytes, file: LogFile, number: int, done: Verification)
     if not done.records:
         done.without_hash += 1
         return
-    if not _is_record(line):
+    if not is_record(line):
         done.incomplete.append(Finding(_INCOMPLETE, str(file.path), number))
         return
     done.findings.append(Finding(_UNLINKED, str(file.path), number))
 
 
-def _is_record(line: bytes) -> bool:
+def is_record(line: bytes) -> bool:
     """Whether `hookline log` would show this line."""
     try:
         return isinstance(parse_json(line.decode("utf-8", "replace")), dict)

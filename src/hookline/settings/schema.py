@@ -1,5 +1,6 @@
 """What a settings file may hold. The JSON Schema in docs/schema/ is made from these types."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -255,6 +256,13 @@ class TlsSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, for
     key: Annotated[str | None, about("The key of that certificate.")] = None
 
 
+class CanarySettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
+    """A tool call that a guard has to deny. It is asked about, and never run."""
+
+    tool: Annotated[str, about("The tool, such as run_shell_command.")]
+    input: Annotated[Mapping[str, Any], about("Its arguments.")] = {}
+
+
 class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):
     """A company's NATS server. Without `servers` nothing is loaded, and nothing leaves the machine."""
 
@@ -268,6 +276,17 @@ class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, f
     spool_bytes: Annotated[
         Count, about("How much of the disk records may take that wait for the server; older ones are then dropped.")
     ] = 256 * 1024 * 1024
+    anchors: Annotated[
+        str | None, about("A file, a directory or a git repository that also gets the signed heads of the log.")
+    ] = None
+    canaries: Annotated[
+        tuple[CanarySettings, ...], about("Tool calls that a guard here has to deny; they are tried every day.")
+    ] = ()
+
+    @property
+    def sends_records(self) -> bool:
+        """Whether this machine's log goes to the company's record."""
+        return bool(self.servers) and self.audit
 
     @property
     def server(self) -> Server:
@@ -352,6 +371,12 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     policy: Annotated[PolicySettings | None, about("The company's signed policy. Only in the system's settings.")] = (
         None
     )
+
+    @property
+    def rotated_files(self) -> int:
+        """How many rotated files of the log are kept: more of them where they may have to wait for the server."""
+        waiting = self.fleet.spool_bytes // self.log.max_bytes if self.fleet and self.fleet.sends_records else 0
+        return max(self.log.backups, waiting)
 
 
 class PackSettings(msgspec.Struct, kw_only=True, rename="camel"):

@@ -29,20 +29,27 @@ class AskReason(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool gave back: one part for the model, one for the user."""
+    """What a tool gave back: one part for the model, one for the user.
+
+    Attributes:
+        llm_content: what the model reads: a text, or a list of parts.
+        return_display: what the user is shown, if that is not the same.
+        metadata: anything else that AfterTool hooks may want to know.
+        error: what went wrong, for a tool that failed.
+        suppress_display: True when a hook wants the user not to be shown this; the model still sees it.
+        should_stop: True when a hook wants the agent to stop.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that blocked the call or stopped the agent.
+    """
 
     llm_content: Any
-    """Text, or a list of parts."""
     return_display: Any = None
     metadata: Mapping[str, Any] | None = None
     error: str | None = None
     suppress_display: bool = False
-    """True when a hook wants the user not to be shown this; the model still sees it."""
     should_stop: bool = False
-    """True when a hook wants the agent to stop."""
     stop_reason: str | None = None
     decided_by: tuple[str, ...] = ()
-    """The hooks that blocked the call or stopped the agent."""
 
     def to_tool_response(self) -> dict[str, Any]:
         """The result as AfterTool hooks read it."""

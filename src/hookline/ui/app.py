@@ -83,8 +83,12 @@ def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
     async def settings(_request: Request) -> Any:
         return await later(desk.settings)
 
+    async def machines(_request: Request) -> Any:
+        return await run_in_threadpool(desk.machines)
+
     return {
         "rows": rows,
+        "machines": machines,
         "events/{fire}": event,
         "events/{fire}/case": case,
         "sessions": lambda _request: later(sessions, desk.log),

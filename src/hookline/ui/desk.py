@@ -20,6 +20,9 @@ class Desk(Protocol):
     def settings(self) -> Report:
         """The settings files, what is wrong with them, and whether hooks are enabled."""
 
+    def machines(self) -> Report:
+        """The machines of the fleet that the log is of; HooklineError for the log of one machine."""
+
     def case_of(self, fire: str) -> Report:
         """One recorded event as the text of a case file; HooklineError if the log lacks its input."""
 

@@ -74,7 +74,7 @@ def test_the_probe_finds_an_interpreter_that_ignores_us(garage: Garage, options:
 def test_python_without_what_it_takes_is_not_parked(garage: Garage) -> None:
     """An exception on our side of the start ends the process: the script does not run."""
     (garage.folder / "broken").mkdir()
-    (garage.folder / "broken" / "ctypes.py").write_text("raise ImportError('none here')")
+    (garage.folder / "broken" / "_ctypes.py").write_text("raise ImportError('none here')")
     garage.script(COUNTS)
     job = garage.job(f"{garage.python} hook.py", {"PYTHONPATH": str(garage.folder / "broken")})
     assert garage.ways(job, 3) == ["cold"] * 3

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hookline.cli.main import main
+from hookline.extras import install_command
 
 SERVER = "import json, sys; request = json.loads(input()); print(json.dumps({'id': request['id'], 'result': sys.argv}))"
 
@@ -32,9 +33,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert main(["mcp-gateway", "--name", "x", "--url", "http://127.0.0.1:9/"]) == 1
     error = capsys.readouterr().err
-    assert error == (
-        "hookline: this needs the package mcp, which is not installed; try: pip install 'hookline[agent]'\n"
-    )
+    assert error == (f"hookline: this needs the package mcp, which is not installed; run: {install_command('agent')}\n")
 
 
 def test_all_words_after_the_dashes_are_the_servers(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.cli.conftest import Workbench
 
+from hookline.extras import install_command
+
 
 def test_it_serves_on_loopback_until_interrupted(workbench: Workbench) -> None:
     """The printed address opens the page, another one does not, and Ctrl-C is the orderly end."""
@@ -31,7 +33,7 @@ def test_without_the_extra_one_line_names_it(workbench: Workbench, monkeypatch: 
     """No traceback: the package that is missing, and what to install."""
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     said = workbench.run("ui", code=1)
-    assert said == "hookline: this needs the package uvicorn, which is not installed; try: pip install 'hookline[ui]'\n"
+    assert said == f"hookline: this needs the package uvicorn, which is not installed; run: {install_command('ui')}\n"
 
 
 @pytest.mark.parametrize(

@@ -236,13 +236,13 @@ def test_commands(desk: Desk) -> None:
 
 
 def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
-    """Hooks that wait for trust, or are disabled, are counted at the start and explained by /hooks."""
+    """Hooks that wait for trust, or are disabled, are counted once at the start and explained by /hooks."""
     folder = desk.project / ".llxprt"
     folder.mkdir()
     hooks = [{"type": "command", "name": name, "command": "true"} for name in ("new-one", "off-one")]
     settings = {
         "enableHooks": True,
-        "hooks": {"BeforeTool": [{"hooks": hooks}]},
+        "hooks": {"SessionStart": [{"hooks": hooks}]},
         "hooksConfig": {"disabled": ["off-one"]},
     }
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -255,6 +255,11 @@ def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
     here.expect("hooks of a project need trust; look at it and run: hookline trust")
     here.expect("off-one")
     here.expect("disabled by")
+    here.say("/clear")
+    here.expect("A new session")
+    here.say("/quit")
+    here.leaves_with()
+    assert "not run" not in here.shown
 
 
 def test_it_works_without_hooks(desk: Desk, person: Seat) -> None:

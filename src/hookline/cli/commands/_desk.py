@@ -55,6 +55,7 @@ class CommandDesk:
         config = self._config()
         setup = read_setup(config)
         return {
+            "fleet": False,
             "project": setup.project_dir,
             "log": str(self.log),
             "enabled": config.get_enable_hooks(),
@@ -77,6 +78,10 @@ class CommandDesk:
                 for hook in setup.unused
             ],
         }
+
+    def machines(self) -> Report:
+        """Only the page of a fleet has some."""
+        raise UsageError("this is the log of one machine; hookline ui --fleet shows the company's")
 
     def case_of(self, fire: str) -> Report:
         """The text of `hookline record` for one event."""

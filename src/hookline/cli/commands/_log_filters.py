@@ -9,15 +9,16 @@ from hookline.log.entry import LogQuery
 from hookline.log.when import read_when
 
 
-def add_filter_options(parser: argparse.ArgumentParser) -> None:
+def add_filter_options(parser: argparse.ArgumentParser, *, of_projects: bool = True) -> None:
     """Adds the options that `log` and `stats` share."""
     parser.add_argument("--event", metavar="EVENT", help="records of this event")
     parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
     parser.add_argument("--session", metavar="ID", help="of this session")
-    parser.add_argument(
-        "--all-projects", action="store_true", help="of all projects, not only of this one (see --project)"
-    )
+    if of_projects:
+        parser.add_argument(
+            "--all-projects", action="store_true", help="of all projects, not only of this one (see --project)"
+        )
     parser.add_argument("--agent", metavar="AGENT", help="asked by this other agent, such as claude")
     parser.add_argument("--since", metavar="WHEN", help="not older than 90s, 10m, 2h, 7d, or 2025-02-18[T16:30]")
     parser.add_argument("--until", metavar="WHEN", help="older than that, in the same words")

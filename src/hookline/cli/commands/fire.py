@@ -36,7 +36,6 @@ EXIT_BLOCKED = 2
 
 _INLINE = "--input"
 _MOST_TIMES = 10_000
-_NOT_RUN = " is not run: "
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +67,7 @@ def run(given: argparse.Namespace) -> int:
     config = make_config(given, memory, project_must_exist=False)
     _load_asyncio(config)
     from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
+    from hookline.engine.trust_notice import UNTRUSTED  # noqa: PLC0415 - with the engine
 
     messages: list[str] = []
     token = overheard.set(None if given.json else messages)
@@ -76,7 +76,7 @@ def run(given: argparse.Namespace) -> int:
     finally:
         overheard.reset(token)
         for message in messages:
-            if _NOT_RUN not in message:  # which is in the report below
+            if UNTRUSTED not in message:  # which is in the report below
                 tell(message)
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])

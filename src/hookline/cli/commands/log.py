@@ -134,7 +134,7 @@ def _write(records: Sequence[LogRecord], path: Path, config: Config) -> bool:
 
     options = config.get_settings().options
     redactor = Redactor(options.redact, os.environ)
-    sink = FileSink(path, max_bytes=options.log.max_bytes, backups=options.log.backups, redactor=redactor)
+    sink = FileSink(path, max_bytes=options.log.max_bytes, backups=options.rotated_files, redactor=redactor)
     is_written = sink.write_now(records)
     sink.close()
     return is_written

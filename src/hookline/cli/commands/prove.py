@@ -27,6 +27,7 @@ from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.proof import AgentProof, flight_lines, flight_report, proof_lines, proof_report
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.extras import install_command
 from hookline.history.made import Fate, MadeCall
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
 from hookline.log.entry import LogQuery
@@ -103,7 +104,7 @@ def _fly(given: argparse.Namespace, config: Config) -> Flight | None:
     if find_spec("google") is None or find_spec("google.genai") is None:
         if given.agent:
             return Flight(
-                agent=OWN, denied=False, message="our own agent is not installed: pip install hookline[agent]"
+                agent=OWN, denied=False, message=f"our own agent is not installed; run: {install_command('agent')}"
             )
         return None
     with canary_at(path, _OWN_S) as canary:

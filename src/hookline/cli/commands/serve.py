@@ -13,12 +13,18 @@ import argparse
 import asyncio
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from hookline.bridge.http import HttpForm
 from hookline.cli.options import at_least
 from hookline.cli.report.printer import print_lines, print_report
+from hookline.config import Config
+from hookline.contract.text import tell
 from hookline.errors import HooklineError, UsageError
 from hookline.files import state_path
+
+if TYPE_CHECKING:
+    from hookline.fleet.service import ServiceThread
 
 _IDLE_S = 600.0
 
@@ -77,9 +83,32 @@ async def _serve(idle_s: float, port: int | None) -> int:
         except OSError as error:
             raise UsageError(f"port {port} can't be used: {error.strerror}") from error
         print_lines(f"http://127.0.0.1:{web.port}/bridge/AGENT/EVENT  token in {web.token_file}", flush=True)
+    fleet = _fleet_thread()
     try:
         await server.run(lambda: has_started(folder))
     finally:
+        if fleet is not None:
+            await asyncio.to_thread(fleet.stop)
         if web is not None:
             web.close()
     return 0
+
+
+def _fleet_thread() -> "ServiceThread | None":
+    """This machine's part in the fleet, if the settings name a server; whatever goes wrong stops no hook."""
+    try:
+        fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet  # noqa: PTH111
+        if fleet is None or not fleet.servers:
+            return None
+        from hookline.cli.commands._fleet_facts import machine_service  # noqa: PLC0415 - few machines are in a fleet
+        from hookline.fleet.service import ServiceThread  # noqa: PLC0415
+
+        service = machine_service(tell)
+    except (HooklineError, OSError) as error:
+        tell(f"this machine's records are not sent: {error}")
+        return None
+    if service is None:
+        return None
+    thread = ServiceThread(service)
+    thread.start()
+    return thread

@@ -59,20 +59,21 @@ def run(given: argparse.Namespace) -> int:
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
     summary = statistics.hooks
-    entries = [_entry(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
+    entries = [entry_of(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
     over = [entry["hook"] for entry in entries if entry["overBudget"]]
     without_runs = [hook for key, hook in hooks.items() if key not in summary and _could_run(hook, query)]
     if without_runs and query.hook is not None:
         # The records of events name no hook.
         statistics = read_statistics(config, replace(query, hook=None, kinds=EVENTS))
     idle = _idle(without_runs, statistics.fired)
-    print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, _lines(entries, idle, over))
+    print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, stats_lines(entries, idle, over))
     if not entries and not given.json:
         print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}."))
     return 1 if over and given.fail_over_budget else 0
 
 
-def _entry(key: HookKey, numbers: HookStatistics, hook: HookEntry | None) -> Entry:
+def entry_of(key: HookKey, numbers: HookStatistics, hook: HookEntry | None = None) -> Entry:
+    """The numbers of a hook as JSON."""
     event, label, origin = key
     p95 = numbers.durations.quantile(0.95)
     budget = hook.budget_ms if hook else None
@@ -118,7 +119,8 @@ def _wanted(given: argparse.Namespace) -> str:
     return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
 
 
-def _lines(entries: Sequence[Entry], idle: Sequence[Entry], over: Sequence[str]) -> Iterator[str]:
+def stats_lines(entries: Sequence[Entry], idle: Sequence[Entry] = (), over: Sequence[str] = ()) -> Iterator[str]:
+    """The numbers of hooks for people."""
     for entry in (*entries, *idle):
         title = f"{entry['event']} {one_line(entry['hook'])}"
         yield f"{style.bold(title)}  {style.dim(show_place(entry['origin']))}"

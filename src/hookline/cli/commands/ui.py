@@ -4,6 +4,7 @@ Examples:
   hookline ui                     serve the page on a free port and open it
   hookline ui --port 8787 --no-open
   hookline ui --file old.jsonl    show another log
+  hookline ui --fleet             show your company's machines and their records
 
 The page is for this machine and this person only: it listens on 127.0.0.1, and only the printed address opens it, by
 the token in it. It uses nothing from the network. What can be changed there is what the command line can change, too:
@@ -14,13 +15,20 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookline.cli.commands._consent import add_yes_option
+from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option
 from hookline.cli.commands.log import recorded_log
 from hookline.cli.options import add_common_options, at_least, make_config
 from hookline.cli.report.printer import print_lines
 from hookline.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from hookline.cli.commands._desk import CommandDesk
 
 _LAST_PORT = 65_535
 
@@ -30,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", metavar="PORT", type=at_least(0), default=0, help="the port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
     parser.add_argument("--file", metavar="FILE", help="show this log instead of the one in the settings")
+    parser.add_argument("--fleet", action="store_true", help="show the company's machines and their records instead")
+    add_machine_options(parser)
+    add_stream_option(parser)
+    parser.add_argument("--since", metavar="WHEN", default="1d", help="with --fleet: records not older (default: 1d)")
     add_yes_option(parser)
     add_common_options(parser, json=False)
 
@@ -42,18 +54,36 @@ def run(given: argparse.Namespace) -> int:
 
     if given.port > _LAST_PORT:
         raise UsageError(f"there is no port {given.port}")
+    with _fleet_desk(given) if given.fleet else nullcontext(CommandDesk(given, _log(given))) as desk:
+        browser = _Browser(is_wanted=not given.no_open)
+        try:
+            asyncio.run(serve(desk, int(given.port), browser.show))
+        except KeyboardInterrupt:
+            return 0  # this is how it ends
+        finally:
+            browser.forget()
+    return 0
+
+
+def _log(given: argparse.Namespace) -> Path:
     config = make_config(given)
     log = Path(given.file) if given.file else recorded_log(config)[0]
     if given.file and not log.exists():
         raise UsageError(f"the log {log} does not exist")
-    browser = _Browser(is_wanted=not given.no_open)
-    try:
-        asyncio.run(serve(CommandDesk(given, log), int(given.port), browser.show))
-    except KeyboardInterrupt:
-        return 0  # this is how it ends
-    finally:
-        browser.forget()
-    return 0
+    return log
+
+
+@contextmanager
+def _fleet_desk(given: argparse.Namespace) -> "Iterator[CommandDesk]":
+    from hookline.cli.commands._fleet_desk import FleetDesk  # noqa: PLC0415 - few people look at a fleet
+    from hookline.cli.commands._fleet_records import mirrored  # noqa: PLC0415
+    from hookline.cli.commands._fleet_server import fleet_of  # noqa: PLC0415
+
+    if given.file:
+        raise UsageError("--fleet shows the company's stream, and --file a log; give one of them")
+    fleet = fleet_of(given)
+    with mirrored(fleet, given, follows=True) as log:
+        yield FleetDesk(given, log, fleet)
 
 
 def _require_packages() -> None:

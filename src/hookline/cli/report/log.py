@@ -27,7 +27,9 @@ _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 def show_entry(entry: LogEntry, here: str) -> str:
     """One record in one line: time, id, the name of its project if that is not this one, and what happened."""
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
-    if entry.project not in (None, here):
+    if entry.machine is not None:
+        start += f"{one_line(f'{entry.machine} {entry.user}')}  "
+    elif entry.project not in (None, here):
         start += f"{one_line(str(entry.project).rpartition('/')[2] or '/')}  "
     room = max(20, screen_width() - len(start))
     return style.dim(start) + _paint(entry)(cut(show_message(_summary(entry)), room))

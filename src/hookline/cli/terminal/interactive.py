@@ -97,12 +97,19 @@ class _Conversation:
         hooks = "disabled" if states is None else f"{len(states)} configured"
         if waiting:
             hooks += f", {waiting} waiting for trust → hookline trust"
+        await self._acknowledge_trust()
         self._terminal.say(f"hookline {version('hookline')}, model {self._model.name}", "bold")
         self._terminal.say(f"hooks: {hooks}", "yellow" if waiting else "dim")
         resumed = f"resuming session {self._past.session_id}; " if self._past else ""
         self._terminal.say(f"{resumed}/help shows the commands", "dim")
         if self._past is not None:
             self._terminal.show_past(self._past)
+
+    async def _acknowledge_trust(self) -> None:
+        """The greeting has said which hooks wait for trust."""
+        if (system := self._session.config.get_hook_system()) is not None:
+            await system.initialize()
+            system.trust_notice.acknowledge()
 
     async def _talk(self) -> tuple[SessionEndReason, int]:
         """Handles lines until the user leaves; returns why, and the exit code."""
@@ -152,6 +159,7 @@ class _Conversation:
     async def _clear(self) -> None:
         await self._end_session(SessionEndReason.CLEAR)
         self._open_session()
+        await self._acknowledge_trust()
         self._session.agent.start(SessionStartSource.CLEAR)
         self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
 

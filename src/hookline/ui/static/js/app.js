@@ -2,6 +2,7 @@
 import { ask, h, problem, text } from "./dom.js";
 import { showEvent } from "./event.js";
 import { showHooks } from "./hooks.js";
+import { showMachines } from "./machines.js";
 import { showSession, showSessions } from "./sessions.js";
 import { showSettings } from "./settings.js";
 import { showTimeline } from "./timeline.js";
@@ -14,6 +15,7 @@ const VIEWS = [
   [/^event\/([^/]+)$/, showEvent, "timeline", "Event"],
   [/^sessions$/, showSessions, "sessions", "Sessions"],
   [/^session\/([^/]+)$/, showSession, "sessions", "Session"],
+  [/^machines$/, showMachines, "machines", "Machines"],
   [/^hooks$/, showHooks, "hooks", "Hooks"],
   [/^settings$/, showSettings, "settings", "Settings"],
 ];
@@ -60,4 +62,11 @@ addEventListener("keydown", (event) => {
   }
 });
 route(true);
-ask("settings").then((settings) => document.getElementById("place").replaceChildren(text(settings.project, 200)), () => {});
+ask("settings").then((settings) => {
+  document.getElementById("place").replaceChildren(text(settings.project, 200));
+  // The hooks and settings here are not those of the machines.
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === "machines") link.hidden = !settings.fleet;
+    else if (link.dataset.view === "hooks" || link.dataset.view === "settings") link.hidden = settings.fleet;
+  }
+}, () => {});

@@ -98,7 +98,7 @@ export function row(entry) {
     [badge(entry.outcome), hasFailure(entry) ? [" ", badge("failed")] : null],
     by.length ? h("span", { class: "by" }, text(by.join(", "), 120)) : "",
     [entry.model ? h("span", { class: "model" }, text(entry.model, 60)) : null, entry.agent ? h("span", { class: "agent" }, text(entry.agent, 40)) : null],
-    [entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.session, 8)) : null, entry.project ? h("span", { class: "agent" }, text(entry.project.split("/").pop() || "/", 40)) : null],
+    [entry.machine ? h("span", { class: "agent" }, text(`${entry.machine} ${entry.user}`, 80)) : null, entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.machine ? entry.session.slice(entry.machine.length + 1) : entry.session, 8)) : null, entry.project ? h("span", { class: "agent" }, text(entry.project.split("/").pop() || "/", 40)) : null],
     h("span", { class: "took" }, ms(entry.duration)),
   ];
   return h("tr", { class: entry.outcome.replaceAll(" ", "-") }, facts.map((fact, index) => h(index === 1 ? "th" : "td", { scope: index === 1 ? "row" : null, "data-name": COLUMNS[index] }, fact)));

@@ -1,0 +1,181 @@
+"""What a NATS server keeps: streams of messages, and buckets of keys and values."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hookline.child.nats import UnreachableError
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+_ANSWER_S = 5.0
+_FETCH = 64
+_FETCH_S = 5.0
+_DUPLICATES_S = 120.0
+_CONSUMER_S = 60.0
+
+
+class Stored(NamedTuple):
+    """A message as the stream has it."""
+
+    subject: str
+    data: bytes
+    headers: Mapping[str, str]
+    seq: int
+    """Its number in the stream."""
+    seconds: float
+    """When the server stored it, in seconds since the epoch."""
+
+
+class Value(NamedTuple):
+    """A value of a bucket."""
+
+    key: str
+    data: bytes
+    seconds: float
+    """When the server stored it."""
+
+
+async def make_stream(
+    client: "Client", name: str, subjects: Sequence[str], *, replicas: int, max_age_s: float, max_bytes: int
+) -> bool:
+    """A stream whose messages nobody can delete before their time; False if there is one of this name already."""
+    from nats.js.api import StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
+    from nats.js.errors import APIError, NotFoundError  # noqa: PLC0415
+
+    jetstream = client.jetstream(timeout=_ANSWER_S)
+    config = StreamConfig(
+        name=name,
+        subjects=list(subjects),
+        storage=StorageType.FILE,
+        compression=StoreCompression.S2,
+        num_replicas=replicas,
+        max_age=max_age_s,
+        max_bytes=max_bytes,
+        duplicate_window=_DUPLICATES_S,
+        deny_delete=True,
+        deny_purge=True,
+    )
+    try:
+        try:
+            await jetstream.stream_info(name)
+        except NotFoundError:
+            await jetstream.add_stream(config)
+            return True
+    except (APIError, OSError, TimeoutError) as error:
+        raise _refused(f"the stream {name}", error) from error
+    return False
+
+
+async def make_bucket(client: "Client", name: str, *, replicas: int) -> bool:
+    """A bucket; False if there is one of this name already."""
+    from nats.js.errors import APIError, BucketNotFoundError  # noqa: PLC0415 - an extra
+
+    jetstream = client.jetstream(timeout=_ANSWER_S)
+    try:
+        try:
+            await jetstream.key_value(name)
+        except BucketNotFoundError:
+            await jetstream.create_key_value(bucket=name, replicas=replicas, history=1)
+            return True
+    except (APIError, OSError, TimeoutError) as error:
+        raise _refused(f"the bucket {name}", error) from error
+    return False
+
+
+async def store(client: "Client", subject: str, data: bytes, headers: Mapping[str, str]) -> None:
+    """Returns when a stream has stored the message; UnreachableError if none has within some seconds."""
+    if not client.is_connected:
+        # The client would keep the message and send it later, behind our back.
+        raise UnreachableError("there is no connection to the server")
+    try:
+        await client.jetstream(timeout=_ANSWER_S).publish(subject, data, headers=dict(headers))
+    except Exception as error:
+        raise _refused(f"{subject}", error) from error
+
+
+async def stored(
+    client: "Client",
+    stream: str,
+    subjects: Sequence[str],
+    *,
+    since: float | None = None,
+    after: int | None = None,
+    follow: bool = False,
+) -> AsyncGenerator[Stored, None]:
+    """The messages of a stream about these subjects, oldest first: all of them, or since a time, or after a number.
+
+    It ends with the last one, unless it follows.
+    """
+    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy  # noqa: PLC0415 - an extra
+
+    config = ConsumerConfig(
+        ack_policy=AckPolicy.NONE, inactive_threshold=_CONSUMER_S, filter_subjects=list(subjects), mem_storage=True
+    )
+    if after is not None:
+        config.deliver_policy, config.opt_start_seq = DeliverPolicy.BY_START_SEQUENCE, after + 1
+    elif since is not None:
+        config.deliver_policy = DeliverPolicy.BY_START_TIME
+        config.opt_start_time = datetime.fromtimestamp(since, UTC).isoformat()  # type: ignore[assignment]
+    jetstream = client.jetstream(timeout=_ANSWER_S)
+    try:
+        reading = await jetstream.pull_subscribe("", stream=stream, config=config)
+        left = (await reading.consumer_info()).num_pending or 0
+    except Exception as error:
+        raise _refused(f"the stream {stream}", error) from error
+    try:
+        while left > 0 or follow:
+            try:
+                messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
+            except TimeoutError as error:
+                if follow:
+                    continue
+                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer") from error
+            for message in messages:
+                facts = message.metadata
+                left = facts.num_pending
+                headers = {str(name): str(value) for name, value in (message.headers or {}).items()}
+                yield Stored(message.subject, message.data, headers, facts.sequence.stream, facts.timestamp.timestamp())
+    finally:
+        with suppress(Exception):
+            await reading.unsubscribe()
+
+
+async def put(client: "Client", bucket: str, key: str, data: bytes) -> None:
+    """Sets a value."""
+    if not client.is_connected:
+        raise UnreachableError("there is no connection to the server")
+    try:
+        await (await client.jetstream(timeout=_ANSWER_S).key_value(bucket)).put(key, data)
+    except Exception as error:
+        raise _refused(f"the bucket {bucket}", error) from error
+
+
+async def values(client: "Client", bucket: str, keys: str = ">") -> list[Value]:
+    """Every value of a bucket whose key fits."""
+    found: list[Value] = []
+    try:
+        kept = await client.jetstream(timeout=_ANSWER_S).key_value(bucket)
+        watcher: Any = await kept.watch(keys, ignore_deletes=True)
+        try:
+            while (entry := await watcher.updates(timeout=_ANSWER_S)) is not None:
+                found.append(Value(entry.key, entry.value or b"", entry.created.timestamp()))
+        finally:
+            await watcher.stop()
+    except Exception as error:
+        raise _refused(f"the bucket {bucket}", error) from error
+    return found
+
+
+def _refused(what: str, error: BaseException) -> UnreachableError:
+    from nats.js.errors import BucketNotFoundError, NoStreamResponseError, NotFoundError  # noqa: PLC0415 - an extra
+
+    if isinstance(error, NoStreamResponseError | NotFoundError | BucketNotFoundError):
+        return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
+    if isinstance(error, TimeoutError | asyncio.TimeoutError):
+        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s")
+    said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
+    return UnreachableError(f"{what}: {said}")

@@ -1,0 +1,41 @@
+"""The page over a fleet: its records as one log, and its machines. Nothing can be changed there."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hookline.cli.commands._desk import CommandDesk
+from hookline.cli.commands._fleet_forms import read_status
+from hookline.cli.report.fleet import machine_rows
+from hookline.errors import HooklineError
+from hookline.settings.schema import FleetSettings
+
+Report = dict[str, Any]
+
+_ELSEWHERE = "these are records of other machines; nothing can be {} from here"
+
+
+class FleetDesk(CommandDesk):
+    """The records and machines of a company."""
+
+    def __init__(self, given: argparse.Namespace, log: Path, fleet: FleetSettings) -> None:
+        super().__init__(given, log)
+        self._fleet = fleet
+
+    def settings(self) -> Report:
+        """Which fleet it is."""
+        return {**super().settings(), "fleet": True, "project": f"fleet {self._fleet.server.shown}"}
+
+    def machines(self) -> Report:
+        """What `hookline fleet status` shows."""
+        return {"machines": machine_rows(read_status(self._fleet, self._given))}
+
+    async def replay(self, fire: str) -> Report:
+        """Refused: the hooks of this machine are not those that judged it."""
+        del fire
+        raise HooklineError(_ELSEWHERE.format("replayed"))
+
+    def switch(self, name: str, *, is_on: bool) -> Report:
+        """Refused."""
+        del name, is_on
+        raise HooklineError(_ELSEWHERE.format("switched"))

@@ -1,0 +1,81 @@
+"""What this machine says of itself in its heartbeat, by the code of `hookline list` and `hookline prove`."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hookline.cli.report.overview import known_hooks
+from hookline.config import Config
+from hookline.fleet.life.canary import CanaryWord, try_canaries
+from hookline.fleet.life.heartbeat import MOST_HOOKS, BridgeWord, Facts, HookWord, short
+from hookline.fleet.service import Service
+from hookline.history.transcripts import OWN
+from hookline.log.paths import log_path
+from hookline.proof.standing import agent_words
+from hookline.system import policy_version
+
+_MOST_PROBLEMS = 10
+
+
+def machine_service(tell: Callable[[str], None]) -> Service | None:
+    """The service of this user's log, if the settings name a server."""
+    config = _config()
+    options = config.get_settings().options
+    if options.fleet is None or not options.fleet.servers:
+        return None
+    fleet = options.fleet
+
+    def canary() -> CanaryWord:
+        return try_canaries(Path(config.get_working_dir()), fleet.canaries)
+
+    return Service(log_path(options.log.path), fleet, facts=read_facts, canary=canary, tell=tell)
+
+
+def read_facts() -> Facts:
+    """What the settings and the log say now."""
+    config = _config()
+    settings = config.get_settings()
+    found, _, statistics = known_hooks(config)
+    words = agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
+    return Facts(
+        enabled=config.get_enable_hooks(),
+        logged=settings.options.log.enabled,
+        policy=policy_version(settings),
+        hooks=tuple(_hook(hook) for hook in found[:MOST_HOOKS]),
+        more_hooks=max(0, len(found) - MOST_HOOKS),
+        bridges=tuple(_bridge(row) for row in words if row["agent"] != OWN),
+        problems=tuple(
+            short(f"settings: {problem}") or ""
+            for problem in config.get_problems()[:_MOST_PROBLEMS]
+            if problem.is_error
+        ),
+    )
+
+
+def _config() -> Config:
+    """The settings of this user and of the system; a service has no project."""
+    return Config(os.path.expanduser("~"), quiet=True, log_file=False)  # noqa: PTH111 - as a text
+
+
+def _hook(hook: Mapping[str, Any]) -> HookWord:
+    return HookWord(
+        event=hook["event"],
+        name=short(hook["hook"]) or "",
+        source=hook["source"],
+        state=hook["state"],
+        problem=short(hook.get("refusal")),
+        last_run=hook["lastRun"],
+        last_block=hook["lastBlock"],
+        required=bool(hook.get("required")),
+    )
+
+
+def _bridge(row: Mapping[str, Any]) -> BridgeWord:
+    return BridgeWord(
+        agent=row["agent"],
+        configured=row["configured"],
+        observed=row["observed"],
+        enforced=row["enforced"],
+        problem=short(row["problem"]),
+    )

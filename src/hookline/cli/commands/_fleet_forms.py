@@ -1,0 +1,209 @@
+"""The forms of `hookline fleet`."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.child.jetstream import make_bucket, make_stream, values
+from hookline.cli.commands._fleet_facts import machine_service
+from hookline.cli.commands._fleet_records import mirrored
+from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of
+from hookline.cli.commands._forms import Form
+from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
+from hookline.cli.commands.stats import entry_of, stats_lines
+from hookline.cli.options import add_common_options, at_least
+from hookline.cli.report.fleet import status_lines, status_report
+from hookline.cli.report.log import show_entry
+from hookline.cli.report.printer import print_json, print_lines, print_report
+from hookline.cli.report.text import plural
+from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects, token_of
+from hookline.contract.text import tell
+from hookline.errors import UsageError
+from hookline.fleet.life.status import MachineStatus, judge
+from hookline.fleet.record.pins import add_pins, read_listed, read_pins
+from hookline.log.reader import LogReader
+from hookline.log.statistics import RUNS
+from hookline.settings.schema import FleetSettings
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+_DAY_S = 86_400.0
+_SHOWN = 50
+
+
+def _configure_setup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--team", metavar="NAME", help="make a stream for this team alone; see --stream of other forms")
+    parser.add_argument("--replicas", metavar="N", type=at_least(1), default=1, help="servers that keep a copy, 1 to 5")
+    parser.add_argument(
+        "--days", metavar="N", type=at_least(1, float), default=90.0, help="how long records are kept (default: 90)"
+    )
+    parser.add_argument(
+        "--max-bytes", metavar="N", type=at_least(1), help="remove the oldest beyond this (default: no bound)"
+    )
+    add_common_options(parser, dialect=False)
+
+
+def _setup(given: argparse.Namespace) -> int:
+    replicas, most = int(given.replicas), -1 if given.max_bytes is None else int(given.max_bytes)
+
+    name = AUDIT_STREAM if given.team is None else f"{AUDIT_STREAM}_{token_of(given.team)}"
+    subjects = AUDIT_SUBJECTS if given.team is None else record_subjects(given.team)
+
+    async def make(client: "Client") -> dict[str, bool]:
+        made = await make_stream(
+            client, name, subjects, replicas=replicas, max_age_s=given.days * _DAY_S, max_bytes=most
+        )
+        return {name: made, MACHINES_BUCKET: await make_bucket(client, MACHINES_BUCKET, replicas=replicas)}
+
+    made = ask(fleet_of(given), make)
+    lines = [f"{name}: {'made' if is_new else 'was there already, and is as it was'}" for name, is_new in made.items()]
+    print_report(given, {"made": made}, lines)
+    return 0
+
+
+def _configure_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="send what is there, say that the machine lives, and end")
+
+
+def _run(given: argparse.Namespace) -> int:
+    service = machine_service(tell)
+    if service is None:
+        raise UsageError('the settings name no server; write "hooksConfig": {"fleet": {"servers": ["nats://…"]}}')
+
+    async def serve() -> int:
+        if given.once:
+            await service.run_once()
+            return 0
+        ending = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, ending.set)
+        tell("the service of this machine runs")
+        await service.run(ending)
+        return 0
+
+    return asyncio.run(serve())
+
+
+def _configure_status(parser: argparse.ArgumentParser) -> None:
+    add_machine_options(parser)
+    parser.add_argument("--expect", metavar="FILE", help="names of machines that must have shown life, one per line")
+    parser.add_argument("--keys", metavar="FILE", help="the machines' keys: a machine, a user and a key on each line")
+    add_common_options(parser, dialect=False)
+
+
+def read_status(fleet: FleetSettings, given: argparse.Namespace) -> list[MachineStatus]:
+    """What the machines said last, judged."""
+    keys = {**read_pins(), **(read_listed(Path(given.keys)) if getattr(given, "keys", None) else {})}
+    expected = _expected(given.expect) if getattr(given, "expect", None) else []
+    kept = ask(fleet, lambda client: values(client, MACHINES_BUCKET))
+    found = [
+        status
+        for status in judge(kept, keys=keys, expected=expected)
+        if given.machine in (None, status.machine) and given.team in (None, status.team)
+    ]
+    # Only what is in order is remembered as the first that was seen.
+    add_pins({(one.machine, one.user): one.key for one in found if one.key and not one.problems})
+    return found
+
+
+def _status(given: argparse.Namespace) -> int:
+    found = read_status(fleet_of(given), given)
+    print_report(given, status_report(found), status_lines(found))
+    return 1 if not found or any(status.problems for status in found) else 0
+
+
+def _expected(file: str) -> list[str]:
+    try:
+        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise UsageError(f"the names in {file} can't be read: {error.strerror}") from error
+    return [name for line in lines if (name := line.partition("#")[0].strip())]
+
+
+def _configure_events(parser: argparse.ArgumentParser) -> None:
+    add_machine_options(parser)
+    add_stream_option(parser)
+    add_filter_options(parser, of_projects=False)
+    add_run_filters(parser)
+    parser.set_defaults(since="1d")
+    parser.add_argument(
+        "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default: 50; 0 for all)"
+    )
+    parser.add_argument("--skipped", action="store_true", help="also hooks that did not run")
+    add_common_options(parser, dialect=False)
+
+
+def _events(given: argparse.Namespace) -> int:
+    query = query_of(given)
+    count = 0
+    with mirrored(fleet_of(given), given) as log, LogReader(log) as reader:
+        for entry in reader.newest(query, int(given.n)) if given.n > 0 else reader.entries(query):
+            count += 1
+            if given.json:
+                print_json(msgspec.to_builtins(entry), indent=None)
+            else:
+                print_lines(show_entry(entry, ""))
+    if not count and not given.json:
+        tell("no such record is in the stream; --since 7d looks further back")
+    return 0
+
+
+def _configure_stats(parser: argparse.ArgumentParser) -> None:
+    add_machine_options(parser)
+    add_stream_option(parser)
+    add_filter_options(parser, of_projects=False)
+    parser.set_defaults(since="1d")
+    add_common_options(parser, dialect=False)
+
+
+def _stats(given: argparse.Namespace) -> int:
+    query = query_of(given, RUNS)
+    with mirrored(fleet_of(given), given) as log, LogReader(log) as reader:
+        numbers = reader.statistics(query).hooks
+    entries = [entry_of(key, hook) for key, hook in numbers.items()]
+    runs = sum(hook.runs for hook in numbers.values())
+    lines = [*stats_lines(entries), f"{plural(runs, 'run')} of {plural(len(entries), 'hook')} since {given.since}."]
+    print_report(given, {"hooks": entries}, lines)
+    return 0
+
+
+FORMS: Mapping[str, Form] = {
+    "setup": Form(
+        "Make the stream of records and the bucket of heartbeats on the server. What is there already stays as it is.",
+        "  hookline fleet setup\n  hookline fleet setup --replicas 3 --days 365",
+        _configure_setup,
+        _setup,
+    ),
+    "run": Form(
+        "Send this user's log to the company's stream, sign its heads, say that the machine lives, and try its guards\n"
+        "once a day. It runs until it is interrupted; only one service sends a log.",
+        "  hookline fleet run\n  systemctl --user enable --now hookline-fleet",
+        _configure_run,
+        _run,
+    ),
+    "status": Form(
+        "Show which machines are silent, out of date, or have guards that do not run. The exit code is 1 if any is,\n"
+        "and if there is none.",
+        "  hookline fleet status\n  hookline fleet status --expect machines.txt --json",
+        _configure_status,
+        _status,
+    ),
+    "events": Form(
+        "Show the records of all machines, newest last: those of the last day, unless --since says otherwise.",
+        "  hookline fleet events --decision deny\n  hookline fleet events --machine build7 --since 7d --json",
+        _configure_events,
+        _events,
+    ),
+    "stats": Form(
+        "Count the runs of every hook on all machines: those of the last day, unless --since says otherwise.",
+        "  hookline fleet stats --since 7d\n  hookline fleet stats --team payments --hook guard",
+        _configure_stats,
+        _stats,
+    ),
+}

@@ -1,0 +1,74 @@
+"""Commands with several forms: `hookline fleet status`, each with options of its own."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from hookline.cli.main import Parser
+from hookline.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of a command."""
+
+    purpose: str
+    examples: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+class Forms:
+    """The forms of one command, by their words."""
+
+    def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
+        self._command = command
+        self._forms = forms
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the word and what comes after it."""
+        words = tuple(self._forms)
+        parser.usage = f"hookline {self._command} {{{','.join(words)}}} [options]"
+        parser.add_argument("form", metavar="FORM", nargs="?", type=self._known, choices=words, help=", ".join(words))
+        parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Runs the form that was named."""
+        if given.form is None:
+            words = "|".join(self._forms)
+            raise UsageError(
+                f"what to do? hookline {self._command} {words}; hookline {self._command} --help explains it"
+            )
+        options = self.parser(given.form).parse_args(given.words)
+        if getattr(given, "color", None) is None and options.color is not None:
+            from hookline.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
+
+            use_colour(options.color)
+        return self._forms[given.form].run(options)
+
+    def parser_of(self, words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
+        """For completion: the parser of the words after the command, and the words that it reads."""
+        return (self.parser(words[0]), words[1:]) if words[0] in self._forms else None
+
+    def parser(self, form: str) -> argparse.ArgumentParser:
+        """The parser of the words after a form."""
+        parser = Parser(
+            prog=f"hookline {self._command} {form}",
+            description=self._forms[form].purpose,
+            epilog=f"Examples:\n{self._forms[form].examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self._forms[form].configure(parser)
+        parser.add_argument(
+            "--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)"
+        )
+        return parser
+
+    def _known(self, word: str) -> str:
+        if word not in self._forms:
+            near = get_close_matches(word.lower(), self._forms, 1)
+            advice = f"did you mean {near[0]}?" if near else f"the forms are {', '.join(self._forms)}"
+            raise argparse.ArgumentTypeError(f"{word} is no form of this command; {advice}")
+        return word

@@ -1,0 +1,96 @@
+"""A machine's key: signs what the machine says of itself, so that nobody else can say it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hookline.errors import HooklineError, MissingExtraError
+from hookline.files import locked, make_private_directory, open_regular, state_path, write_atomically
+
+# So that nothing that is signed for another purpose counts as a statement.
+_PURPOSE = b"hookline statement 1\n"
+_SEED_BYTES = 32
+_LONGEST = 512 * 1024
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """A statement as it travels: its JSON as a text, because a signature covers bytes."""
+
+    statement: str
+    key: str
+    signature: str
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A statement with its signer, and whether that is really who signed it."""
+
+    statement: Any
+    key: str
+    is_genuine: bool
+
+
+class MachineKey:
+    """The key of one user on one machine."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._key = _nacl().SigningKey(seed)
+        self.public: str = self._key.verify_key.encode().hex()
+        """The public half, in hex."""
+
+    def sign(self, statement: object) -> bytes:
+        """The statement, signed, as it travels."""
+        text = msgspec.json.encode(statement)
+        signature = self._key.sign(_PURPOSE + text).signature
+        return msgspec.json.encode(Signed(text.decode(), self.public, signature.hex()))
+
+
+def default_key_path() -> Path:
+    """Where this user's key is."""
+    return state_path("fleet/machine.key")
+
+
+def machine_key(path: Path | None = None) -> MachineKey:
+    """The key in this file, made on first use."""
+    path = path or default_key_path()
+    if not path.exists():
+        make_private_directory(path.parent)
+        with locked(path):
+            if not path.exists():
+                write_atomically(path, os.urandom(_SEED_BYTES))
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise HooklineError(f"others can read or change {path}; run: chmod 600 {path}")
+        seed = file.read(_SEED_BYTES + 1)
+    if len(seed) != _SEED_BYTES:
+        raise HooklineError(f"{path} is not a machine's key; remove it, and hookline makes another")
+    return MachineKey(seed)
+
+
+def open_signed(data: bytes, kind: type) -> Opened | None:
+    """The statement in a message, with whether its signature is right; None for anything that is no statement."""
+    try:
+        signed = msgspec.json.decode(data[:_LONGEST], type=Signed)
+        statement: Any = msgspec.json.decode(signed.statement, type=kind)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return Opened(statement, signed.key, _is_genuine(signed))
+
+
+def _is_genuine(signed: Signed) -> bool:
+    signing = _nacl()
+    try:
+        key = signing.VerifyKey(bytes.fromhex(signed.key))
+        key.verify(_PURPOSE + signed.statement.encode(), bytes.fromhex(signed.signature))
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is not genuine
+        return False
+    return True
+
+
+def _nacl() -> Any:
+    try:
+        from nacl import signing  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pynacl", "fleet") from error
+    return signing

@@ -1,0 +1,159 @@
+"""Batches of lines ↔ messages of the stream. What comes from there is foreign: it is bounded, and never trusted."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+
+import msgspec
+
+from hookline.child.jetstream import Stored
+from hookline.contract.fleet import token_of
+from hookline.fleet.record.keys import Opened, open_signed
+from hookline.fleet.record.source import Place, Source
+from hookline.fleet.record.statement import Hash, Statement
+from hookline.log.outgoing import Batch
+
+_HEADER = "Hookline"
+_ID = "Nats-Msg-Id"
+_PARTS = 4
+"""Parts of a subject: hookline, what it is, team, machine."""
+_LONGEST_HEADER = 4096
+_MOST_PARTS = 256
+_MOST_OPEN = 64
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What the header of a message says."""
+
+    machine: str
+    user: str
+    log: str
+    prev: Hash = ""
+    part: int = 1
+    parts: int = 1
+    batch: str = ""
+
+
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """Records as they came, in the order of the stream."""
+
+    team: str
+    source: Source
+    prev: str
+    """What the hash of the record before the first is said to be."""
+    lines: tuple[bytes, ...]
+    seconds: float
+    """When the server stored them."""
+
+
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed statement as it came."""
+
+    team: str
+    opened: Opened
+    seconds: float
+    about: Source | None = None
+    """The chain that it is compared with, where that has no place of its own: a log in a file."""
+
+    @property
+    def source(self) -> Source:
+        """Whose chain it is about."""
+        return self.about or self.statement.source
+
+    @property
+    def statement(self) -> Statement:
+        """What it says."""
+        found: Statement = self.opened.statement
+        return found
+
+
+class Foreign(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is none of ours, or is not what its subject allows."""
+
+    team: str
+    machine: str
+    why: str
+    seconds: float
+
+
+def messages_of(batch: Batch, place: Place, most: int) -> Iterator[tuple[bytes, Mapping[str, str]]]:
+    """The bodies and headers of a batch: one message, or several for a line that is longer than a message may be."""
+    name = hashlib.sha256(f"{place.source}\n{batch.prev}\n".encode() + batch.lines).hexdigest()[:40]
+    pieces = [batch.lines[start : start + most] for start in range(0, len(batch.lines), most)]
+    for number, piece in enumerate(pieces, 1):
+        source = place.source
+        envelope = {"machine": source.machine, "user": source.user, "log": source.log, "prev": batch.prev}
+        if len(pieces) > 1:
+            envelope |= {"part": number, "parts": len(pieces), "batch": name}  # type: ignore[dict-item]
+        yield piece, {_ID: f"{name}.{number}", _HEADER: json.dumps(envelope)}
+
+
+async def arrivals(messages: AsyncIterator[Stored]) -> AsyncIterator[Arrival | Stated | Foreign]:
+    """What the messages of the stream hold."""
+    joining = _Joining()
+    async for message in messages:
+        team, machine = _names(message.subject)
+        if message.subject.startswith("hookline.anchor."):
+            yield _stated(message, team, machine)
+            continue
+        envelope = _envelope(message)
+        if envelope is None or token_of(envelope.machine) != machine:
+            said = "" if envelope is None else f" is said to be of {envelope.machine[:80]!r}, which"
+            why = f"a message{said} is not what a machine sends"
+            yield Foreign(team=team, machine=machine, why=why, seconds=message.seconds)
+            continue
+        data = joining.add(envelope, message.data)
+        if data is not None:
+            source = Source(envelope.machine, envelope.user, envelope.log)
+            lines = tuple(data.removesuffix(b"\n").split(b"\n"))
+            yield Arrival(team=team, source=source, prev=envelope.prev, lines=lines, seconds=message.seconds)
+
+
+def _stated(message: Stored, team: str, machine: str) -> Stated | Foreign:
+    opened = open_signed(message.data, Statement)
+    if opened is None:
+        return Foreign(team=team, machine=machine, why="a statement can't be read", seconds=message.seconds)
+    said: Statement = opened.statement
+    if (token_of(said.team), token_of(said.machine)) != (team, machine):
+        why = f"a statement of {said.machine[:80]!r} stands among those of this machine"
+        return Foreign(team=team, machine=machine, why=why, seconds=message.seconds)
+    return Stated(team=team, opened=opened, seconds=message.seconds)
+
+
+def _names(subject: str) -> tuple[str, str]:
+    parts = subject.split(".")
+    return (parts[2], parts[3]) if len(parts) == _PARTS else ("", "")
+
+
+def _envelope(message: Stored) -> _Envelope | None:
+    text = message.headers.get(_HEADER, "")
+    if len(text) > _LONGEST_HEADER:
+        return None
+    try:
+        found = msgspec.json.decode(text, type=_Envelope)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return found if 1 <= found.part <= found.parts <= _MOST_PARTS else None
+
+
+class _Joining:
+    """Puts the parts of long lines together."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Source, str], dict[int, bytes]] = {}
+
+    def add(self, envelope: _Envelope, data: bytes) -> bytes | None:
+        """The whole, when this was its last part."""
+        if envelope.parts == 1:
+            return data
+        key = (Source(envelope.machine, envelope.user, envelope.log), envelope.batch)
+        parts = self._open.setdefault(key, {})
+        parts[envelope.part] = data
+        if len(parts) == envelope.parts:
+            del self._open[key]
+            return b"".join(parts[number] for number in sorted(parts))
+        is_too_long = sum(map(len, parts.values())) > _MOST_BYTES
+        if is_too_long or len(self._open) > _MOST_OPEN:
+            del self._open[key if is_too_long else next(iter(self._open))]
+        return None

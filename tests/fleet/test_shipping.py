@@ -1,0 +1,223 @@
+"""From the log to the stream: all records, in order, each once, whatever ends in between."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.fleet.records import (
+    KEY,
+    PLACE,
+    audit,
+    event,
+    findings,
+    forget_sent,
+    raw,
+    read_all,
+    send_all,
+    set_up,
+    shipper,
+    with_server,
+    write_log,
+)
+from tests.fleet.server import NatsServer
+
+from hookline.child.nats import UnreachableError, close, connect
+from hookline.errors import HooklineError
+from hookline.fleet.record.message import Arrival, Stated
+from hookline.fleet.record.shipper import only_shipper, read_progress
+from hookline.fleet.record.statement import StatementKind
+from hookline.log.chain import Link
+from hookline.log.file import FileSink
+from hookline.log.outgoing import Cursor, next_batch
+from hookline.log.verify import log_head
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A machine's log."""
+    return tmp_path / "machine" / "hooks.jsonl"
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+def test_the_stream_has_the_lines_of_the_log_as_they_are(nats: NatsServer, log: Path) -> None:
+    """Byte for byte, with number and hash, so that the chain can be checked there."""
+    set_up(nats)
+    write_log(log, range(1, 31))
+    sender = shipper(log, most_bytes=2000)
+    send_all(nats, sender)
+    found = [one for one in read_all(nats) if isinstance(one, Arrival)]
+    assert [line for one in found for line in one.lines] == lines_of(log)
+    assert len(found) > 3
+    assert {one.source for one in found} == {PLACE.source}
+    assert sender.progress.cursor.head == log_head(log)
+
+
+def test_records_that_come_later_are_sent_from_where_it_ended(nats: NatsServer, log: Path) -> None:
+    set_up(nats)
+    write_log(log, range(1, 6))
+    send_all(nats, shipper(log))
+    write_log(log, range(6, 9))
+    send_all(nats, shipper(log))
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.again, report.findings, report.anchors) == (8, 0, [], 2)
+
+
+def test_a_batch_that_was_on_its_way_is_known_by_its_id(nats: NatsServer, log: Path) -> None:
+    """It arrived, and we ended before we knew: the same batch is sent again, and the server drops it."""
+    set_up(nats)
+    write_log(log, range(1, 6))
+    sender = shipper(log)
+
+    async def send_and_forget(client: Any) -> None:
+        before = sender.progress
+        await sender.ship(client)
+        # As the file was before the answer came.
+        await sender._save(msgspec.structs.replace(before, sending=sender.progress.cursor))
+
+    with_server(nats, send_and_forget)
+    write_log(log, range(6, 9))
+    send_all(nats, shipper(log))
+    lines = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]
+    assert lines == lines_of(log)
+
+
+def test_a_lost_cursor_costs_copies_that_are_known_by_their_hash(nats: NatsServer, log: Path) -> None:
+    set_up(nats)
+    write_log(log, range(1, 6))
+    send_all(nats, shipper(log))
+    write_log(log, range(6, 9))
+    forget_sent(log)
+    send_all(nats, shipper(log))
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.again, report.findings) == (8, 5, [])
+
+
+def test_a_rotated_log_is_sent_whole(nats: NatsServer, log: Path) -> None:
+    set_up(nats)
+    for start in range(1, 60, 3):
+        write_log(log, range(start, start + 3), max_bytes=2000, backups=50)
+    assert log.with_name("hooks.jsonl.3").exists()
+    send_all(nats, shipper(log))
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.first, report.findings) == (60, 1, [])
+
+
+def test_what_the_bound_removed_is_counted_in_the_stream(nats: NatsServer, log: Path) -> None:
+    """A signed statement names the records, and the check names the gap."""
+    set_up(nats)
+    write_log(log, range(1, 3), max_bytes=1000, backups=2)
+    send_all(nats, shipper(log))
+    for start in range(3, 60, 3):
+        write_log(log, range(start, start + 3), max_bytes=1000, backups=2)
+    sender = shipper(log)
+    send_all(nats, sender)
+    found = read_all(nats)
+    (dropped,) = [
+        one.statement for one in found if isinstance(one, Stated) and one.statement.kind is StatementKind.DROPPED
+    ]
+    report = audit(found).sources[0]
+    assert [(gap.first, gap.last) for gap in report.gaps] == [(dropped.first, dropped.seq)]
+    assert dropped.first == 3
+    assert sender.progress.dropped == dropped.seq - 2
+    assert report.findings == []
+    assert report.last is not None
+    assert report.records == report.last.seq - (dropped.seq - 2)
+
+
+def test_a_line_longer_than_a_message_comes_whole(nats: NatsServer, log: Path) -> None:
+    set_up(nats)
+    sink = FileSink(log)
+    sink.write_now([event(1), msgspec.structs.replace(event(2), reason="ä" * 9000), event(3)])
+    sink.close()
+    send_all(nats, shipper(log, most_bytes=1024))
+    lines = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]
+    assert lines == lines_of(log)
+    assert len(raw(nats)) > 10
+    assert findings(read_all(nats)) == []
+
+
+def test_a_log_that_was_removed_is_a_finding(nats: NatsServer, log: Path) -> None:
+    set_up(nats)
+    write_log(log, range(1, 6))
+    send_all(nats, shipper(log))
+    log.unlink()
+    write_log(log, range(1, 4))
+    send_all(nats, shipper(log))
+    (finding,) = findings(read_all(nats))
+    assert "a second chain begins with record 1" in finding
+    assert "the log on the machine was removed or replaced" in finding
+
+
+def test_nothing_is_lost_while_the_server_is_gone(nats: NatsServer, log: Path) -> None:
+    """Killed, then frozen: sending fails within a bound, the log grows, and later everything arrives once."""
+    set_up(nats)
+    sender = shipper(log)
+
+    async def go() -> None:
+        client = await connect(nats.server, "test")
+        try:
+            write_log(log, range(1, 11))
+            nats.kill()
+            with pytest.raises(UnreachableError):
+                await sender.ship(client)
+            write_log(log, range(11, 21))
+            nats.start()
+        finally:
+            await close(client)
+
+    asyncio.run(go())
+    send_all(nats, sender)
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.again, report.findings) == (20, 0, [])
+
+
+def test_only_one_sends_a_log(log: Path) -> None:
+    with only_shipper(log), pytest.raises(HooklineError, match="another process"), only_shipper(log):
+        pass
+    with only_shipper(log):
+        pass
+
+
+def test_a_damaged_cursor_is_no_cursor(log: Path) -> None:
+    write_log(log, range(1, 3))
+    log.with_name("hooks.jsonl.sent").write_text("{")
+    assert read_progress(log).cursor == Cursor()
+
+
+def test_a_file_of_the_same_number_is_not_taken_for_the_sent_one(tmp_path: Path) -> None:
+    """Systems give the number of a removed file to a new one: its content decides."""
+    log = tmp_path / "hooks.jsonl"
+    write_log(log, range(1, 6))
+    batch = next_batch(log, Cursor(), 10**6)
+    assert batch is not None
+    data = log.read_bytes()
+    with log.open("wb") as file:
+        file.write(b"")
+    write_log(log, range(100, 109))
+    again = next_batch(log, batch.end, 10**6)
+    assert again is not None
+    assert again.is_anew
+    log.write_bytes(data)
+    assert next_batch(log, batch.end, 10**6) is None
+
+
+def test_batches_are_whole_lines_in_order(tmp_path: Path) -> None:
+    log = tmp_path / "hooks.jsonl"
+    write_log(log, range(1, 21))
+    cursor, seqs = Cursor(), list[int]()
+    while (batch := next_batch(log, cursor, 700)) is not None:
+        links = [Link.read(line) for line in batch.lines.splitlines()]
+        seqs += [link.seq for link in links if link is not None]
+        cursor = batch.end
+    assert seqs == list(range(1, 21))
+
+
+def test_without_a_stream_the_message_says_what_to_do(nats: NatsServer, log: Path) -> None:
+    write_log(log, range(1, 3))
+    with pytest.raises(UnreachableError, match="hookline fleet setup"):
+        send_all(nats, shipper(log, key=KEY))
