@@ -67,6 +67,11 @@ properties: $(READY) ## the tests with random examples, with a thousand of them 
 mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...")
 	@$(BIN)/python tools/mutate.py $(addprefix --only ,$(ONLY))
 
+.PHONY: shell-oracle
+shell-oracle: $(READY) ## compare our reader of shell commands with tree-sitter-bash, which it installs below .venv/oracle
+	@[ -d $(VENV)/oracle ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(VENV)/oracle 'tree-sitter>=0.25' 'tree-sitter-bash>=0.25' || true
+	@PYTHONPATH=$(VENV)/oracle $(BIN)/python tools/shell_oracle.py
+
 trace-event: $(READY) ## how many calls and changes of module one BeforeTool event takes
 	@$(BIN)/python tools/trace_event.py
 

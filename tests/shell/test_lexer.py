@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.shell.lexer import Expansion, Item, Text, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Item, Text, Word
 
 
 def shown(items: tuple[Item, ...]) -> list[object]:

@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hookline.dialects._wildcards import begins_with, matches, path_matches
-from hookline.shell.lexer import Expansion, Item, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Item, Word
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 # A rule about one of these is about all tools that do the same to files.

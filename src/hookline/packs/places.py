@@ -34,6 +34,11 @@ _GENERATED = re.compile(
     r"|[\w.-]+\.egg-info|DerivedData"
 )
 
+# Directories whose files people write.
+_SOURCES = re.compile(
+    r"src|app|apps|source|sources|packages|internal|cmd|pkg|components|migrations|tests?|spec|scripts|config"
+)
+
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
@@ -47,6 +52,7 @@ PLACES = {
     "system": "a directory of the system",
     "home": "a home directory, or a whole top-level part of it",
     "project": "the whole project, or a directory above it",
+    "sources": "one of the project's own top directories, such as src",
     "repository": "the repository's .git",
     "outside": "a place outside the project",
     "temporary": "a temporary directory, or a cache",
@@ -99,6 +105,8 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         found.add("disk")
     if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
         found.add("project")
+    elif project and posixpath.dirname(whole) == project and _SOURCES.fullmatch(posixpath.basename(whole)):
+        found.add("sources")
     if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
         found.add("repository")
     if f"{path}/".startswith(_TEMPORARY) or any(each in f"{path}/" for each in _TEMPORARY_PARTS):
@@ -110,7 +118,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
 
 def _whole(path: str) -> str:
     """The directory that is meant as a whole: `/home/*` is `/home`."""
-    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}))+$", "", path)
+    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}|[!?*+@]\([^)]*\)))+$", "", path)
     return short or "/"
 
 

@@ -37,6 +37,7 @@ ACTIONS = ("deny", "ask")
 _QUESTION = re.compile(r"\S+(?: [a-z][\w-]*){0,3} (?:--help|--version|-h|help)")
 
 
+_ELSEWHERE = frozenset(("ssh", "docker", "podman", "kubectl", "oc"))
 _SHORTEST_BEGINNING = len("--for")
 
 
@@ -172,7 +173,8 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
 
 
 def _any_at(call: Call, paths: Sequence[str], kinds: Sequence[str], where: _Where) -> bool:
-    wanted = frozenset(kinds)
+    # On another machine, or in a container, nothing belongs to this project.
+    wanted = frozenset(kinds) if _ELSEWHERE.isdisjoint(call.via) else frozenset(kinds) - {"outside"}
     return any(wanted & places(call.path(path), where.home, where.project) for path in paths if path)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import PurePosixPath
 
-from hookline.shell.lexer import Item, Text, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Item, Text, Word
 
 CLIENT = ("hookline", "bridge", "client.py")
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping
 
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.shell.lexer import Expansion, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Word
 
 # Unquoted characters that mean themselves to every shell. Globs, braces, comments and the like are left to bash.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^-]*")

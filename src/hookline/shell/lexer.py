@@ -5,9 +5,9 @@ Nothing is expanded and nothing is executed. Any text can be read, even one that
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from hookline.contract.patterns import lazy_pattern
+from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
 
 # Plain characters, a single-quoted text or an escaped character.
 _LITERAL = lazy_pattern(r"([^ \t\n;&|<>()'\"\\`${}#]+)|'([^']*)'|\\(.)", re.DOTALL)
@@ -16,6 +16,7 @@ _OPERATOR = lazy_pattern(r"&>>|&>|>>|>\||>&|<>|<<<|<&|;;&|;;|;&|&&|\|\||\|&|[;&|
 _HEREDOC = lazy_pattern(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
 _COMMENT, _COMMENT_IN_BACKQUOTES = lazy_pattern(r"#[^\n]*"), lazy_pattern(r"#[^\n`]*")
 _BACKQUOTED = lazy_pattern(r"`(?:\\.|[^`\\])*`", re.DOTALL)
+_DESCRIPTOR = lazy_pattern(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _VARIABLE = lazy_pattern(rf"\$(?:({_NAME})|\{{({_NAME})\}}|[?!#@*$0-9-])")
 _PARAMETER = lazy_pattern(rf"\$\{{(?:({_NAME})|[!#]?\w*)(?::?[-=?+]|##?|%%?|//?|\^\^?|,,?|[:@\[])?")
@@ -34,49 +35,6 @@ _BEFORE_A_COMMAND = frozenset(("if", "then", "elif", "else", "while", "until", "
 
 # Deeper than real commands nest substitutions, and well below Python's recursion limit.
 _DEEPEST = 50
-
-
-class Text(NamedTuple):
-    r"""Characters that stand for themselves; `quote` is how they are quoted: `'`, `"`, `\`, `$'` or not at all."""
-
-    text: str
-    quote: str = ""
-
-
-class Expansion(NamedTuple):
-    """A place where the shell puts a value: a variable, the output of a command, a number."""
-
-    source: str
-    start: int
-    quote: str = ""
-    name: str = ""
-    """The variable whose value it is, or is made from."""
-    is_plain: bool = False
-    """Whether it is that value unchanged: `$NAME` or `${NAME}`."""
-    items: tuple["Item", ...] = ()
-    """The commands or words inside it."""
-
-
-Piece = Text | Expansion
-
-
-class Word(NamedTuple):
-    """One word, or the body of a here-document."""
-
-    source: str
-    start: int
-    pieces: tuple[Piece, ...]
-    is_compared: bool = False
-    """Whether it is only compared with a text, as are words of `case … in`, of `[[ … ]]` and inside `${…}`."""
-
-    @property
-    def expansions(self) -> list[Expansion]:
-        """Those of its pieces that the shell replaces by a value."""
-        return [piece for piece in self.pieces if isinstance(piece, Expansion)]
-
-
-# A word, or what separates words: `|`, `;`, `>`, a new line, a comment (as `#`).
-Item = Word | str
 
 
 def read_script(text: str) -> tuple[tuple[Item, ...], bool]:
@@ -156,9 +114,8 @@ class _Reader:
         if found := self.take(_VARIABLE):
             name = found[1] or found[2] or ""
             return Expansion(found[0], start, quote, name, is_plain=name != "")
-        if text.startswith("$((", start):
-            self.skip_arithmetic(3)
-            return Expansion(text[start : self.at], start, quote)
+        if text.startswith(("$((", "$["), start) and (inner := self.arithmetic(3 if text[start + 1] == "(" else 2)):
+            return Expansion(text[start : self.at], start, quote, items=(inner,) if inner.pieces else ())
         if text.startswith("$(", start):
             return self._inside(")", 2, quote)
         if found := _PARAMETER.match(text, start):
@@ -183,12 +140,29 @@ class _Reader:
         self.depth -= 1
         return Expansion(self.text[start : self.at], start, quote, name, items=items)
 
-    def skip_arithmetic(self, opening: int) -> None:
-        depth, self.at = 2, self.at + opening
-        while self.at < len(self.text) and depth:
-            depth += {"(": 1, ")": -1}.get(self.text[self.at], 0)
-            self.at += 1
-        self.is_complete = self.is_complete and not depth
+    def arithmetic(self, opening: int) -> Word | None:
+        """The calculation that begins here, up to its `))` or `]`; None for two parentheses around commands."""
+        start, self.at = self.at, self.at + opening
+        opens, closes = ("[", "]") if self.text[self.at - 1] == "[" else ("(", ")")
+        depth, last, pieces = 1 if closes == "]" else 2, 0, list[Piece]()
+        self.depth += 1
+        while self.at < len(self.text) and depth and self.depth <= _DEEPEST:
+            at, char = self.at, self.text[self.at]
+            if char == "$":
+                pieces.append(self.expansion('"'))
+            elif found := self.take(_BACKQUOTED):
+                pieces.append(Expansion(found[0], at, '"'))
+            else:
+                self.at += 2 if char == "\\" else 1
+                depth += {opens: 1, closes: -1}.get(char, 0)
+                if closes == ")" == char and not depth and last != at - 1:
+                    self.depth, self.at = self.depth - 1, start
+                    return None
+                last = at if char == closes else last
+        self.depth -= 1
+        if depth:
+            self.give_up()
+        return Word(self.text[start : self.at], start, tuple(pieces), is_compared=True)
 
     def heredoc_bodies(self) -> list[Word]:
         """The here-documents that were announced on the line before."""
@@ -235,6 +209,8 @@ class _Level:
                 return tuple(self._items)
             if char in " \t":
                 reader.at += 1
+            elif char == "(" and self._is_pattern():
+                self._read_group()
             elif char in "\n;&|<>()" and not text.startswith(("<(", ">("), reader.at):
                 self._read_operator()
             elif char == "#" and not self._pieces and self._end != "}":
@@ -247,12 +223,34 @@ class _Level:
         reader.is_complete = reader.is_complete and not (self._end or self._parentheses or self._cases)
         return tuple(self._items)
 
+    def _is_pattern(self) -> bool:
+        """Whether the parenthesis here belongs to a pattern such as `!(a|b)`, which bash knows with extglob."""
+        last = self._pieces[-1] if self._pieces else None
+        if self._comparing or self._end == "}" or not isinstance(last, Text) or last.quote:
+            return False
+        is_negation = last.text == "!" and not self._pieces[1:] and self._starts_command()
+        return last.text.endswith(("?", "*", "+", "@", "!")) and not is_negation
+
+    def _read_group(self) -> None:
+        """The alternatives of a pattern, as parts of the word."""
+        reader, depth = self._reader, 0
+        while reader.at < len(reader.text):
+            char = reader.text[reader.at]
+            if char in "()|&;<> \t\n":
+                depth += {"(": 1, ")": -1}.get(char, 0)
+                reader.at += 1
+                self._pieces.append(Text(char))
+            else:
+                self._pieces += reader.pieces()
+            if not depth:
+                return
+        reader.is_complete = False
+
     def _read_operator(self) -> None:
         reader, starts_word = self._reader, not self._pieces
-        self._end_word()
-        if starts_word and reader.text.startswith("((", reader.at):
-            self._items.append("((")
-            reader.skip_arithmetic(2)
+        self._end_word(is_before_redirection=reader.text[reader.at] in "<>")
+        if starts_word and reader.text.startswith("((", reader.at) and (inner := reader.arithmetic(2)):
+            self._items += ["((", inner] if inner.pieces else ["(("]
         elif heredoc := reader.take(_HEREDOC):
             self._items.append("<<")
             reader.heredocs.append(heredoc)
@@ -273,7 +271,7 @@ class _Level:
         else:
             self._reader.is_complete = False
 
-    def _end_word(self) -> None:
+    def _end_word(self, *, is_before_redirection: bool = False) -> None:
         if not self._pieces:
             return
         source = self._reader.text[self._start : self._reader.at]
@@ -282,7 +280,8 @@ class _Level:
         if then is not None and self._end != "}" and (self._comparing or self._starts_command()):
             self._comparing = then
             self._cases = max(0, self._cases + {"case": 1, "esac": -1}.get(source, 0))
-        self._items.append(Word(source, self._start, tuple(self._pieces), is_compared))
+        is_descriptor = is_before_redirection and _DESCRIPTOR.fullmatch(source) is not None
+        self._items.append(Word(source, self._start, tuple(self._pieces), is_compared, is_descriptor))
         self._pieces.clear()
 
     def _starts_command(self) -> bool:

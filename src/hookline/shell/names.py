@@ -9,7 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.shell.lexer import Item, Text, Word, read_script, splice
+from hookline.shell.lexer import read_script, splice
+from hookline.shell.pieces import Item, Text, Word
 
 # With a limit, or many open braces would take the square of their number.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")

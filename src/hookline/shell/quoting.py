@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.shell.lexer import Expansion, Item, Word, read_script, splice
+from hookline.shell.lexer import read_script, splice
+from hookline.shell.pieces import Expansion, Item, Word
 
 
 @lru_cache(maxsize=256)

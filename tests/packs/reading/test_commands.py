@@ -121,6 +121,63 @@ def test_data_is_no_command(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
+    [
+        "echo ${x/$(rm -rf /)/y}",
+        'echo "${x[@]/#/$(rm -rf /)}"',
+        "echo ${x[$(rm -rf /)]}",
+        "echo $((1 + $(rm -rf /)))",
+        'echo "$((1 + `rm -rf /`))"',
+        "echo $[ $(rm -rf /) ]",
+        "(( x = $(rm -rf /) ))",
+        "echo $((rm -rf /) ; ls)",
+        "((rm -rf /) ; ls)",
+        "x[$(rm -rf /)]=1 ls",
+        "declare -a x=($(rm -rf /))",
+        "coproc N { rm -rf /; }",
+        "a 10> out; rm -rf /",
+        "!(rm -rf /)",
+        "for ((;;)) { rm -rf /; }",
+        "for x in a; { rm -rf /; }",
+        "a <<A <<B\n1\nA\n2\nB\nrm -rf /",
+        "poetry run rm -rf /",
+        "bundle exec rm -rf /",
+        "npx -y rm -rf /",
+        "conda run -n base rm -rf /",
+        "tmux new-session -d 'rm -rf /'",
+        "screen -dm rm -rf /",
+        "screen -dmS name rm -rf /",
+        "printf 'rm -rf /' | xargs -0 sh -c",
+        "PROMPT_COMMAND='rm -rf /'",
+        "export PROMPT_COMMAND='rm -rf /'",
+        "echo 'rm -rf /' > x.sh && sh x.sh",
+        "cat > x.sh <<'EOF'\nrm -rf /\nEOF\nchmod +x x.sh && ./x.sh",
+        "echo 'rm -rf /' | tee x.sh; bash ./x.sh",
+        "echo 'import os; os.system(\"rm -rf /\")' > x.py; python3 x.py",
+    ],
+)
+def test_corners_of_the_grammar_hide_nothing(command: str) -> None:
+    assert RM in calls_of(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        pytest.param("kill -9 1 > out", [("kill", "-9", "1")], id="a number is no descriptor before a blank"),
+        pytest.param("kill -9 1> out", [("kill", "-9")], id="descriptor"),
+        pytest.param("a {fd}> out b", [("a", "b")], id="descriptor in a variable"),
+        pytest.param("ls !(*.txt) +(a|b)", [("ls", "!(*.txt)", "+(a|b)")], id="patterns"),
+        pytest.param("declare -a x=(rm -rf /)", [("declare", "-a")], id="a list is no command"),
+        pytest.param("case x in a) b;; esac", [("b",)], id="case"),
+        pytest.param("echo $[1 + 2]", [("echo", UNKNOWN)], id="old calculation"),
+        pytest.param("cat ~root/x ~bob", [("cat", "/root/x", "/home/bob")], id="other homes"),
+    ],
+)
+def test_words_are_those_of_a_shell(command: str, expected: list[tuple[str, ...]]) -> None:
+    assert calls_of(command) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
     ["$CMD x", '"$A$B" x', "eval $X", 'bash -c "$X"', "make-script | sh", "rm -rf 'unclosed", "/bin/r? -rf /"],
 )
 def test_what_cannot_be_known_is_said(command: str) -> None:

@@ -7,7 +7,8 @@ from hookline.cli.lint.setup import Setup
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import CHILD_MARK, PROJECT_DIR_VARIABLES
 from hookline.settings.read import Problem
-from hookline.shell.lexer import Expansion, Item, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Item, Word
 from hookline.system import passes_of
 
 # Set by bash itself, or by every shell.

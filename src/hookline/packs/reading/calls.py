@@ -96,7 +96,8 @@ class Call:
             if word == "--":
                 break
             if word.startswith("--"):
-                found.add(word.partition("=")[0])
+                name, _, value = word.partition("=")
+                found.update(() if value in ("false", "no") else (name,))
             elif word.startswith("-") and len(word) > 1:
                 found.add(word)
                 found.update(f"-{char}" for char in word[1:] if char.isalnum())

@@ -33,9 +33,12 @@ _RUNS = re.compile(
     r"|`|\|\s*getline|\|\s*\"(?:sh|bash)"
 )
 _DELETES = re.compile(
-    r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|unlinkSync|fs\.rm"
+    r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|fs\.rm"
     r"|remove_entry\w*|removedirs)"
     r"\s*\(?\s*(?:Path\()?\s*(\"[^\"]*\"|'[^']*'|[^\s,;)]+)"
+)
+_UNLINKS = re.compile(
+    r"(?:os\.remove|os\.unlink|unlinkSync|\bunlink|File\.delete)\s*\(?\s*(?:glob\s*\(?\s*)?(\"[^\"]*\"|'[^']*')"
 )
 _STRING = re.compile(
     r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL
@@ -125,14 +128,21 @@ def read(commands: Reader, code: str, language: str) -> None:
             commands.emit((program,))
     if _MADE_UP.search(code) and _DECODES.search(code) and not _FETCHES.search(code):
         commands.doubt("code is decoded and run")
+    for found in _UNLINKS.finditer(code):
+        commands.emit(("rm", found[1][1:-1]))
     for found in _DELETES.finditer(code):
-        target = found[1]
-        known = target[1:-1] if target[0] in "\"'" else UNKNOWN
-        known = commands.home if "expanduser" in code and known in ("~", UNKNOWN) else known
-        commands.emit(("rm", "-r", known))
+        commands.emit(("rm", "-r", _target(commands, code, found[1])))
     if _RUNS.search(code):
         for text in _commands_in(code):
             commands.inner(text)
+
+
+def _target(commands: Reader, code: str, text: str) -> str:
+    """The path that code deletes: as it is written, or as the variable got it."""
+    if text[0] not in "\"'" and (given := re.search(rf"\b{re.escape(text)}\s*=\s*([^\n;]+)", code)):
+        text = "'/tmp/made'" if re.search(r"tempfile|mkdtemp|TemporaryDirectory|tmpdir", given[1]) else given[1].strip()
+    known = text[1:-1] if text[0] == text[-1] and text[0] in "\"'" else UNKNOWN
+    return commands.home if "expanduser" in code and known in ("~", UNKNOWN) else known
 
 
 def _commands_in(code: str) -> list[str]:

@@ -8,7 +8,8 @@ from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
 from hookline.packs.reading.script import Run
 from hookline.packs.reading.streams import output_of
 from hookline.packs.reading.words import UNKNOWN, Expander
-from hookline.shell.lexer import Item, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Item, Word
 
 _DEEPEST = 12
 _MOST_CALLS = 500

@@ -3,6 +3,7 @@
 import re
 
 from hookline.packs.known import SHELLS
+from hookline.packs.places import is_whole
 from hookline.packs.reading.calls import NOTHING, Call, Reader, Stream
 from hookline.packs.reading.prefixes import go_on, rest_of
 from hookline.packs.reading.words import ENTRY, UNKNOWN
@@ -74,7 +75,10 @@ def _found(base: list[str], tests: tuple[str, ...]) -> list[str]:
         for before, test, value in pairs
         if test in _NAMING and before not in ("!", "-not") and value not in _EVERYTHING
     ]
-    return [f"{each}/{ENTRY}/{name}" if name else f"{each}/{ENTRY}" for each in base for name in names or [""]]
+    if names:
+        return [f"{each}/{ENTRY}/{name}" for each in base for name in names]
+    # A size or a date leaves files of every kind, which matters where all of them do.
+    return [each if is_whole(each) else f"{each}/{ENTRY}" for each in base]
 
 
 def _execute(commands: Reader, call: Call, rest: tuple[str, ...], found: list[str]) -> None:

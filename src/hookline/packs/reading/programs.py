@@ -22,11 +22,15 @@ def ssh(commands: Reader, call: Call) -> Stream | None:
     rest = call.operands[1:]
     if not rest:
         return _run_remote(commands, call)
-    return _elsewhere(commands, lambda: commands.inner(" ".join(rest), call.stdin))
+    return _elsewhere(commands, lambda: commands.inner(" ".join(rest), call.stdin, via=("ssh",)))
 
 
 def _run_remote(commands: Reader, call: Call) -> Stream | None:
-    return None if call.stdin.text is None else _elsewhere(commands, lambda: commands.inner(call.stdin.text or ""))
+    return (
+        None
+        if call.stdin.text is None
+        else _elsewhere(commands, lambda: commands.inner(call.stdin.text or "", via=("ssh",)))
+    )
 
 
 def _elsewhere(commands: Reader, run: Callable[[], Stream | None]) -> Stream | None:
@@ -93,6 +97,11 @@ def editor(commands: Reader, call: Call) -> Stream | None:
         if found := re.match(r"\+?:?!(.+)", word):
             commands.inner(found[1], via=(*call.via, "vim"))
     return None
+
+
+def ip(commands: Reader, call: Call) -> Stream | None:
+    """Follows a command in a network of its own: ip netns exec NAME."""
+    return go_on(commands, call, call.words[4:]) if call.operands[:2] == ("netns", "exec") else None
 
 
 def terminal(commands: Reader, call: Call) -> Stream | None:

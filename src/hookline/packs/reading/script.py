@@ -5,13 +5,12 @@ import re
 from hookline.packs.reading.calls import ANYTHING, NOTHING, Reader, Stream
 from hookline.packs.reading.shells import RUN_LATER
 from hookline.packs.reading.words import OUTPUT, UNKNOWN, Expander
-from hookline.shell.lexer import Item, Text, Word
+from hookline.shell.pieces import Item, Text, Word
 
 _SKIPPED = frozenset(
-    ("if", "then", "elif", "else", "while", "until", "do", "done", "fi", "{", "}", "esac", "!", "time", "coproc")
+    ("if", "then", "elif", "else", "while", "until", "do", "done", "fi", "{", "}", "case", "esac", "!", "time")
 )
 _REDIRECTIONS = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", "<", "<<<", "<<"))
-_DESCRIPTORS = frozenset("0123456789")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?\+?=")
 
 _FILE = Stream(frozenset({"file"}))
@@ -60,6 +59,8 @@ class Run:
             self._expander.words(word)  # for the commands in it
         elif not self._words and not self._assigned and word.source in _SKIPPED:
             pass
+        elif not self._words and word.source == "coproc":
+            self._at += isinstance(name := self._next(1), Word) and name.source == "{"  # its name stands before
         elif not self._words and word.source in ("for", "select"):
             self._for()
         elif not self._words and word.source == "function":
@@ -75,6 +76,10 @@ class Run:
             self._at += 1
             values = [text for each in self._until(")") for text in self._expander.words(each)]
             self._commands.assign(name, *(values or [""]))
+            return
+        if "$" in found[0] or "`" in found[0]:
+            self._expander.words(word)  # for the commands in its index
+            self._assigned.append(f"{name}={UNKNOWN}")
             return
         first = word.pieces[0]
         rest = (Text(first.text[len(found[0]) :]), *word.pieces[1:]) if isinstance(first, Text) else ()
@@ -93,8 +98,9 @@ class Run:
             if isinstance(name, Word):
                 self._commands.assign(name.source, *(words or [UNKNOWN]))
 
-    def _next(self) -> Item | None:
-        return self._items[self._at] if self._at < len(self._items) else None
+    def _next(self, ahead: int = 0) -> Item | None:
+        at = self._at + ahead
+        return self._items[at] if at < len(self._items) else None
 
     def _until(self, *ends: str) -> list[Word]:
         found: list[Word] = []
@@ -116,6 +122,8 @@ class Run:
             self._define(self._words[0].source)
         elif operator in ("#", "(("):
             pass
+        elif operator == "(" and self._words[1:] and self._words[-1].source.endswith("="):
+            self._list()
         else:
             self._finish()
             self._start_pipeline()
@@ -123,6 +131,12 @@ class Run:
                 self._scopes.append(self._commands.cwd)
             elif operator == ")" and self._scopes:
                 self._commands.cwd = self._scopes.pop()
+
+    def _list(self) -> None:
+        """The values of `declare name=(…)`."""
+        name = self._words.pop().source.rstrip("+=")
+        values = [text for each in self._until(")") for text in self._expander.words(each)]
+        self._commands.assign(name, *(values or [""]))
 
     def _define(self, name: str) -> None:
         self._start_command()
@@ -133,8 +147,8 @@ class Run:
             self._commands.emit(("fork-bomb",))
 
     def _redirect(self, operator: str) -> None:
-        if self._words and self._words[-1].source in _DESCRIPTORS and operator != "<<<":
-            self._words.pop()  # a descriptor's number
+        if self._words and self._words[-1].is_descriptor:
+            self._words.pop()
         if operator == "<<":
             body = self._bodies.get(self._at - 1)
             self._stdin = ANYTHING if body is None else Stream(text=self._expander.text(body))
@@ -186,7 +200,8 @@ class Run:
 
 def _begins_with_text(word: Word, found: re.Match[str]) -> bool:
     first = word.pieces[0]
-    return isinstance(first, Text) and not first.quote and first.text.startswith(found[0])
+    begins = found[0] if "$" not in found[0] and "`" not in found[0] else f"{found[1]}["
+    return isinstance(first, Text) and not first.quote and first.text.startswith(begins)
 
 
 def _heredocs(items: tuple[Item, ...]) -> tuple[dict[int, Word], set[int]]:

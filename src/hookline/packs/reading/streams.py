@@ -10,7 +10,7 @@ from hookline.packs.known import FETCHING, PASSING, SHELLS
 from hookline.packs.places import is_private, is_whole
 from hookline.packs.reading.calls import ANYTHING, Call, Stream
 from hookline.packs.reading.transfers import read_by
-from hookline.packs.reading.words import OUTPUT, PROCESS, UNKNOWN
+from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
@@ -49,6 +49,17 @@ def _entries(call: Call) -> Stream:
 
 def _packs_everything(call: Call) -> bool:
     return call.program in ("tar", "zip", "cpio") and any(is_whole(call.path(each)) for each in call.operands)
+
+
+def _containers(call: Call) -> Stream:
+    is_chosen = call.operands[:1] == ("ps",) and not call.flags.isdisjoint(("--filter", "-f"))
+    return Stream(text=ENTRY) if is_chosen else ANYTHING
+
+
+def _tracked(call: Call) -> Stream:
+    if call.operands[:1] != ("ls-files",):
+        return ANYTHING
+    return Stream(entries=(f"{call.cwd}/{ENTRY}" if call.operands[1:] or call.flags else f"{call.cwd}/*",))
 
 
 def _processes(call: Call) -> Stream:
@@ -127,6 +138,8 @@ _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     "pwd": lambda call: Stream(text=call.cwd),
     "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),  # noqa: S108 - a name, no file
     **dict.fromkeys(("pgrep", "pidof"), _processes),
+    **dict.fromkeys(("docker", "podman"), _containers),
+    "git": _tracked,
     **dict.fromkeys(("which", "command", "type"), _named),
     **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),

@@ -64,7 +64,9 @@ def read_by(call: Call) -> list[str]:
         found += call.operands
     elif program in ("curl", "wget", "http"):
         found += _sent(call)
-    if program == "dd":
+    elif program == "sqlite3":
+        found += call.operands[:1]
+    elif program == "dd":
         found += [word[3:] for word in call.words if word.startswith("if=")]
     return found
 

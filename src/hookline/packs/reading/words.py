@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import product
 
-from hookline.shell.lexer import Expansion, Item, Piece, Text, Word, read_script
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
 
 UNKNOWN = "\ue000"
 """Stands in a word for a part whose value can't be known."""
@@ -81,24 +82,33 @@ class Expander:
         source = piece.source
         if source.startswith("$'"):
             return (_ansi(source[2:-1]),)
-        if source.startswith(("$(", "`")) and not source.startswith("$(("):
+        if _is_commands(piece):
             output = self._output(_items_of(piece), source[0])
             return (UNKNOWN if output is None else output.rstrip("\n"),)
         if source.startswith(("<(", ">(")):
             self._output(piece.items, source[0])
             return (OUTPUT,)
+        known = self._values(piece.name or source.strip("${}"))
+        default = _DEFAULT.fullmatch(source)
+        if default is None:
+            self._look_into(piece)
         if piece.name == "IFS":
             return (self._blanks()[0],)
         name = piece.name or source.strip("${}")
-        known = self._values(name)
         if known is None and _SECRET.search(name):
             self._note("variable")
         if piece.is_plain or known is None or not piece.name:
-            default = _DEFAULT.fullmatch(source) if known is None else None
+            default = default if known is None else None
             # The variable may have a value that is not known here.
             return known or ((self._plain(default[1]), UNKNOWN) if default else (UNKNOWN,))
         # With a known value `${x:-…}` is that value, and `${x[@]}` all of them; other operators change it.
         return known if _DEFAULT.fullmatch(source) or source.endswith(("[@]}", "[*]}")) else (UNKNOWN,)
+
+    def _look_into(self, piece: Expansion) -> None:
+        """Finds the commands inside a calculation, an index or the operator of a variable."""
+        for item in piece.items:
+            for each in item.expansions if isinstance(item, Word) else ():
+                self._values_of(each)
 
     def _plain(self, text: str) -> str:
         """The text of a default value."""
@@ -116,6 +126,14 @@ def _joined(pieces: tuple[Piece, ...]) -> list[Piece]:
         else:
             found.append(piece)
     return found
+
+
+def _is_commands(piece: Expansion) -> bool:
+    """Whether a piece is the output of commands: `$((…) …)` is, where `$((…))` is a calculation."""
+    if not piece.source.startswith("$(("):
+        return piece.source.startswith(("$(", "`"))
+    first = piece.items[0] if piece.items else None
+    return first is not None and not (isinstance(first, Word) and first.source.startswith("$(("))
 
 
 def _items_of(piece: Expansion) -> tuple[Item, ...]:

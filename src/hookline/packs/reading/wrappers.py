@@ -56,6 +56,7 @@ _FOLLOWS: Mapping[str, Follow] = {
     "ssh": programs.ssh,
     **dict.fromkeys(("docker", "podman", "kubectl", "oc"), programs.container),
     "git": programs.git,
+    "ip": programs.ip,
     **dict.fromkeys(("tar", "gtar", "bsdtar"), programs.tar),
     **dict.fromkeys(("tmux", "screen", "xterm", "gnome-terminal", "konsole"), programs.terminal),
     **dict.fromkeys(("vim", "vi", "nvim", "ex", "view"), programs.editor),
