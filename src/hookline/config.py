@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import ConfigSource, HookOptions, OnError
-from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects, without_effect
+from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects, policy_problems, without_effect
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.source import SettingsSource, Watch
@@ -87,13 +87,14 @@ class Config:
         self._source = self._make_source(settings, settings_files)
         layers = self._source.layers
         self._enabled, enabling_problems = hooks_enabled(layers)
-        idle = without_effect(layers, enabled=self._enabled)
-        problems = (*(problem for layer in layers for problem in layer.problems), *enabling_problems, *idle)
+        idle = without_effect(layers)
+        of_policy = policy_problems(layers)
+        problems = (*(problem for layer in layers for problem in layer.problems), *of_policy, *enabling_problems, *idle)
         # Half of the lines, because hooks without trust are reported as well.
         self._problems = tuple(first_problems(problems, MOST_PROBLEMS // 2))
         if not quiet:
             for problem in self._problems:
-                if problem.is_error:
+                if problem.is_error or problem in of_policy:
                     tell(str(problem))
             if self._dialects and self._has_usual_places and not self._enabled:
                 words = f"the hooks of {', '.join(self._dialects)} do not run: the settings do not enable hooks"
@@ -220,11 +221,15 @@ class Config:
     ) -> SettingsSource:
         if settings is not None:
             layer = Layer(source=ConfigSource.PROJECT, origin="settings given in code", values=settings)
-            return SettingsSource(lambda _: (layer,))
+            return SettingsSource(lambda watch: (layer, *self._policy(watch)))
         if files is not None:
             named = [Path(file).absolute() for file in files]
             return SettingsSource(
-                lambda watch: (*(watch.take(file, self._read_named) for file in named), *self._canary(watch))
+                lambda watch: (
+                    *(watch.take(file, self._read_named) for file in named),
+                    *self._canary(watch),
+                    *self._policy(watch),
+                )
             )
         return SettingsSource(self._read_usual)
 
@@ -251,12 +256,26 @@ class Config:
         layers = tuple(watch.take(path, reader(source)) for source, path in places)
         # An agent that asks our hooks runs its own ones itself.
         dialects = [name for name in dict.fromkeys((*self._dialects, *named_dialects(layers))) if name != self._agent]
-        layers = (*layers, *self._canary(watch))
+        layers = (*layers, *self._canary(watch), *self._policy(watch, layers[-1]))
         if not dialects:
             return layers
         from hookline.settings.foreign import read_agents  # noqa: PLC0415 - few programs read other agents' files
 
         return (*layers, *read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch))
+
+    def _policy(self, watch: Watch, system: Layer | None = None) -> tuple[Layer, ...]:
+        """The company's policy, where the system's settings name one: whatever else a program or a person names."""
+        if system is None:
+            path = self._paths.system.absolute()
+            system = watch.take(path, lambda file: read_layer(file, ConfigSource.SYSTEM))
+            if system.is_unreadable:  # it may name a policy
+                return (system,)
+        options = system.values.get("hooksConfig")
+        if not isinstance(options, Mapping) or options.get("policy") is None:
+            return ()
+        from hookline.settings.policy.layer import policy_layers  # noqa: PLC0415 - few machines have one
+
+        return policy_layers(system, watch)
 
     def _canary(self, watch: Watch) -> tuple[Layer, ...]:
         """The guard of `hookline prove` while it proves something: see settings/canary.py."""

@@ -48,10 +48,10 @@ def open_regular(path: Path, flags: int) -> int:
     return descriptor
 
 
-def write_atomically(path: Path, data: bytes, *, is_durable: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, is_durable: bool = True, mode: int = 0o600) -> None:
     """Replace the file's content in one step; its permissions, its owner and a symbolic link to it stay.
 
-    A new file is readable by its owner alone; its directory must exist. A file that is not durable may be damaged
+    A new file gets `mode`, whatever the umask is; its directory must exist. A file that is not durable may be damaged
     if the machine stops soon afterwards.
     """
     target = Path(os.path.realpath(path))
@@ -62,6 +62,8 @@ def write_atomically(path: Path, data: bytes, *, is_durable: bool = True) -> Non
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            if mode != 0o600:  # noqa: PLR2004 - as it was opened
+                os.fchmod(descriptor, mode)
             _copy_access(target, descriptor)
             if is_durable:
                 os.fsync(descriptor)

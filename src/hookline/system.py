@@ -38,12 +38,13 @@ from hookline.log.logger import HookLogger, LogSink
 from hookline.log.paths import log_path
 from hookline.log.redact import Redactor
 from hookline.settings.decode import Settings, decode_settings
-from hookline.settings.merge import blocks_on_fault
+from hookline.settings.merge import blocks_on_fault, policy_problems
 from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings, WarmSettings
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
     from hookline.hook import Event, Hook
+    from hookline.settings.policy.tree import Pins
     from hookline.settings.trust import TrustStore
 
 
@@ -94,6 +95,7 @@ class HookSystem:
         self._observer = None if observer is None else Observing(observer, facts.get_session_id, agent)
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
+        self._reported |= {str(problem) for problem in policy_problems(source.layers)}
         self._agent = agent
         self._program: list[HookEntry] = []
         self.trust_notice = TrustNotice(self._waiting_for_trust)
@@ -179,7 +181,7 @@ class HookSystem:
         """Switches the hooks of a name on or off until the program ends; False when there is none of that name."""
         is_known = self.get_registry().set_hook_enabled(name, enabled=enabled)
         for hook in self.get_all_hooks():
-            if hook.label == name:
+            if hook.label == name and hook.policy is None:
                 action = Consent.ENABLED if enabled else Consent.DISABLED
                 self.get_log().write(
                     consent_record(action, via="the program", **hook_place(hook), event=hook.event.value)
@@ -233,7 +235,9 @@ class HookSystem:
 
     def _report_unusable_files(self) -> None:
         """Reports to the person each file that can't be used any more, once."""
-        for problem in (problem for layer in self._source.layers for problem in layer.problems if problem.is_error):
+        layers = self._source.layers
+        unusable = [problem for layer in layers for problem in layer.problems if problem.is_error]
+        for problem in (*unusable, *policy_problems(layers)):
             if str(problem) not in self._reported:
                 self._reported.add(str(problem))
                 tell(str(problem))
@@ -263,7 +267,11 @@ class HookSystem:
         handler.on_fault = OnError.BLOCK if is_strict else OnError.ALLOW
         unreadable = next((layer for layer in self._source.layers if layer.is_unreadable), None)
         handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
-        handler.unreadable = str(unreadable.problems[0]) if is_strict and unreadable is not None else None
+        policy = next((layer.policy for layer in self._source.layers if layer.policy is not None), None)
+        handler.agents_off = None if policy is None else policy.agents_off
+        handler.refusal = None if policy is None else policy.blocks
+        if is_strict and unreadable is not None:
+            handler.refusal = f"{unreadable.problems[0]}, and onFault is block"
 
     def _set_record(self, event_log: EventLog, settings: Settings) -> None:
         """Has records say what a company's record needs: the policy's version, and what each hook was."""
@@ -339,7 +347,10 @@ class HookSystem:
 
     def _why_untrusted(self, hook: HookEntry) -> str | None:
         parts = self._ready()
-        why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
+        if hook.policy is not None:
+            why = self._pins.why_not(hook)
+        else:
+            why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
         if why is not None and hook.worker is not None:
             parts.handler.runner.stays.distrust(hook)
         return why
@@ -350,6 +361,12 @@ class HookSystem:
         from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415
 
         return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
+
+    @cached_property
+    def _pins(self) -> "Pins":
+        from hookline.settings.policy.tree import Pins  # noqa: PLC0415 - few machines have a policy
+
+        return Pins()
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)
@@ -384,9 +401,9 @@ def file_sinks(options: HooksConfigSettings, redactor: Redactor) -> tuple[FileSi
     return (FileSink(path, max_bytes=size, backups=backups, redactor=redactor),)
 
 
-def policy_version(_settings: Settings) -> int | None:
+def policy_version(settings: Settings) -> int | None:
     """The version of the company's policy that is in force."""
-    return None
+    return None if settings.policy is None else settings.policy.version
 
 
 def passes_of(lists: EnvironmentSettings) -> Callable[[str], bool] | None:

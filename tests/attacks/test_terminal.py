@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.fleet.company import LATER
 
 from hookline.cli.main import COMMANDS
 from hookline.cli.terminal.slash import COMMANDS as SLASH_COMMANDS
+from hookline.settings.policy.documents import Switch, Switches, now, unsigned
+from hookline.settings.policy.keys import new_key, sign
 from hookline.testing import calls, says
 
 if TYPE_CHECKING:
@@ -297,6 +300,29 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("prove", "--no-canary", "--since", ATTACK),
         row("prove", "--project", ATTACK),
     ],
+    "policy": [
+        row("policy", ATTACK),
+        row("policy", "keygen", ATTACK),
+        row("policy", "pack", ATTACK, "--version", "1", "-o", "x"),
+        row("policy", "pack", "{policy}", "--version", "1", "-o", f"out{ATTACK}", "--teams", ATTACK),
+        row("policy", "pack", "{policy}", "--version", ATTACK, "-o", "x"),
+        row("policy", "sign", ATTACK, "--key", ATTACK),
+        row("policy", "sign", "{switches}", "--key", "{key}", "-o", f"out{ATTACK}"),
+        row("policy", "verify", "{switches}", "--public-key", "{public}"),
+        row("policy", "verify", "{switches}", "--public-key", "{public}", "--json"),
+        row("policy", "verify", "{switches}", "--public-key", ATTACK),
+        row("policy", "verify", "{junk}", "--public-key", "{public}"),
+        row("policy", "publish", "{switches}", "--public-key", "{public}", says_nothing=True),
+        row("policy", "pull", ATTACK, says_nothing=True),
+        row("policy", "status", says_nothing=True),
+        row("policy", "rollback", ATTACK, "--version", "3", "--key", "{key}", "-o", "x"),
+        row("policy", "rollback", "{switches}", "--version", "3", "--key", "{key}", "-o", "x", says_nothing=True),
+        row("policy", "pull", "{junk}", says_nothing=True),
+        row("policy", "follow", ATTACK),
+        row("policy", "switch", "hook", ATTACK, "off", "--reason", ATTACK, "--key", "{key}", "--file", f"new{ATTACK}"),
+        row("policy", "switch", ATTACK, "off", "--reason", ATTACK, "--key", "{key}"),
+        row("policy", "switch", "agents", "on", "--expires", ATTACK, "--key", "{key}"),
+    ],
     "packs": [row("packs", says_nothing=True), row("packs", ATTACK), row("packs", "shell", "--rule", ATTACK)],
     "schema": [row("schema", says_nothing=True), row("schema", ATTACK), row("schema", "input", ATTACK)],
     "completion": [
@@ -348,6 +374,7 @@ class Stranger:
         self._write_project(changed=True)
         self._write_agents()
         self._write_cases()
+        self._write_policy()
         for fire in FIRES:
             self.hookline(fire, "first")
         self.hookline(row(*RUNS, "{calm}", "--yes"), "first")
@@ -436,6 +463,18 @@ class Stranger:
         for name, written in files.items():
             self.names[name] = str(self.project / ".llxprt" / f"{name}{ATTACK}.hooks.toml")
             Path(self.names[name]).write_text(written)
+
+    def _write_policy(self) -> None:
+        """A directory with an odd hook in it, and signed switches whose every text is hostile."""
+        place, key = self.base / f"policy{ATTACK}", self.base / "key"
+        hook = {"type": "command", "name": ATTACK, "command": ATTACK, ATTACK: 1, "timeout": ATTACK}
+        _write_json(place / "settings.json", {"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+        public = new_key(key)
+        off = [Switch(what=what, hook=ATTACK, reason=ATTACK, expires=now() + LATER) for what in ("agents", "hook")]
+        switches = Switches(version=1, issued=now(), teams=(ATTACK, "all"), switches=tuple(off))
+        file = self.base / f"switches{ATTACK}.json"
+        file.write_bytes(sign(unsigned(switches), key).to_bytes())
+        self.names |= {"policy": str(place), "key": str(key), "public": public, "switches": str(file)}
 
     def _hook(self, event: str, number: int, answer: str, code: int, comment: str) -> dict[str, Any]:
         script = self.project / f"{event}{number}{ATTACK}.sh"

@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, str] = {
     "audit": "prove that the records of your company's machines are those that were written there",
     "worker": "run your hooks for other machines, whose remote hooks ask this one",
     "mcp-gateway": "let your hooks guard the tools of an MCP server, for any MCP client",
+    "policy": "sign a company's guards, bring them to its machines, and switch agents or hooks off",
     "schema": "print the JSON Schema of settings, inputs or outputs",
     "completion": "print a script for completion in your shell",
     "agent": "run a coding agent whose every step passes through the hooks",

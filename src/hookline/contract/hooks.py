@@ -78,6 +78,16 @@ class Callback(msgspec.Struct, frozen=True, kw_only=True):
     """True for a plain function, which would stop the event loop if it waits; async ones run on the loop."""
 
 
+class PolicyMark(msgspec.Struct, frozen=True, kw_only=True):
+    """Which version of the company's policy a hook is from, and its scripts."""
+
+    version: int
+    directory: str
+    """Where the scripts are."""
+    files: Mapping[str, str]
+    """The SHA-256 of each of them, by its name there; nothing else may be in the directory."""
+
+
 class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One configured hook of one event, with the group options that apply to it and where it came from."""
 
@@ -138,6 +148,10 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What to show while it runs."""
     refusal: str | None = None
     """Why it can't be run as it is configured. It fails at its event: it must not be skipped in silence."""
+    required: bool = False
+    """True for a hook without which nothing goes on: where it can't run, its event is blocked if that is possible."""
+    policy: PolicyMark | None = None
+    """Set for a hook of the company's policy."""
     mode: HookMode = HookMode.ENFORCE
     is_applied: bool = True
     """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
@@ -146,6 +160,11 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     def enabled(self) -> bool:
         """True unless this hook is switched off."""
         return self.disabled_by is None
+
+    @property
+    def is_asked_about(self) -> bool:
+        """Whether it has to be asked before each event if it may run as it is now: its scripts may have changed."""
+        return self.needs_trust or (self.policy is not None and bool(self.policy.files))
 
     @property
     def counts(self) -> bool:
@@ -176,6 +195,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
         "subject": hook.subject,
         "pack": None if hook.pack is None else {"name": hook.name, **hook.pack},
         "async": hook.is_async or None,
+        "required": hook.required or None,
         "mode": hook.mode if hook.mode is not HookMode.ENFORCE else None,
         **(hook.target.to_dict() if hook.target else {}),
         **(hook.worker.to_dict() if hook.worker else {}),

@@ -110,8 +110,12 @@ def failure_verdict(event: HookEventName, subject: str | None, error: BaseExcept
 
 
 def as_block(verdict: Verdict, why: str) -> Verdict:
-    """The verdict as a block, because of a fault of ours and of onFault; what hooks changed is dropped."""
-    reason = f"{why}, and onFault is block"
+    """The verdict as a block, because of a fault of ours and of onFault."""
+    return blocked(verdict, f"{why}, and onFault is block")
+
+
+def blocked(verdict: Verdict, reason: str) -> Verdict:
+    """The verdict as a block that no hook asked for; what hooks changed is dropped."""
     return msgspec.structs.replace(
         verdict,
         blocked=True,

@@ -415,6 +415,7 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         "sequential": hook.sequential,
         "final": hook.final,
         **particulars(hook),
+        **({"policyVersion": hook.policy.version} if hook.policy else {}),
         **({"refusal": hook.refusal} if hook.refusal else {}),
         **({} if hook.counts else {"applied": False}),
         **(hook.limits.to_dict() if hook.limits else {}),

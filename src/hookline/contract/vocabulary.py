@@ -21,6 +21,9 @@ CANARY_AGENT = "hookline-canary"
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
+# In the environment of a policy's hooks: where its scripts are.
+POLICY_DIR_VARIABLE = "HOOKLINE_POLICY_DIR"
+
 # In the environment of every process that hookline starts (hooks, tools, MCP servers): the marks of the runs that it is
 # part of, its own last.
 CHILD_MARK = "HOOKLINE_RUN"
@@ -77,6 +80,8 @@ class ConfigSource(StrEnum):
     EXTENSIONS = "extensions"
     PROGRAM = "program"
     """The program that fires the events, which registered it in code."""
+    POLICY = "policy"
+    """The company's signed policy, whose hooks run last and have the highest rank."""
 
 
 SOURCE_PRIORITY: Mapping[ConfigSource, int] = {source: rank for rank, source in enumerate(ConfigSource, start=1)}

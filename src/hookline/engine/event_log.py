@@ -155,8 +155,8 @@ class EventLog:
         )
 
     def refused(self, event: HookEventName, why: str) -> None:
-        """Logs that an event is blocked because a settings file can't be read."""
-        message = f"{event}: blocked: {why}, and onFault is block"
+        """Logs that an event is blocked without asking a hook."""
+        message = f"{event}: blocked: {why}"
         session = self._session_if_known()
         self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, session=session, event=event.value))
 

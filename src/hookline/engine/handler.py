@@ -22,6 +22,7 @@ from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
     as_block,
+    blocked,
     build_failure_envelope,
     failure_verdict,
     make_empty_success_result,
@@ -64,8 +65,10 @@ class HookEventHandler:
         self._event_log = event_log
         self._observer = observer
         self.on_fault = on_fault
-        self.unreadable: str | None = None
-        """What is wrong with a settings file that was never read, if that blocks."""
+        self.refusal: str | None = None
+        """Why every event that can block does: a settings file that was never read, or the company's policy."""
+        self.agents_off: str | None = None
+        """Why no tool and no model may be called: a switch of the company's policy."""
         self.applies_lifecycle = False
         """Whether answers to lifecycle events are applied, as far as the settings could be read."""
         self._has_changed = has_changed
@@ -169,7 +172,7 @@ class HookEventHandler:
         """Whether no hook has to run for an event about a subject; then it counts as fired. This never waits."""
         if self._has_changed():
             self._refresh()
-        if self.unreadable is not None or self._planner.create_execution_plan(event, subject) is not None:
+        if self._why_refused(event) is not None or self._planner.create_execution_plan(event, subject) is not None:
             return False
         token = current_session.set(session)
         try:
@@ -209,9 +212,9 @@ class HookEventHandler:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
-        if self.unreadable is not None and self._can_block(event):
-            self._event_log.refused(event, self.unreadable)
-            return as_block(Verdict(event=event, success=False), self.unreadable)
+        if (why := self._why_refused(event)) is not None:
+            self._event_log.refused(event, why)
+            return blocked(Verdict(event=event, success=False), why)
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
         # The text itself: an enumeration has another idea of what `str()` gives.
@@ -248,6 +251,12 @@ class HookEventHandler:
         if self.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
+
+    def _why_refused(self, event: HookEventName) -> str | None:
+        """Why an event is blocked whatever its hooks would say, or None."""
+        if self.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
+            return self.agents_off
+        return self.refusal if self.refusal is not None and self._can_block(event) else None
 
     def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
         if event not in LIFECYCLE_EVENTS:

@@ -47,9 +47,14 @@ def plan(
             draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
         elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
-        elif hook.needs_trust and (why_not := ask_trust(why_untrusted, hook)) is not None:
+        elif hook.is_asked_about and (why_not := ask_trust(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
-            draft.skip(hook, SkipKind.UNTRUSTED, why_not)
+            if hook.needs_trust and not hook.required:
+                draft.skip(hook, SkipKind.UNTRUSTED, why_not)
+            elif hook.needs_trust or match(hook, subject, may_wait=may_wait) is not Match.NO:
+                draft.add(_refused(hook, why_not), Match.YES)
+            else:
+                unmatched.append(hook)
         elif (matched := match(hook, subject, may_wait=may_wait)) is Match.NO:
             unmatched.append(hook)
         else:
@@ -109,7 +114,7 @@ class HookPlanner:
         return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
 
     def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
-        guests = tuple(hook for hook in hooks if hook.needs_trust)
+        guests = tuple(hook for hook in hooks if hook.is_asked_about)
         distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
         asks_person = at_approval.get()
         made = plan(
@@ -162,6 +167,8 @@ class _Draft:
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
+            # Nor does one whose decisions do not count.
+            hook.mode,
             # A program that is written to stay may not answer when it is started for one event.
             hook.worker is not None,
             tuple(sorted(hook.env.items())),
@@ -202,6 +209,11 @@ def _no_weaker(kept: HookEntry, other: HookEntry) -> HookEntry:
     if other.on_error is OnError.ALLOW or kept.on_error is OnError.BLOCK:
         return kept
     return replace(kept, on_error=OnError.BLOCK)
+
+
+def _refused(hook: HookEntry, why: str) -> HookEntry:
+    """The hook as one that fails at its event, and of which nothing is run or believed."""
+    return replace(hook, refusal=why, env={}, call=None, worker=None, needs_trust=False)
 
 
 def ask_trust(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:

@@ -152,7 +152,8 @@ def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult
         why = f"answered with a text that is no object of JSON ({shortened(result.stdout.strip())!r})"
     else:
         return result
-    refusal = deny(f"{result.hook.label} {why}, and its onError is block", rank=result.hook.rank)
+    rule = "it is required" if result.hook.required else "its onError is block"
+    refusal = deny(f"{result.hook.label} {why}, and {rule}", rank=result.hook.rank)
     if result.answer is not None:
         # Whatever else was understood stays: a stop, a note.
         given = {**result.answer.to_dict(), **refusal.to_dict()}

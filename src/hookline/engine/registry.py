@@ -62,10 +62,13 @@ class HookRegistry:
         return tuple(hook for event in HookEventName for hook in self.get_hooks_for_event(event))
 
     def set_hook_enabled(self, name: str, *, enabled: bool) -> bool:
-        """Switches every hook of this name on or off until the end of the program; False when there is none."""
+        """Switches every hook of this name on or off until the end of the program; False when there is none.
+
+        Hooks of the company's policy are not switched.
+        """
         with self._lock:
             hooks = self.get_all_hooks()
-            if all(hook.label != name for hook in hooks):
+            if all(hook.label != name or hook.policy is not None for hook in hooks):
                 return False
             self._switched[name] = enabled
             self._arrange(hooks)
@@ -81,6 +84,8 @@ class HookRegistry:
         if hook.source is ConfigSource.PROGRAM:
             hook = replace(hook, disabled_by=self._read().disabled.get(hook.label))
         enabled = self._switched.get(hook.label)
+        if hook.policy is not None:  # whatever is typed into an agent: a policy's hooks are the company's to switch
+            return hook
         return hook if enabled is None else replace(hook, disabled_by=None if enabled else "set_hook_enabled")
 
     def _warn_of_literal_matchers(self, hooks: Sequence[HookEntry]) -> None:

@@ -18,6 +18,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 # A typo in one of these must not make a guard weaker than it was meant to be.
 _STRICTER: Mapping[str, Any] = {
     "final": True,
+    "required": True,
     "network": False,
     "on_error": OnError.BLOCK,
     "on_failure": "block",

@@ -81,7 +81,7 @@ class HookReader:
         self._applies_lifecycle = applies_lifecycle
         self._problems = problems
         self.disabled = disabled
-        self._silenced_by = silenced_by
+        self.silenced_by = silenced_by
         self._teams = teams
         self._fleet = fleet
         self._left = _MOST_GUEST_HOOKS if self._layer.is_guest else math.inf
@@ -181,7 +181,7 @@ class HookReader:
             if isinstance(hook, Mapping):
                 inner = replace(context, dialect=self._dialect(hook, place, context.dialect))
             if fault := hook_fault(hook, inner.dialect):
-                yield from self._drop_hook(place, fault, inner, {"matcher": matcher})
+                yield from self._drop_hook(place, fault, inner, {"matcher": matcher}, hook)
             elif (entry := self._hook(hook, group, place, inner)) is not None:
                 yield entry
 
@@ -283,7 +283,7 @@ class HookReader:
         env = {**self._layer.env, **(hook.env or {})}
         worker = read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems)
         is_faulty = "refusal" in worker or (limits is not None and limits.fault is not None)
-        is_strict = hook.on_failure == "block" or is_faulty
+        is_strict = hook.on_failure == "block" or is_faulty or hook.required
         table = table_of(context.dialect)
         return HookEntry(
             event=event,
@@ -298,7 +298,7 @@ class HookReader:
             description=hook.description,
             matcher=group.matcher,
             sequential=bool(group.sequential),
-            disabled_by=self._silenced_by
+            disabled_by=self.silenced_by
             or self.disabled.get(label)
             or left_out(hook.rollout or group.rollout, label, self._teams)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
@@ -313,6 +313,8 @@ class HookReader:
             limits=limits,
             warm=hook.warm,
             needs_trust=self._layer.is_guest,
+            required=hook.required,
+            policy=self._layer.policy and self._layer.policy.mark,
             # Other agents apply what their hooks answer there.
             is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
             dialect=context.dialect,
@@ -338,33 +340,40 @@ class HookReader:
         elif raw is not None:
             self._drop(path, f"is {kind_of(raw)}, expected an array")
 
-    def _drop_hook(self, path: Path, fault: str, context: _Context, group: Any) -> Iterator[HookEntry]:
-        """Reports a hook that can't be used; one that stands where another agent has its guards blocks until then.
+    def _drop_hook(self, path: Path, fault: str, context: _Context, group: Any, raw: Any = None) -> Iterator[HookEntry]:
+        """Reports a hook that can't be used; one that is required, or another agent's guard, blocks until then.
 
         Claude Code drops the whole file for it, Gemini CLI the entry: a guard that is lost by a typo.
         """
         event, table = event_of(context.event, context.dialect), table_of(context.dialect)
-        if self._layer.dialect == OWN_DIALECT or table is None or event is not HookEventName.BEFORE_TOOL:
+        is_guard = self._layer.dialect != OWN_DIALECT and table is not None and event is HookEventName.BEFORE_TOOL
+        required = isinstance(raw, Mapping) and raw.get("required") not in (None, False)
+        if event is None or not (is_guard or required):
             self._drop(path, fault)
             return
         self._look()
-        self._problems.error(path, f"{fault}; it blocks every tool that its matcher matches until you fix or remove it")
+        what = "every tool" if event is HookEventName.BEFORE_TOOL else f"every {event} event"
+        self._problems.error(path, f"{fault}; it blocks {what} that its matcher matches until you fix or remove it")
         matcher = group.get("matcher") if isinstance(group, Mapping) else None
         location = show_path(path)
+        given = raw.get("name") if isinstance(raw, Mapping) else None
+        name = given if isinstance(given, str) and given else f"broken entry {location}"
         yield HookEntry(
             event=event,
             source=context.source,
             origin=context.origin,
             location=location,
-            name=f"broken entry {location}",
+            name=name,
             matcher=self._matcher(matcher, (*path, "matcher")),
-            disabled_by=self._silenced_by,
+            disabled_by=self.silenced_by or self.disabled.get(name),
             on_error=OnError.BLOCK,
             rank=authority(self._layer),
             needs_trust=self._layer.is_guest,
             dialect=context.dialect,
-            their_event=context.event if context.event in table.events else None,
-            at_approval=context.event in table.at_approval,
+            their_event=context.event if table is not None and context.event in table.events else None,
+            at_approval=table is not None and context.event in table.at_approval,
+            required=required,
+            policy=self._layer.policy and self._layer.policy.mark,
             refusal=f"it {fault}",
         )
 

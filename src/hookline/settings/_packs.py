@@ -24,10 +24,11 @@ _TIMEOUT_MS = 10_000.0
 class PackReader:
     """Reads the packs that one layer uses, and reports what it can't use."""
 
-    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str]) -> None:
+    def __init__(self, problems: LayerProblems, disabled: Mapping[str, str], silenced_by: str | None = None) -> None:
         self._layer = problems.layer
         self._problems = problems
         self._disabled = disabled
+        self._silenced_by = silenced_by
 
     def entries(self) -> Iterator[HookEntry]:
         """A hook for each event of each pack."""
@@ -60,7 +61,7 @@ class PackReader:
             seen.add(name)
             options = self._options(given, path)
             mode = self._mode(given, path)
-            off = self._disabled.get(name) or self._switched_off(given, path)
+            off = self._silenced_by or self._disabled.get(name) or self._switched_off(given, path)
             for event in PACKS[name].events:
                 yield replace(self._entry(name, event, options, off, path), mode=mode)
 
@@ -107,4 +108,5 @@ class PackReader:
             on_error=OnError.BLOCK,
             rank=authority(self._layer),
             needs_trust=self._layer.is_guest,
+            policy=self._layer.policy and self._layer.policy.mark,
         )

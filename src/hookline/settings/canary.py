@@ -69,7 +69,7 @@ def canary_layers(path: Path) -> tuple[Layer, ...]:
     command = f"case \"$(cat)\" in *{canary.text}*) echo 'hookline prove: {canary.word}' >&2; exit 2;; esac"
     hook = {"type": "command", "name": CANARY, "command": command, "timeout": _TIMEOUT_MS, "final": True}
     values = {"hooks": {HookEventName.BEFORE_TOOL.value: [{"hooks": [hook]}]}}
-    return (Layer(source=ConfigSource.SYSTEM, origin=str(path), values=values),)
+    return (Layer(source=ConfigSource.SYSTEM, origin=str(path), values=values, is_canary=True),)
 
 
 def _read(path: Path) -> Canary | None:

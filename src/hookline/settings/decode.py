@@ -12,7 +12,16 @@ from hookline.dialects.known import FOREIGN_DIALECTS
 from hookline.settings._fields import LayerProblems, decode_fields, fields_of
 from hookline.settings._hooks import HookReader, UnusedHook
 from hookline.settings._packs import PackReader
-from hookline.settings.merge import PROGRAM_RANK, authority, by_authority, hooks_enabled, may_name_dialects
+from hookline.settings.merge import (
+    PROGRAM_RANK,
+    authority,
+    by_authority,
+    hooks_enabled,
+    local_hooks_enabled,
+    may_name_dialects,
+    policy_problems,
+)
+from hookline.settings.policy.state import PolicyState
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
 
@@ -21,6 +30,15 @@ __all__ = ["Settings", "UnusedHook", "decode_settings"]
 _LONGEST_FAULT = 200
 # These count for the hooks of the same file.
 _OPTIONS_OF_GUESTS = ("disabled", "lifecycle")
+# With these a user could make a policy's hooks see or do less. Beside a policy, only it and the system give them.
+_NOT_BESIDE_POLICY = (
+    "output_limit",
+    "max_concurrent",
+    "stream_during_after_model",
+    "max_stop_blocks",
+    "environment",
+    "teams",
+)
 
 # The options that each layer gives, by field.
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
@@ -41,6 +59,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Hooks of other agents that never run, because their event has no counterpart here."""
     bridges: tuple[HookEntry, ...] = ()
     """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
+    policy: PolicyState | None = None
+    """The company's policy, where the system's settings name one."""
+    managed_only: bool = False
+    """Whether the policy lets no other hooks run."""
 
 
 def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False) -> Settings:
@@ -48,13 +70,18 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     enabled, enabling_problems = hooks_enabled(layers)
     given = [(problems, _given_options(problems)) for problems in map(LayerProblems, layers)]
     ranked = sorted(given, key=lambda pair: authority(pair[0].layer), reverse=True)
-    options = _options_in_force(ranked)
+    policy = next((layer for layer in layers if layer.policy is not None), None)
+    state = None if policy is None else policy.policy
+    options = _options_in_force(ranked, has_policy=state is not None and state.version is not None)
+    managed_only = any(own.get("managed_only") for _, own in ranked)
+    off = {} if state is None else state.hooks_off
+    outsiders = _why_outsiders_are_off(layers, policy, managed_only=managed_only)
     readers = [
         HookReader(
             problems,
-            _disabled_for(authority(problems.layer), problems.layer.dialect, ranked),
+            {**_disabled_for(authority(problems.layer), problems.layer.dialect, ranked), **off},
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
-            silenced_by=_silenced_by(problems.layer, layers),
+            silenced_by=_silenced_by(problems.layer, layers) or _unless_exempt(problems.layer, outsiders),
             teams=options.teams,
             fleet=options.fleet,
         )
@@ -62,6 +89,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
     ]
     hooks = [hook for (problems, _), reader in zip(given, readers, strict=True) for hook in _hooks(problems, reader)]
     found = [problem for layer in layers for problem in layer.problems]
+    found += policy_problems(layers)
     found += enabling_problems
     found += [problem for problems, _ in given for problem in problems.found]
     return Settings(
@@ -71,17 +99,42 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
         problems=tuple(first_problems(found)),
         unused=tuple(hook for reader in readers for hook in reader.unused),
         bridges=tuple(hook for reader in readers for hook in reader.bridges),
-        disabled=_disabled_for(PROGRAM_RANK, OWN_DIALECT, ranked),
+        disabled={**_disabled_for(PROGRAM_RANK, OWN_DIALECT, ranked), **off},
+        policy=state,
+        managed_only=managed_only,
     )
 
 
-def _options_in_force(ranked: _GivenByLayer) -> HooksConfigSettings:
+def _options_in_force(ranked: _GivenByLayer, *, has_policy: bool) -> HooksConfigSettings:
     """For each option the value of the most trusted layer that gives it; a project's file sets none."""
     options: dict[str, Any] = {}
-    for problems, own in ranked:
-        if not problems.layer.is_guest:
-            options = {**own, **options}
+    for problems, given in ranked:
+        own = given
+        if problems.layer.is_guest:
+            continue
+        if has_policy and problems.layer.source not in (ConfigSource.POLICY, ConfigSource.SYSTEM):
+            for name in (name for name in _NOT_BESIDE_POLICY if name in own):
+                key = next(key for key, field in fields_of(HooksConfigSettings).items() if field.name == name)
+                message = "is not used, because beside the company's policy only that and the system's settings give it"
+                problems.warn(("hooksConfig", key), message)
+            own = {name: value for name, value in given.items() if name not in _NOT_BESIDE_POLICY}
+        options = {**own, **options}
     return HooksConfigSettings(**options)
+
+
+def _why_outsiders_are_off(layers: Sequence[Layer], policy: Layer | None, *, managed_only: bool) -> str | None:
+    """Why hooks that are not the policy's do not run, or None."""
+    if policy is None:
+        return None
+    if managed_only:
+        return f"the company's policy, which lets only its own hooks run (managedOnly in {policy.origin})"
+    if not local_hooks_enabled(layers):
+        return "enableHooks, which no settings file of yours sets to true; the hooks of the policy run"
+    return None
+
+
+def _unless_exempt(layer: Layer, why: str | None) -> str | None:
+    return None if layer.policy is not None or layer.is_canary else why
 
 
 def _disabled_for(rank: int, dialect: str, ranked: _GivenByLayer) -> dict[str, str]:
@@ -133,6 +186,9 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     if "policy" in raw and problems.layer.source is not ConfigSource.SYSTEM:
         problems.warn(("hooksConfig", "policy"), "is only used in the system's settings; move it there")
         known = [field for field in known if field.name != "policy"]
+    if "managedOnly" in raw and problems.layer.policy is None:
+        problems.warn(("hooksConfig", "managedOnly"), "is only used in a signed policy")
+        known = [field for field in known if field.name != "managed_only"]
     decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
     for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
         advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"
@@ -142,7 +198,7 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
 
 def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
     try:
-        yield from PackReader(problems, reader.disabled).entries()
+        yield from PackReader(problems, reader.disabled, reader.silenced_by).entries()
         yield from reader.entries()
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
         _add_fault(problems, "hooks", error, "some of its hooks may be missing")

@@ -7,7 +7,13 @@ from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, OnError
 from hookline.settings.read import Layer, Problem
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
-_AUTHORITY = {ConfigSource.SYSTEM: 3, ConfigSource.USER: 2, ConfigSource.PROJECT: 1, ConfigSource.EXTENSIONS: 1}
+_AUTHORITY = {
+    ConfigSource.POLICY: 4,
+    ConfigSource.SYSTEM: 3,
+    ConfigSource.USER: 2,
+    ConfigSource.PROJECT: 1,
+    ConfigSource.EXTENSIONS: 1,
+}
 # The program could ignore every verdict anyway, and no project may undo the guards that it brings itself.
 PROGRAM_RANK = _AUTHORITY[ConfigSource.SYSTEM]
 
@@ -25,15 +31,35 @@ def by_authority(layers: Sequence[Layer]) -> list[Layer]:
 def hooks_enabled(layers: Sequence[Layer]) -> tuple[bool, tuple[Problem, ...]]:
     """Whether hooks are enabled at all, and what is wrong with how that is configured."""
     problems: list[Problem] = []
-    words = [_enabled_in(layer, problems) for layer in by_authority(layers)]
-    return next((word for word in words if word is not None), False), tuple(problems)
+    return _enabled(layers, problems, otherwise=any(layer.policy is not None for layer in layers)), tuple(problems)
 
 
-def without_effect(layers: Sequence[Layer], *, enabled: bool) -> tuple[Problem, ...]:
+def local_hooks_enabled(layers: Sequence[Layer]) -> bool:
+    """Whether hooks besides those of a policy are enabled: a policy enables its own by being there."""
+    return _enabled(layers, [], otherwise=False)
+
+
+def _enabled(layers: Sequence[Layer], problems: list[Problem], *, otherwise: bool) -> bool:
+    words: dict[bool, bool] = {}
+    for layer in by_authority(layers):
+        if (word := _enabled_in(layer, problems)) is not None:
+            words.setdefault(layer.policy is not None, word)
+    # Only the policy itself can switch its own hooks off.
+    return words.get(True, otherwise or words.get(False, False))
+
+
+def policy_problems(layers: Sequence[Layer]) -> tuple[Problem, ...]:
+    """What a person should know of the policy; no errors, because the policy's own settings say what follows."""
+    found = ((layer, words) for layer in layers if layer.policy is not None for words in layer.policy.warnings)
+    return tuple(Problem(origin=layer.origin, path="", message=words) for layer, words in found)
+
+
+def without_effect(layers: Sequence[Layer]) -> tuple[Problem, ...]:
     """What is configured and does nothing: another agent's switch, and hooks that nothing enables."""
     try:
         switches = [problem for layer in layers for problem in _others_switch(layer)]
-        return (*switches, *(() if enabled else _all_off(layers)))
+        own = [layer for layer in layers if layer.policy is None]
+        return (*switches, *(() if local_hooks_enabled(layers) else _all_off(own)))
     except Exception:  # noqa: BLE001 - settings in code can be anything; decoding them reports it
         return ()
 

@@ -6,12 +6,15 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.settings import jsonc
 from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
+
+if TYPE_CHECKING:
+    from hookline.settings.policy.state import PolicyState
 
 NOTHING_RUNS = "so none of its hooks run"
 # Of each file; the rest is counted.
@@ -53,6 +56,10 @@ class Layer(NamedTuple):
     """Variables for all of its hooks, such as CLAUDE_PLUGIN_ROOT for those of a plugin."""
     silences_below: int = 0
     """For another agent's file: its dialect's hooks in layers with less authority than this are disabled by it."""
+    policy: "PolicyState | None" = None
+    """For the company's policy: its version, what is wrong with it, and its switches."""
+    is_canary: bool = False
+    """True for the guard of `hookline prove`, which runs beside a policy's hooks even where no other may."""
 
     @property
     def is_unreadable(self) -> bool:

@@ -112,6 +112,10 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     final: Annotated[
         bool, about("BeforeTool: true runs it after all others, with the arguments as they will be used.")
     ] = False
+    required: Annotated[
+        bool,
+        about("true blocks its event, if that can block, whenever the hook is not there, not trusted or can't run."),
+    ] = False
     limits: Annotated[LimitSettings | None, about("What its processes may use of the machine.")] = None
     worker: Annotated[
         bool | WorkerSettings | None,
@@ -367,6 +371,9 @@ class HooksConfigSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     environment: Annotated[EnvironmentSettings, about("What hooks inherit of the environment.")] = EnvironmentSettings()
     http: Annotated[HttpSettings, about("Hooks of the type http.")] = HttpSettings()
     log: Annotated[LogSettings, about("The log file.")] = LogSettings()
+    managed_only: Annotated[
+        bool, about("true lets only the hooks of the company's policy run. Only in a signed policy.")
+    ] = False
     fleet: Annotated[FleetSettings | None, about("The company's server.")] = None
     policy: Annotated[PolicySettings | None, about("The company's signed policy. Only in the system's settings.")] = (
         None

@@ -20,6 +20,8 @@ class Watch:
         self._before = before.taken if before is not None else {}
         self.taken: dict[str, Layer] = {}
         self.stamps: dict[Path, _Stamp] = {}
+        self.deadline: float | None = None
+        """When everything has to be read again although no file has changed, in seconds since the epoch."""
 
     @property
     def seen(self) -> tuple[tuple[Path, ...], tuple[_Stamp, ...]]:
@@ -29,6 +31,19 @@ class Watch:
     def look(self, path: Path) -> None:
         """Has the source read everything again when this file or directory changes, appears or is gone."""
         self.stamps.setdefault(path, _stamp(path))
+
+    def until(self, moment: float | None) -> None:
+        """Has the source read everything again at that moment, because something expires then."""
+        if moment is not None:
+            self.deadline = moment if self.deadline is None else min(moment, self.deadline)
+
+    def earlier(self, origin: str) -> Layer | None:
+        """What `keep` was given for this origin when the source was read before."""
+        return self._before.get(origin)
+
+    def keep(self, layer: Layer) -> None:
+        """Remembers a layer for the next time that the source is read."""
+        self.taken[layer.origin] = layer
 
     def take(self, path: Path, read: Callable[[Path], Layer]) -> Layer:
         """The layer of a file as it is now, or as it was if it can't be read any more."""
@@ -69,6 +84,8 @@ class SettingsSource:
 
     def _differs(self) -> bool:
         files, stamps = self._seen
+        if self._watch.deadline is not None and time.time() >= self._watch.deadline:
+            return True
         return tuple(map(_stamp, files)) != stamps
 
 

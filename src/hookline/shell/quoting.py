@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
+from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import read_script, splice
 from hookline.shell.pieces import Expansion, Item, Word
+
+_DIRECTORIES = (*PROJECT_DIR_VARIABLES, POLICY_DIR_VARIABLE)
 
 
 @lru_cache(maxsize=256)
@@ -18,6 +20,6 @@ def quote_project_variables(command: str) -> str:
 def _unquoted(items: tuple[Item, ...]) -> Iterator[Expansion]:
     for item in items:
         for piece in item.expansions if isinstance(item, Word) else ():
-            if piece.is_plain and not piece.quote and piece.name in PROJECT_DIR_VARIABLES:
+            if piece.is_plain and not piece.quote and piece.name in _DIRECTORIES:
                 yield piece
             yield from _unquoted(piece.items)

@@ -109,6 +109,8 @@ def _names(layer: Layer) -> Sequence[object]:
 
 
 def _instead(layer: Layer) -> str:
+    if layer.policy is not None:
+        return "only the company's policy can, by hookline policy switch"
     if layer.source is ConfigSource.SYSTEM:
         return f'the administrator of this system can add it to "hooksConfig": {{"disabled": […]}} in {layer.origin}'
     return "leave --in project out"
@@ -118,6 +120,8 @@ def _still_off(setup: Setup, disabled_by: str) -> str:
     layer = next((layer for layer in setup.layers if layer.origin == disabled_by), None)
     if layer is None:
         return f"it is disabled by {disabled_by}; change that"
+    if layer.policy is not None:
+        return "the company's policy does, and overrides all files"
     if layer.dialect != OWN_DIALECT:
         return f"{layer.origin} does; change it there"
     if layer.source is ConfigSource.SYSTEM:

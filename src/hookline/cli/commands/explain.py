@@ -17,7 +17,16 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_dialect, show_message, show_ms, show_place
+from hookline.cli.report.text import (
+    HOOKS_DISABLED,
+    one_line,
+    plural,
+    show_dialect,
+    show_message,
+    show_ms,
+    show_place,
+    show_policy,
+)
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
@@ -97,6 +106,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {number}. {style.good(one_line(hook['hook']))}  {_details(hook, report)}"
         if "dialect" in hook:
             yield style.dim(f"     {show_dialect(hook)}")
+        if "policyVersion" in hook:
+            yield style.dim(f"     {show_policy(hook)}")
         if "refusal" in hook:
             yield style.warn(f"     fails: {show_message(hook['refusal'])}")
         yield style.dim(f"     {show_place(hook['file'], hook['line'])}")

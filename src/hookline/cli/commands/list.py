@@ -37,6 +37,7 @@ from hookline.cli.report.text import (
     show_message,
     show_ms,
     show_place,
+    show_policy,
     show_ways,
     trust_advice,
 )
@@ -171,6 +172,12 @@ def _function_lines(functions: Sequence[Hook]) -> Iterator[str]:
 def _remarks(hook: Hook) -> Iterator[str]:
     if "dialect" in hook:
         yield style.dim(f"    {show_dialect(hook)}")
+    if "policyVersion" in hook:
+        yield style.dim(cut(f"    {show_policy(hook)}", screen_width()))
+    elif "required" in hook:
+        yield style.dim("    required: where it can't run, its event is blocked")
+    if hook["disabledBy"]:
+        yield style.dim(cut(f"    off by {one_line(hook['disabledBy'])}", screen_width()))
     if "refusal" in hook:
         yield style.warn(f"    fails at each event: {one_line(hook['refusal'])}")
     if hook["uncovered"]:

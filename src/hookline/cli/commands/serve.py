@@ -83,6 +83,9 @@ async def _serve(idle_s: float, port: int | None) -> int:
         except OSError as error:
             raise UsageError(f"port {port} can't be used: {error.strerror}") from error
         print_lines(f"http://127.0.0.1:{web.port}/bridge/AGENT/EVENT  token in {web.token_file}", flush=True)
+    from hookline.cli.commands._policy_follow import follow_if_configured  # noqa: PLC0415 - reads settings
+
+    follow_if_configured()
     fleet = _fleet_thread()
     try:
         await server.run(lambda: has_started(folder))

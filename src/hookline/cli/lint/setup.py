@@ -111,11 +111,16 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def read_setup(config: Config, tools: Sequence[str] = ()) -> Setup:
     """The setup of a configuration, whether or not it enables hooks."""
     settings = config.get_settings()
+    hooks = settings.hooks
+    if any(hook.policy is not None for hook in hooks):
+        from hookline.settings.policy.tree import as_pinned  # noqa: PLC0415 - few machines have a policy
+
+        hooks = as_pinned(hooks)
     order = list(HookEventName)
     return Setup(
         layers=config.get_layers(),
         problems=settings.problems,
-        hooks=tuple(sorted(settings.hooks, key=lambda hook: order.index(hook.event))),
+        hooks=tuple(sorted(hooks, key=lambda hook: order.index(hook.event))),
         bridges=settings.bridges,
         unused=settings.unused,
         options=settings.options,

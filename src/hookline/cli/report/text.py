@@ -69,6 +69,12 @@ def show_clock(timestamp: str | None) -> str:
     return "-" if seconds is None else time.strftime("%m-%d %H:%M:%S", time.localtime(seconds))
 
 
+def show_policy(hook: Mapping[str, Any]) -> str:
+    """From which policy a described hook is, as a line below it."""
+    required = "; it is required: where it can't run, its event is blocked" if "required" in hook else ""
+    return f"of the company's policy, version {hook['policyVersion']}{required}"
+
+
 def show_dialect(hook: Mapping[str, Any]) -> str:
     """Whose words a described hook uses, as a line below it."""
     agent = dialect_of(hook["dialect"]).agent

@@ -1,0 +1,132 @@
+"""The forms of `hookline policy` for the people who make a policy: keygen, pack, sign, verify."""
+
+import argparse
+from pathlib import Path
+
+from hookline.cli.commands._policy_words import (
+    Form,
+    about,
+    add_expires,
+    add_json,
+    add_key,
+    add_teams,
+    describe_document,
+    document_lines,
+    keys_given,
+    read_document,
+    signed_lines,
+    write_document,
+)
+from hookline.cli.options import at_least
+from hookline.cli.report.printer import print_report
+from hookline.cli.report.style import style
+from hookline.cli.report.text import one_line
+from hookline.contract.text import tell
+from hookline.settings.policy.documents import unsigned
+from hookline.settings.policy.keys import new_key, sign, signer_of
+
+
+def _configure_keygen(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="where the private key goes; it must not exist yet")
+    add_json(parser)
+
+
+def _keygen(given: argparse.Namespace) -> int:
+    path = Path(given.file)
+    public = new_key(path)
+    lines = [
+        f"The private key is in {one_line(str(path))}, readable by you alone. Keep a copy in a safe place.",
+        "The public key, for the system's settings of every machine:",
+        f'  {{"hooksConfig": {{"policy": {{"publicKeys": ["{public}"]}}}}}}',
+    ]
+    print_report(given, {"file": str(path), "publicKey": public}, lines)
+    return 0
+
+
+def _configure_pack(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", help="a settings.json, and the scripts that it names")
+    parser.add_argument("--version", metavar="N", type=at_least(1), required=True, help="higher than all before")
+    add_expires(parser, "90d")
+    add_teams(parser)
+    parser.add_argument("--output", "-o", metavar="FILE", required=True, help="where the bundle goes")
+    add_json(parser)
+
+
+def _pack(given: argparse.Namespace) -> int:
+    from hookline.fleet.policy.packing import pack  # noqa: PLC0415 - reads settings
+
+    made = pack(Path(given.directory), version=int(given.version), expires=given.expires, teams=given.teams)
+    write_document(Path(given.output), unsigned(made.bundle))
+    for warning in made.warnings:
+        tell(warning)
+    report = {"file": given.output, **describe_document(made.bundle), "warnings": list(made.warnings)}
+    signing = f"Nobody has signed it yet: hookline policy sign {one_line(given.output)} --key FILE"
+    print_report(given, report, [*document_lines(made.bundle), signing])
+    return 0
+
+
+def _configure_sign(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a bundle or switches")
+    add_key(parser)
+    parser.add_argument("--output", "-o", metavar="FILE", help="where the signed document goes (default: in place)")
+    add_json(parser)
+
+
+def _sign(given: argparse.Namespace) -> int:
+    envelope = read_document(given.file)
+    document = envelope.document
+    signed = sign(envelope, Path(given.key))
+    target = given.output or given.file
+    write_document(Path(target), signed)
+    keys = [each.key for each in signed.signatures]
+    report = {"file": target, **describe_document(document), "signedBy": keys}
+    print_report(given, report, [*document_lines(document), *signed_lines(signed, keys)])
+    return 0
+
+
+def _configure_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a bundle or switches")
+    parser.add_argument(
+        "--public-key", metavar="KEY", action="append", help="whose signature counts (default: this machine's settings)"
+    )
+    add_json(parser)
+
+
+def _verify(given: argparse.Namespace) -> int:
+    envelope = read_document(given.file)
+    keys = keys_given(given.public_key)
+    with about(given.file):
+        key = signer_of(envelope, keys)
+    document = envelope.document
+    report = {"file": given.file, "valid": True, "signedBy": key, **describe_document(document)}
+    print_report(given, report, [style.good("valid"), *document_lines(document), f"signed by {key}"])
+    return 0
+
+
+MAKE_FORMS = {
+    "keygen": Form(
+        "Make a key: the private half signs policies, the public half goes onto every machine.",
+        "  hookline policy keygen policy.key",
+        _configure_keygen,
+        _keygen,
+    ),
+    "pack": Form(
+        "Make a bundle of a directory: its settings.json, and every file beside it."
+        " Commands name their scripts as $HOOKLINE_POLICY_DIR/guard.py.",
+        "  hookline policy pack guards/ --version 7 --expires 90d --teams payments,web -o policy.json",
+        _configure_pack,
+        _pack,
+    ),
+    "sign": Form(
+        "Sign a bundle or switches. The key has no passphrase: keep it where only you, or your signing job, can read.",
+        "  hookline policy sign policy.json --key policy.key",
+        _configure_sign,
+        _sign,
+    ),
+    "verify": Form(
+        "Check a document: its signature, and that it can be unpacked. The exit code is 1 if not.",
+        "  hookline policy verify policy.json\n  hookline policy verify policy.json --public-key ed25519:…",
+        _configure_verify,
+        _verify,
+    ),
+}

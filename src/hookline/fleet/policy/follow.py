@@ -1,0 +1,209 @@
+"""Keeps a machine's policy as the company's server has it, through every outage.
+
+A machine subscribes to the subjects of its keys, which costs the server next to nothing, and takes a message there for
+a hint only: what counts is the value in the bucket, which it asks for then, after each outage, and now and then.
+"""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.child.nats import UnreachableError, close, connect
+from hookline.child.nats_bucket import ANSWER_S, open_bucket, value_of
+from hookline.contract.fleet import POLICY_BUCKET, Server
+from hookline.errors import HooklineError
+from hookline.fleet.policy.bucket import keys_for, subject_of
+from hookline.settings.policy.documents import ALL_TEAMS, LessSpecificError, PolicyError
+from hookline.settings.policy.place import Kind, PolicyPlace, Taken
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.js.kv import KeyValue
+
+_POLL_S = 300.0
+"""A machine looks this often even if nobody told it of a change."""
+_ALIVE_S = 15.0
+"""A connection that does not answer for so long is given up."""
+# All machines hear of a change at the same moment.
+_SPREAD_S = 0.2
+# A machine may hear of a change before the bucket has it.
+_AGAIN_S = (0.1, 0.3, 1.0, 3.0)
+_BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class News(NamedTuple):
+    """What a follower did, for the log and for people."""
+
+    message: str
+    is_problem: bool = False
+
+
+class Follower:
+    """Follows the policy of one machine until it is cancelled."""
+
+    def __init__(
+        self,
+        server: Server,
+        place: PolicyPlace,
+        tell: Callable[[News], None],
+        *,
+        spread_s: float = _SPREAD_S,
+        poll_s: float = _POLL_S,
+        alive_s: float = _ALIVE_S,
+    ) -> None:
+        self._server = server
+        self._place = place
+        self._tell = tell
+        self._spread_s = spread_s
+        self._poll_s = poll_s
+        self._alive_s = alive_s
+        self._known: dict[str, str] = {}
+        """The hash of what was last seen under each key, taken or refused."""
+        self._last_problem = ""
+        self._is_late = False
+        """Whether something could not be put in force, for a reason that may pass."""
+
+    async def run(self) -> None:
+        """Follows, for as long as it is not cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._follow()
+            except UnreachableError as error:
+                self._report_problem(str(error))
+                await asyncio.sleep(_BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)] * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+                failures += 1
+            else:
+                failures = 0
+
+    async def pull(self) -> int:
+        """Takes what is there now, once, and returns how many documents were new; HooklineError if it can't."""
+        client = await connect(self._server, "policy")
+        try:
+            return await self._look(client)
+        finally:
+            await close(client)
+
+    async def _follow(self) -> None:
+        """Follows over one connection; ends when that does not answer any more."""
+        changed = asyncio.Event()
+        client = await connect(self._server, "policy", on_change=lambda words: self._hear(words, changed))
+        try:
+            for key in keys_for(self._place.team):
+                await client.subscribe(subject_of(key), cb=_setting(changed))
+            await self._watch(client, changed)
+        except Exception as error:
+            if isinstance(error, HooklineError):
+                raise
+            raise UnreachableError(f"the connection to {self._server.shown} failed ({error!r})") from error
+        finally:
+            await close(client)
+
+    async def _watch(self, client: "Client", changed: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        await self._look(client)
+        self._report_back()
+        poll_at = loop.time() + self._poll_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), self._alive_s)
+            if changed.is_set():
+                await asyncio.sleep(random.uniform(0, self._spread_s))  # noqa: S311 - no secret
+                changed.clear()
+                await self._look_until_new(client, changed)
+            elif loop.time() >= poll_at or self._is_late:
+                self._is_late = False
+                await self._look(client)
+                poll_at = loop.time() + self._poll_s
+            else:
+                await _require_answer(client, self._server)
+
+    async def _look_until_new(self, client: "Client", changed: asyncio.Event) -> None:
+        before = dict(self._known)
+        for pause in (*_AGAIN_S, 0.0):
+            await self._look(client)
+            if self._known != before or changed.is_set():
+                return
+            await asyncio.sleep(pause)
+
+    async def _look(self, client: "Client") -> int:
+        """Takes what is new under each key, and returns how much that was."""
+        bucket = await open_bucket(client, POLICY_BUCKET)
+        if bucket is None:
+            self._report_problem(f"the server has no bucket {POLICY_BUCKET} yet; hookline policy publish makes it")
+            return 0
+        # The team's own first: it would replace the one for all at once.
+        keys = sorted(keys_for(self._place.team), key=lambda key: key.endswith(f".{ALL_TEAMS}"))
+        return sum([await self._look_at(bucket, key) for key in keys])
+
+    async def _look_at(self, bucket: "KeyValue", key: str) -> int:
+        value = await value_of(bucket, key)
+        if value is None or not value.data:
+            return 0
+        digest = hashlib.sha256(value.data).hexdigest()
+        if self._known.get(key) == digest:
+            return 0
+        try:
+            taken = await asyncio.to_thread(self._place.take, value.data)
+        except LessSpecificError:
+            self._known[key] = digest
+            return 0
+        except PolicyError as error:
+            self._tell(News(f"policy: {key} was refused: it {error}; what was in force stays", is_problem=True))
+            self._known[key] = digest
+            return 0
+        except HooklineError as error:  # no fault of the document: it is tried again
+            self._report_problem(f"{key} can't be put in force: {error}")
+            self._is_late = True
+            return 0
+        self._known[key] = digest
+        if taken.is_new:
+            self._tell(News(f"policy: {describe(taken)} in force"))
+        return int(taken.is_new)
+
+    def _hear(self, words: str, changed: asyncio.Event) -> None:
+        """The client connects again by itself; what changed meanwhile has to be looked for."""
+        if words == "the connection was lost":
+            self._report_problem(f"the connection to {self._server.shown} was lost")
+        elif words == "connected again":
+            self._report_back()
+            changed.set()
+
+    def _report_problem(self, words: str) -> None:
+        """Reports an outage once, not at each attempt."""
+        if words != self._last_problem:
+            self._last_problem = words
+            self._tell(News(f"policy: {words}; what is in force stays", is_problem=True))
+
+    def _report_back(self) -> None:
+        if self._last_problem and not self._last_problem.startswith("the server has no bucket"):
+            self._tell(News(f"policy: connected to {self._server.shown} again"))
+            self._last_problem = ""
+
+
+def describe(taken: Taken) -> str:
+    """A document for people: what it is, its version, and for whom."""
+    document = taken.verified.document
+    kind = "bundle" if Kind.of(document) is Kind.BUNDLE else "switches"
+    verb = "are" if kind == "switches" else "is"
+    return f"{kind} version {document.version} for {taken.channel} {verb}"
+
+
+def _setting(changed: asyncio.Event) -> "Callable[[Msg], Awaitable[None]]":
+    async def hear(_message: "Msg") -> None:
+        changed.set()
+
+    return hear
+
+
+async def _require_answer(client: "Client", server: Server) -> None:
+    if not client.is_connected:  # it is told when it is again
+        return
+    try:
+        await client.flush(timeout=int(ANSWER_S))
+    except Exception as error:
+        raise UnreachableError(f"the server {server.shown} does not answer ({type(error).__name__})") from error

@@ -1,0 +1,114 @@
+"""A directory of settings and scripts → a bundle."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource
+from hookline.errors import UsageError
+from hookline.settings.decode import decode_settings
+from hookline.settings.policy.documents import (
+    MOST_FILE_BYTES,
+    MOST_FILES,
+    Bundle,
+    PackedFile,
+    name_fault,
+    now,
+    packed,
+    unsigned,
+)
+from hookline.settings.policy.state import PolicyState
+from hookline.settings.read import Layer, read_layer
+
+SETTINGS = "settings.json"
+_LEFT_OUT = ("__pycache__",)
+_NAMED = re.compile(rf"\$\{{?{POLICY_DIR_VARIABLE}\}}?[\"']?/([A-Za-z0-9._/-]+)")
+
+
+class Packed(NamedTuple):
+    """A bundle that nobody has signed yet."""
+
+    bundle: Bundle
+    warnings: tuple[str, ...]
+    """What is odd about its settings, and does not keep it from being used."""
+
+
+def pack(directory: Path, *, version: int, expires: datetime, teams: Sequence[str]) -> Packed:
+    """The settings.json of a directory and everything beside it; UsageError if machines could not use it."""
+    layer = read_layer(directory / SETTINGS, ConfigSource.PROJECT)
+    if layer.text is None and not layer.problems:
+        raise UsageError(f"{directory} has no {SETTINGS}; put the policy's settings there, and its scripts beside it")
+    files = dict(_files(directory))
+    bundle = Bundle(
+        version=version, issued=now(), expires=expires, teams=tuple(teams), settings=dict(layer.values), files=files
+    )
+    warnings = _check(layer, bundle)
+    # What every machine is going to check.
+    unsigned(bundle).document  # noqa: B018
+    return Packed(bundle, warnings)
+
+
+def renewed(bundle: Bundle, *, version: int, expires: datetime) -> Bundle:
+    """The same content under another version: the only way back."""
+    return replace(bundle, version=version, issued=now(), expires=expires)
+
+
+def _files(directory: Path) -> Iterator[tuple[str, PackedFile]]:
+    count = 0
+    for folder, folders, names in os.walk(directory, followlinks=False):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
+        for name in sorted(names):
+            path = Path(folder) / name
+            shown = path.relative_to(directory).as_posix()
+            if shown == SETTINGS or name.startswith("."):
+                continue
+            count += 1
+            if count > MOST_FILES:
+                raise UsageError(f"{directory} has more than {MOST_FILES} files; take out what is no script")
+            yield shown, _file(path, shown)
+
+
+def _file(path: Path, shown: str) -> PackedFile:
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path} is not a regular file; a policy has no links or devices")
+    if status.st_size > MOST_FILE_BYTES:
+        raise UsageError(f"{path} has more than {MOST_FILE_BYTES >> 20} MiB; a policy is for scripts")
+    if fault := name_fault(shown):
+        raise UsageError(fault)
+    return packed(path.read_bytes(), executable=bool(status.st_mode & stat.S_IXUSR))
+
+
+def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
+    """What is odd; UsageError for hooks that would not run on any machine."""
+    as_policy = layer._replace(source=ConfigSource.POLICY, policy=PolicyState(version=bundle.version))
+    settings = decode_settings((as_policy,))
+    errors = [str(problem) for problem in settings.problems if problem.is_error]
+    for hook in settings.hooks:
+        text = " ".join((hook.command or "", *(hook.args or ())))
+        errors += [
+            f"{hook.label} names ${POLICY_DIR_VARIABLE}/{name}, which is not in the directory"
+            for name in _NAMED.findall(text)
+            if name.rstrip("/") not in bundle.files and not _is_folder(name, bundle)
+        ]
+        plain = _NAMED.sub("", text)
+        errors += [
+            f"{hook.label} names {name} without its place; write ${POLICY_DIR_VARIABLE}/{name}"
+            for name in bundle.files
+            if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", plain)
+        ]
+    if errors:
+        raise UsageError(f"this policy would not run as it is meant: {'; '.join(errors)}")
+    if not settings.hooks:
+        return ("it has no hooks", *(str(problem) for problem in settings.problems))
+    return tuple(str(problem) for problem in settings.problems)
+
+
+def _is_folder(name: str, bundle: Bundle) -> bool:
+    return any(file.startswith(f"{name.rstrip('/')}/") for file in bundle.files)

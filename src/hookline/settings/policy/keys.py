@@ -1,0 +1,111 @@
+"""Ed25519 keys, by PyNaCl. The only module that loads it, and only where a policy is configured."""
+
+import base64
+import binascii
+import os
+import re
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from hookline.errors import HooklineError, MissingExtraError
+from hookline.files import open_regular
+from hookline.settings.policy.documents import PolicyError, Signature, Signed
+
+if TYPE_CHECKING:
+    from nacl.signing import SigningKey
+
+_PUBLIC = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
+_PRIVATE = re.compile(r"hookline-policy-private-key:([A-Za-z0-9+/]{43}=)\s*")
+_LONGEST_FILE = 1000
+
+
+def new_key(path: Path) -> str:
+    """Writes a new private key for its owner alone, and returns the public one; an existing file is never replaced."""
+    key = _signing_key(os.urandom(32))
+    text = f"hookline-policy-private-key:{base64.b64encode(bytes(key)).decode()}\n"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise HooklineError(f"{path} exists already, and a key is never overwritten; name another file") from None
+    except OSError as error:
+        raise HooklineError(f"{path} can't be written: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return _public_text(key)
+
+
+def public_key(path: Path) -> str:
+    """The public key that belongs to a private one."""
+    return _public_text(_read_key(path))
+
+
+def sign(envelope: Signed, path: Path) -> Signed:
+    """The document with one more signature; one of the same key is replaced."""
+    key = _read_key(path)
+    own = _public_text(key)
+    made = Signature(key=own, signature=base64.b64encode(key.sign(envelope.message).signature).decode())
+    others = tuple(each for each in envelope.signatures if each.key != own)
+    return replace(envelope, signatures=(*others, made))
+
+
+def signer_of(envelope: Signed, keys: Collection[str]) -> str:
+    """Which of these public keys signed the document; PolicyError if none did."""
+    try:
+        from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - an extra
+        from nacl.signing import VerifyKey  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pynacl", "fleet") from error
+    if not envelope.signatures:
+        raise PolicyError("is not signed; run: hookline policy sign")
+    for each in envelope.signatures:
+        if each.key not in keys or not _PUBLIC.fullmatch(each.key):
+            continue
+        try:
+            public = base64.b64decode(each.key.partition(":")[2], validate=True)
+            VerifyKey(public).verify(envelope.message, base64.b64decode(each.signature, validate=True))
+        except (BadSignatureError, binascii.Error, ValueError):
+            continue
+        return each.key
+    raise PolicyError("is not signed by a key of hooksConfig.policy.publicKeys, or was changed since")
+
+
+def is_public_key(text: str) -> bool:
+    """Whether a text has the form of a public key."""
+    return bool(_PUBLIC.fullmatch(text))
+
+
+def _signing_key(seed: bytes) -> "SigningKey":
+    try:
+        from nacl.signing import SigningKey  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pynacl", "fleet") from error
+    return SigningKey(seed)
+
+
+def _public_text(key: "SigningKey") -> str:
+    return f"ed25519:{base64.b64encode(bytes(key.verify_key)).decode()}"
+
+
+def _read_key(path: Path) -> "SigningKey":
+    try:
+        descriptor = open_regular(path, os.O_RDONLY)
+        with os.fdopen(descriptor, "rb") as file:
+            if os.fstat(descriptor).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise HooklineError(f"{path} can be read by other users; run: chmod 600 {path}, and think of a new key")
+            found = _PRIVATE.fullmatch(file.read(_LONGEST_FILE).decode("ascii", "replace"))
+    except OSError as error:
+        raise HooklineError(f"{path} can't be read: {error.strerror}") from error
+    if found is None:
+        raise HooklineError(f"{path} is not a private key of hookline; hookline policy keygen makes one")
+    return _signing_key(base64.b64decode(found[1]))

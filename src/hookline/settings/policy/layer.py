@@ -1,0 +1,155 @@
+"""The policy as a layer of settings: read, verified and judged each time that one of its files changes."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource, OnError
+from hookline.errors import HooklineError, MissingExtraError
+from hookline.settings.access import access_fault
+from hookline.settings.policy.documents import ALL_TEAMS, Bundle, Switches, show_moment
+from hookline.settings.policy.keys import is_public_key
+from hookline.settings.policy.place import DEFAULT_DIRECTORY, PolicyPlace, Verified
+from hookline.settings.policy.state import PolicyState, SwitchedOff
+from hookline.settings.read import Layer
+from hookline.settings.schema import FleetSettings, PolicySettings
+from hookline.settings.source import Watch
+
+_NO_POLICY_YET = "there is no policy here yet"
+
+
+class PolicySetup(NamedTuple):
+    """What the system's settings say about the policy."""
+
+    place: PolicyPlace
+    on_expiry: OnError
+    fault: str | None = None
+    """Why nothing of it can be used."""
+
+
+def policy_setup(system: Layer) -> PolicySetup | None:
+    """What the system's settings say about the policy; None if they do not name one.
+
+    What can't be understood there blocks: a typo must not end the policy.
+    """
+    options = system.values.get("hooksConfig")
+    if not isinstance(options, Mapping) or (raw := options.get("policy")) is None:
+        return None
+    fleet, fleet_fault = _fleet(options)
+    try:
+        given = msgspec.convert(raw, PolicySettings)
+    except ValueError as error:
+        why = f"hooksConfig.policy in {system.origin} can't be understood ({error}); fix it"
+        return PolicySetup(PolicyPlace(Path(DEFAULT_DIRECTORY), (), fleet.team), OnError.BLOCK, why)
+    place = PolicyPlace(Path(given.directory or DEFAULT_DIRECTORY).absolute(), given.public_keys, fleet.team)
+    wrong = [key for key in given.public_keys if not is_public_key(key)]
+    fault = fleet_fault
+    if wrong or not given.public_keys:
+        fault = f"hooksConfig.policy.publicKeys in {system.origin} has no key of the form ed25519:…; fix it"
+    return PolicySetup(place, OnError.BLOCK if fault else given.on_expiry, fault)
+
+
+def _fleet(options: Mapping[str, Any]) -> tuple[FleetSettings, str | None]:
+    """The fleet as the system's file has it: a user must not choose another team's policy."""
+    try:
+        return msgspec.convert(options.get("fleet") or {}, FleetSettings), None
+    except ValueError as error:
+        return FleetSettings(), f"hooksConfig.fleet in the system's settings can't be understood ({error}); fix it"
+
+
+def policy_layers(system: Layer, watch: Watch) -> tuple[Layer, ...]:
+    """The layer of the policy that the system's settings name; nothing if they name none."""
+    setup = policy_setup(system)
+    if setup is None:
+        return ()
+    place = setup.place
+    for file in (place.current, *place.switch_files):
+        watch.look(file)
+    origin = str(place.current)
+    layer = _read(setup)
+    before = watch.earlier(origin)
+    if layer.policy is not None and layer.policy.version is None and before is not None and before.policy is not None:
+        # What was verified stays in force: a damaged or deleted file must not end a guard.
+        kept = before.policy
+        fault = f"{layer.policy.fault}; version {kept.version} stays in force" if kept.version else layer.policy.fault
+        layer = before._replace(policy=kept._replace(fault=fault))
+    earlier = before.policy.switches if before is not None and before.policy is not None else ()
+    state = _with_switches(layer.policy or PolicyState(), setup, earlier)
+    watch.until(state.next_change(time.time()))
+    layer = layer._replace(policy=state)
+    watch.keep(layer)
+    return (layer,)
+
+
+def _read(setup: PolicySetup) -> Layer:
+    place = setup.place
+    state = PolicyState(team=place.team, on_expiry=setup.on_expiry, remedy=_remedy(place))
+    layer = Layer(source=ConfigSource.POLICY, origin=str(place.current))
+    if setup.fault is not None:
+        return layer._replace(policy=state._replace(fault=setup.fault))
+    try:
+        verified = _believed(place)
+    except HooklineError as error:
+        what = "can't be verified: " if isinstance(error, MissingExtraError) else ""
+        return layer._replace(policy=state._replace(fault=f"{place.current} {what}{error}"))
+    if verified is None:
+        return layer._replace(policy=state._replace(fault=_NO_POLICY_YET))
+    bundle = verified.document
+    assert isinstance(bundle, Bundle)  # noqa: S101 - `read` says so
+    mark = place.mark(verified)
+    # Compiled modules beside the scripts would be files that nobody signed.
+    env = {POLICY_DIR_VARIABLE: mark.directory, "PYTHONDONTWRITEBYTECODE": "1"}
+    expires = bundle.expires.timestamp()
+    known = state._replace(version=bundle.version, expires=expires, mark=mark, key=verified.key)
+    return layer._replace(values=bundle.settings, env=env, policy=known)
+
+
+def _believed(place: PolicyPlace) -> Verified | None:
+    try:
+        status = place.current.stat()
+        if fault := access_fault(place.current, status):
+            raise HooklineError(f"{fault[0]}; {fault[1]}")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HooklineError(f"can't be read ({error.strerror})") from error
+    return place.read(place.current)
+
+
+def _with_switches(state: PolicyState, setup: PolicySetup, earlier: tuple[SwitchedOff, ...]) -> PolicyState:
+    """The state with the switches of all files; what was off stays off while its file is damaged or gone."""
+    found: list[SwitchedOff] = []
+    faults = []
+    if setup.fault is None:
+        for file in setup.place.switch_files:
+            kept = [off for off in earlier if off.file == str(file)]
+            try:
+                verified = setup.place.read(file)
+            except HooklineError as error:
+                faults.append(f"{file} {error}")
+                found += kept
+                continue
+            document = None if verified is None else verified.document
+            found += _switched_off(document, str(file)) if isinstance(document, Switches) else kept
+    return state._replace(switches=tuple(found), switch_fault="; ".join(faults) or None)
+
+
+def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
+    return [
+        SwitchedOff(
+            what=each.what,
+            hook=each.hook or "",
+            why=f"{each.reason} (until {show_moment(each.expires)})",
+            until=each.expires.timestamp(),
+            file=file,
+        )
+        for each in document.switches
+    ]
+
+
+def _remedy(place: PolicyPlace) -> str:
+    team = "" if place.team == ALL_TEAMS else f" for team {place.team}"
+    return f"hookline policy status shows more{team}"

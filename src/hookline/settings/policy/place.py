@@ -1,0 +1,248 @@
+"""The directory of a machine's policy: what is in force there, and how a new document gets in.
+
+    current.json       the signed bundle in force; replaced in one step
+    versions/DIGEST/   its scripts, unpacked before that
+    switches.TEAM.json the signed switches for a team, and those for all
+    seen.json          the highest versions that were ever in force
+
+Whoever reads these files checks them again: nothing here is believed because of where it is.
+"""
+
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hookline.contract.fleet import token_of
+from hookline.contract.hooks import PolicyMark
+from hookline.errors import HooklineError
+from hookline.files import locked, open_regular, write_atomically
+from hookline.settings.policy.documents import (
+    ALL_TEAMS,
+    MOST_BYTES,
+    Bundle,
+    Document,
+    LessSpecificError,
+    PolicyError,
+    Signed,
+    Switches,
+    channel_of,
+    now,
+    read_signed,
+    show_moment,
+)
+from hookline.settings.policy.keys import signer_of
+from hookline.settings.policy.tree import remove, tree_fault, unpack
+
+DEFAULT_DIRECTORY = "/var/lib/hookline/policy"
+# Events that are under way use the scripts of the version before.
+_KEPT_VERSIONS = 3
+
+
+class Kind(StrEnum):
+    """The two kinds of documents, as seen.json calls them."""
+
+    BUNDLE = "bundle"
+    SWITCHES = "switches"
+
+    @classmethod
+    def of(cls, document: Document) -> "Kind":
+        """The kind of a document."""
+        return cls.BUNDLE if isinstance(document, Bundle) else cls.SWITCHES
+
+
+class Verified(NamedTuple):
+    """A document that somebody with a known key signed."""
+
+    envelope: Signed
+    document: Document
+    key: str
+
+
+class Taken(NamedTuple):
+    """A document that is in force now."""
+
+    verified: Verified
+    channel: str
+    is_new: bool
+    """False for one that was in force already."""
+
+
+class PolicyPlace:
+    """One machine's directory."""
+
+    def __init__(self, directory: Path, keys: Collection[str], team: str) -> None:
+        """Takes the directory, the public keys that count, and the team of this machine."""
+        self.directory = directory
+        self.keys = keys
+        self.team = team
+
+    @property
+    def current(self) -> Path:
+        """The bundle in force."""
+        return self.directory / "current.json"
+
+    @property
+    def seen_file(self) -> Path:
+        """The highest versions."""
+        return self.directory / "seen.json"
+
+    def switches_of(self, team: str) -> Path:
+        """The switches for a team."""
+        return self.directory / f"switches.{token_of(team)}.json"
+
+    @property
+    def switch_files(self) -> tuple[Path, ...]:
+        """The switches that count here."""
+        return tuple(self.switches_of(team) for team in dict.fromkeys((ALL_TEAMS, self.team)))
+
+    def verify(self, data: bytes) -> Verified:
+        """The document, if it is signed by one of the keys; PolicyError otherwise."""
+        envelope = read_signed(data)
+        key = signer_of(envelope, self.keys)
+        return Verified(envelope, envelope.document, key)
+
+    def read(self, file: Path) -> Verified | None:
+        """The document of a file here, signature, team and version checked; None if there is no file."""
+        data = read_data(file)
+        if data is None:
+            return None
+        verified = self.verify(data)
+        kind, document = Kind.of(verified.document), verified.document
+        if (kind is Kind.BUNDLE) is not (file == self.current):
+            raise PolicyError("is a document of another kind")
+        channel = self._channel(document)
+        highest = self.seen().get(kind, {}).get(channel, 0)
+        if document.version < highest:
+            raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
+        return verified
+
+    def take(self, data: bytes, *, at: datetime | None = None) -> Taken:
+        """Puts a document in force, in one step; PolicyError, and nothing changes, if it must not be."""
+        verified = self.verify(data)
+        document = verified.document
+        channel = self._channel(document)
+        moment = at or now()
+        if isinstance(document, Bundle) and document.expires <= moment:
+            raise PolicyError(f"version {document.version} expired on {show_moment(document.expires)}")
+        try:
+            _make_directory(self.directory)
+            with locked(self.current):
+                file = self.current if isinstance(document, Bundle) else self.switches_of(channel)
+                is_new = self._check_newer(verified, channel, file)
+                if isinstance(document, Bundle):
+                    self._unpack(verified.envelope, document)
+                if is_new:
+                    write_atomically(file, data, mode=0o644)
+                # Afterwards: a version that is known and not in force would look like one that was taken back.
+                self._remember(Kind.of(document), channel, document.version)
+                self._tidy(document, verified.envelope)
+        except OSError as error:
+            raise HooklineError(
+                f"{self.directory} can't be written: {error.strerror}; is this user allowed to?"
+            ) from error
+        return Taken(verified, channel, is_new)
+
+    def mark(self, verified: Verified) -> PolicyMark:
+        """Where the scripts of a bundle are, and what they have to be."""
+        document = verified.document
+        files = document.files if isinstance(document, Bundle) else {}
+        return PolicyMark(
+            version=document.version,
+            directory=str(self._versions / verified.envelope.digest[:32]),
+            files={name: file.sha256 for name, file in files.items()},
+        )
+
+    def seen(self) -> Mapping[str, Mapping[str, int]]:
+        """The highest version of each kind and channel; what can't be read counts for nothing."""
+        with suppress(HooklineError, msgspec.MsgspecError, ValueError):
+            data = read_data(self.seen_file)
+            return {} if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
+        return {}
+
+    @property
+    def _versions(self) -> Path:
+        return self.directory / "versions"
+
+    def _channel(self, document: Document) -> str:
+        channel = channel_of(document, self.team)
+        if channel is None:
+            raise PolicyError(f"is for {', '.join(document.teams)}, and the team of this machine is {self.team}")
+        return channel
+
+    def _check_newer(self, verified: Verified, channel: str, file: Path) -> bool:
+        """Whether the document is new; PolicyError if it would lead back."""
+        document = verified.document
+        try:
+            before = self.read(file)
+        except HooklineError:  # somebody damaged it: whatever is valid is better
+            before = None
+        if before is not None and before.envelope.signed == verified.envelope.signed:
+            return False
+        highest = self.seen().get(Kind.of(document), {}).get(channel, 0)
+        if before is not None:
+            own = channel_of(before.document, self.team)
+            if own != channel == ALL_TEAMS:
+                raise LessSpecificError(
+                    f"version {document.version} is for all, and this machine has one for its team {self.team};"
+                    f" to replace that, sign one for {self.team} and all"
+                )
+            highest = max(highest, before.document.version) if own == channel else highest
+        if document.version <= highest:
+            raise PolicyError(
+                f"version {document.version} is not newer than {highest}, which this machine has seen;"
+                " hookline policy rollback brings old content under a new version"
+            )
+        return True
+
+    def _unpack(self, envelope: Signed, bundle: Bundle) -> None:
+        mark = self.mark(Verified(envelope, bundle, ""))
+        directory = Path(mark.directory)
+        if tree_fault(mark) is not None:
+            _make_directory(directory.parent)
+            unpack(bundle, directory)
+        os.utime(directory)
+
+    def _remember(self, kind: Kind, channel: str, version: int) -> None:
+        seen: dict[str, Any] = {name: dict(versions) for name, versions in self.seen().items()}
+        own = seen.setdefault(kind, {})
+        own[channel] = max(version, own.get(channel, 0))
+        write_atomically(self.seen_file, msgspec.json.encode(seen), mode=0o644)
+
+    def _tidy(self, document: Document, envelope: Signed) -> None:
+        if isinstance(document, Switches):
+            return
+        with suppress(OSError):
+            kept = sorted(self._versions.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            for directory in kept[_KEPT_VERSIONS:]:
+                if directory.name != envelope.digest[:32]:
+                    remove(directory)
+
+
+def read_data(file: Path) -> bytes | None:
+    """The bytes of a document; None if there is no file, HooklineError if it can't be read."""
+    try:
+        descriptor = open_regular(file, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PolicyError(f"can't be read ({error.strerror})") from error
+    with os.fdopen(descriptor, "rb") as opened:
+        data = opened.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise PolicyError(f"has more than {MOST_BYTES >> 20} MiB")
+    return data
+
+
+def _make_directory(directory: Path) -> None:
+    """Everybody may read what is in it, and its owner alone may write: agents of other users follow it, too."""
+    if not directory.is_dir():
+        if not directory.parent.is_dir():
+            _make_directory(directory.parent)
+        directory.mkdir(mode=0o755, exist_ok=True)
+        directory.chmod(0o755)

@@ -1,0 +1,96 @@
+"""What is known of the policy at one moment. Loaded while hooks are disabled, so no msgspec."""
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.contract.vocabulary import OnError
+
+if TYPE_CHECKING:
+    from hookline.contract.hooks import PolicyMark
+
+
+class SwitchedOff(NamedTuple):
+    """Something that a switch keeps off."""
+
+    what: str
+    """`agents` or `hook`."""
+    hook: str
+    why: str
+    until: float
+    file: str
+
+
+class PolicyState(NamedTuple):
+    """Which policy is in force, until when, and what is wrong with it."""
+
+    version: int | None = None
+    """None while there is none that could be verified."""
+    expires: float | None = None
+    """Seconds since the epoch."""
+    team: str = "all"
+    key: str | None = None
+    """The public key of whoever signed it."""
+    on_expiry: OnError = OnError.ALLOW
+    fault: str | None = None
+    """Why there is none, or why the file that is there now is not the one in force."""
+    remedy: str = ""
+    mark: "PolicyMark | None" = None
+    switches: tuple[SwitchedOff, ...] = ()
+    """Also those that have expired."""
+    switch_fault: str | None = None
+
+    def has_expired(self, at: float | None = None) -> bool:
+        """Whether the policy in force should have been replaced by now."""
+        return self.expires is not None and self.expires <= (time.time() if at is None else at)
+
+    @property
+    def why_unsure(self) -> str | None:
+        """What is wrong with the policy itself, or None."""
+        if self.version is not None and self.has_expired():
+            until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.expires))
+            return f"version {self.version} of the company's policy expired on {until}"
+        return self.fault
+
+    @property
+    def blocks(self) -> str | None:
+        """Why every event that can block does, or None: there is no valid policy, and the settings want one."""
+        if self.on_expiry is OnError.ALLOW or (self.version is not None and not self.has_expired()):
+            return None
+        return f"{self.why_unsure}, and hooksConfig.policy.onExpiry is block; {self.remedy}"
+
+    @property
+    def agents_off(self) -> str | None:
+        """Why no agent may work now, or None."""
+        off = next((off for off in self.switches if off.what == "agents" and off.until > time.time()), None)
+        return None if off is None else f"agents are switched off by the company's policy: {off.why}"
+
+    @property
+    def hooks_off(self) -> dict[str, str]:
+        """The hooks that are switched off now, by name, and why."""
+        return {
+            off.hook: f"the company's policy, which switched it off: {off.why}"
+            for off in self.switches
+            if off.what == "hook" and off.until > time.time()
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know, each as a sentence."""
+        found = []
+        if self.why_unsure is not None:
+            if self.blocks:
+                found.append(self.blocks)
+            else:
+                goes_on = "its guards go on" if self.version is not None else "agents go on without its guards"
+                why = "because hooksConfig.policy.onExpiry is allow"
+                found.append(f"{self.why_unsure}; {goes_on}, {why}; {self.remedy}")
+        if self.switch_fault is not None:
+            found.append(f"switches of the policy are not used: {self.switch_fault}")
+        if self.agents_off is not None:
+            found.append(self.agents_off)
+        return tuple(found)
+
+    def next_change(self, at: float) -> float | None:
+        """The next moment at which one of these answers changes by itself."""
+        moments = [*(off.until for off in self.switches), *([] if self.expires is None else [self.expires])]
+        return min((moment for moment in moments if moment > at), default=None)

@@ -1,0 +1,293 @@
+"""Policies by a real server: published by one process, followed by another, through every outage."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.company import Company, Machine, agents_off, settings
+from tests.fleet.server import NatsServer
+
+from hookline.child.nats import connected
+from hookline.child.nats_bucket import ConflictError, make_bucket, put_value, value_of
+from hookline.cli.main import main
+from hookline.contract.fleet import POLICY_BUCKET
+from hookline.errors import UsageError
+from hookline.fleet.policy.bucket import publish
+from hookline.fleet.policy.follow import Follower, News
+from hookline.settings.policy.documents import Document, Signed, now, unsigned
+from hookline.settings.policy.keys import new_key, sign
+
+# A server that does not answer is noticed after some seconds.
+pytestmark = pytest.mark.timeout(90)
+
+WAIT_S = 40.0
+
+
+@pytest.fixture
+def company(nats: NatsServer, own_home: Path, tmp_path: Path) -> Company:
+    """The company; its machine's settings name the server."""
+    del own_home
+    made = Company(tmp_path)
+    made.write_system(fleet={"servers": [nats.address]})
+    return made
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Waits for it, outside of a loop."""
+    end = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def version_in(company: Company, team: str = "all") -> int:
+    """The version in force; 0 before the first."""
+    found = company.place(team).read(company.place(team).current)
+    return 0 if found is None else found.document.version
+
+
+def _has_version(company: Company, version: int) -> bool:
+    return version_in(company) == version
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Waits for it."""
+    end = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+class Following:
+    """A follower in this process, and what it said."""
+
+    def __init__(self, company: Company, nats: NatsServer, team: str = "all") -> None:
+        self.heard: list[News] = []
+        self.follower = Follower(nats.server, company.place(team), self.heard.append, alive_s=0.3)
+
+    def has_said(self, words: str) -> bool:
+        """Whether it said these words."""
+        return any(words in news.message for news in self.heard)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Following"]:
+        """While it follows."""
+        task = asyncio.create_task(self.follower.run())
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def put(nats: NatsServer, company: Company, document: Document) -> tuple[str, ...]:
+    """Publishes a document."""
+    async with connected(nats.server, "test") as client:
+        return await publish(client, company.signed(document), (company.key,))
+
+
+async def force(nats: NatsServer, key: str, data: bytes) -> None:
+    """Puts any bytes under a key, as somebody could who has the server and not the company's key."""
+    async with connected(nats.server, "test") as client:
+        bucket = await make_bucket(client, POLICY_BUCKET, history=8)
+        found = await value_of(bucket, key)
+        await put_value(bucket, key, data, after=None if found is None else found.revision)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    """Runs a test's work."""
+
+    async def go() -> None:
+        await work()
+
+    asyncio.run(go())
+
+
+def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:
+    """Before there is a bucket, and each time that something is published."""
+
+    async def work() -> None:
+        async with Following(company, nats).running() as following:
+            await until(lambda: following.has_said("has no bucket"))
+            for version in (1, 2, 3):
+                assert await put(nats, company, company.bundle(version=version)) == ("bundle.all",)
+                await until(partial(_has_version, company, version))
+            await put(nats, company, company.switches(agents_off()))
+            await until(company.place().switches_of("all").exists)
+
+    run(work)
+
+
+@pytest.mark.parametrize("outage", ["killed", "frozen"])
+def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str) -> None:
+    """What is in force stays; what was published meanwhile, or afterwards, arrives when the server is back."""
+
+    async def work() -> None:
+        async with Following(company, nats).running() as following:
+            await put(nats, company, company.bundle(version=1))
+            await until(lambda: version_in(company) == 1)
+            nats.kill() if outage == "killed" else nats.freeze()
+            said = "was lost" if outage == "killed" else "does not answer"
+            await until(lambda: following.has_said(said))
+            assert version_in(company) == 1
+            nats.start() if outage == "killed" else nats.thaw()
+            await put(nats, company, company.bundle(version=2))
+            await until(lambda: version_in(company) == 2)
+            nats.kill()
+            nats.start()
+            await put(nats, company, company.bundle(version=3))
+            await until(lambda: version_in(company) == 3)
+            await put(nats, company, company.bundle(version=4))
+            await until(lambda: version_in(company) == 4)
+
+    run(work)
+
+
+def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: NatsServer, tmp_path: Path) -> None:
+    """Forged, older, expired, cut off, for another team, or of another kind: the last good one stays."""
+    new_key(tmp_path / "other.key")
+    whole = company.signed(company.bundle(version=9)).to_bytes()
+    bad: dict[str, Signed | bytes] = {
+        "not signed by a key": sign(unsigned(company.bundle(version=9)), tmp_path / "other.key"),
+        "is not signed; run": unsigned(company.bundle(version=9)),
+        "not newer than 5": company.signed(company.bundle(version=4)),
+        "version 6 expired on": company.signed(company.bundle(version=6, expires=now() - timedelta(days=1))),
+        "was cut off": whole[:-30],
+        "is for web, and": company.signed(company.bundle(version=9, teams=("web",))),
+        "not a signed document": b"hello",
+    }
+
+    async def work() -> None:
+        await put(nats, company, company.bundle(version=5))
+        async with Following(company, nats).running() as following:
+            await until(lambda: version_in(company) == 5)
+            for words, document in bad.items():
+                await force(nats, "bundle.all", document if isinstance(document, bytes) else document.to_bytes())
+                await until(partial(following.has_said, words))
+            assert version_in(company) == 5
+            assert all(news.is_problem for news in following.heard if "refused" in news.message)
+            await put(nats, company, company.bundle(version=6))
+            await until(lambda: version_in(company) == 6)
+
+    run(work)
+
+
+def test_a_team_has_its_own_and_everybodys_switches(company: Company, nats: NatsServer) -> None:
+    """Whatever arrives first, the team's bundle is in force; the switch for all stops it, too."""
+
+    async def work() -> None:
+        await put(nats, company, company.bundle(version=8))
+        await put(nats, company, company.bundle(version=3, teams=("pay.ments",)))
+        async with Following(company, nats, "pay.ments").running() as following:
+            await until(lambda: version_in(company, "pay.ments") == 3)
+            await put(nats, company, company.switches(agents_off()))
+            await until(company.place("pay.ments").switches_of("all").exists)
+            await put(nats, company, company.bundle(version=9))
+            await put(nats, company, company.bundle(version=4, teams=("pay.ments",)))
+            await until(lambda: version_in(company, "pay.ments") == 4)
+            assert not following.has_said("refused")
+
+    run(work)
+
+
+def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, nats: NatsServer) -> None:
+    """No fault of the bundle: it is said, and in force as soon as it can be."""
+
+    async def work() -> None:
+        company.directory.write_text("in the way")
+        await put(nats, company, company.bundle())
+        async with Following(company, nats).running() as following:
+            await until(lambda: following.has_said("can't be put in force"))
+            company.directory.unlink()
+            await until(lambda: company.place().current.exists() and version_in(company) == 1)
+
+    run(work)
+
+
+def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) -> None:
+    """A lower version is refused before it is published; two at the same time can't both win."""
+
+    async def work() -> None:
+        await put(nats, company, company.bundle(version=3))
+        with pytest.raises(UsageError, match="give it a version from 4 on"):
+            await put(nats, company, company.bundle(version=3))
+        async with connected(nats.server, "test") as client:
+            bucket = await make_bucket(client, POLICY_BUCKET, history=8)
+            found = await value_of(bucket, "bundle.all")
+            assert found is not None
+            await put_value(bucket, "bundle.all", b"x", after=found.revision)
+            with pytest.raises(ConflictError, match="changed by somebody else"):
+                await put_value(bucket, "bundle.all", b"y", after=found.revision)
+        # What nobody signed keeps nobody out.
+        await put(nats, company, company.bundle(version=4))
+
+    run(work)
+
+
+@contextmanager
+def process(*words: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A hookline process, which is ended at the end."""
+    command = [sys.executable, "-m", "hookline", *words]
+    started = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield started
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.communicate(timeout=20)
+
+
+def test_the_commands_by_a_server(
+    company: Company, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another process follows while this one publishes, switches and rolls back; a third asks the hooks."""
+    key = ("--key", str(company.key_file))
+    file = tmp_path / "policy.json"
+    machine = Machine(project)
+
+    def publish_version(version: int, command: str) -> None:
+        file.write_bytes(company.signed(company.bundle(settings(command), version)).to_bytes())
+        assert main(["policy", "publish", str(file)]) == 0
+
+    with process("policy", "follow", cwd=project) as follower:
+        assert follower.stdout is not None
+        assert "following nats://" in follower.stdout.readline()
+        publish_version(1, "echo one >&2; exit 2")
+        wait_until(lambda: machine.fires().reason == "one")
+        publish_version(2, "exit 0")
+        wait_until(lambda: not machine.fires().blocked)
+        assert main(["policy", "rollback", "--to", "1", *key]) == 0
+        wait_until(lambda: machine.fires().reason == "one")
+        assert main(["policy", "switch", "hook", "guard", "off", "--reason", "noise", *key]) == 0
+        wait_until(lambda: not machine.fires().blocked)
+        assert main(["policy", "switch", "agents", "off", "--reason", "incident", "--expires", "1h", *key]) == 0
+        wait_until(lambda: "incident" in (machine.fires().reason or ""))
+        assert main(["policy", "switch", "agents", "on", *key]) == 0
+        wait_until(lambda: not machine.fires().blocked)
+    capsys.readouterr()
+    assert main(["policy", "rollback", "--to", "77", *key]) == 1
+    assert "it has: 1, 2, 3" in capsys.readouterr().err
+    assert main(["policy", "pull"]) == 0
+    assert main(["policy", "status", "--json"]) == 0
+    status: dict[str, Any] = json.loads(capsys.readouterr().out.partition("\n")[2])
+    assert (status["version"], list(status["hooksOff"])) == (3, ["guard"])
+    log = Path(os.environ["HOOKLINE_STATE_DIR"], "hooks.jsonl").read_text()
+    assert "policy: bundle version 3 for all is in force" in log
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the server of bridges needs Linux")
+def test_serve_follows_beside_its_work(company: Company, nats: NatsServer, project: Path) -> None:
+    """Where the settings name a server and this user may write the policy's directory."""
+    with process("serve", cwd=project):
+        asyncio.run(put(nats, company, company.bundle()))
+        wait_until(lambda: company.place().current.exists() and version_in(company) == 1)
