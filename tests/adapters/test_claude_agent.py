@@ -326,6 +326,32 @@ def test_every_effect_holds_or_is_declared(effect: effects.Effect) -> None:
     asyncio.run(effects.check(ClaudeHost(), effect, cannot=cannot, tool_name=known_as))
 
 
+def test_real_claude_code_shows_the_model_what_a_hook_left(tmp_path: Path) -> None:
+    """Its own tools take a result in their own shape only: with any other the model would read the old one."""
+    (tmp_path / "a.txt").write_text("s3cret")
+    turns = [Turn(call=("Read", {"file_path": str(tmp_path / "a.txt")})), Turn("All done.")]
+
+    async def read() -> str:
+        with (
+            closing(Model(Anthropic(), [answered(turn) for turn in turns])) as model,
+            hooks_of(tmp_path, AfterTool=says({"hookSpecificOutput": {"tool_output": "[hidden]"}})) as hooks,
+        ):
+            options = ClaudeAgentOptions(
+                hooks=hookline_hooks(hooks),
+                allowed_tools=["Read"],
+                setting_sources=[],
+                cwd=tmp_path,
+                env=variables(tmp_path, model.url),
+            )
+            async for _ in query(prompt="Go.", options=options):
+                pass
+            return json.dumps(model.requests[-1]["messages"])
+
+    told = asyncio.run(read())
+    assert "[hidden]" in told
+    assert "s3cret" not in told
+
+
 def test_real_claude_code_takes_broken_hooks_for_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in the callback: the tool does not run."""
     ran: list[str] = []

@@ -1,5 +1,8 @@
 """Lines from pipes, whatever pieces they come in."""
 
+import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,3 +36,18 @@ def test_long_lines_are_dropped(step: int) -> None:
     hidden_id = b'{"result":"' + b"y" * 2500 + b'","id":5,"x":"' + b"y" * 2500 + b'"}'
     data = b"\n".join((LONG, b"{}", last_id, hidden_id, b"{}"))
     assert read(data, step) == [(7, 1000), b"{}", ("a", 1000), (None, 1000), b"{}"]
+
+
+@pytest.mark.parametrize(("name", "lines"), [("/dev/null", []), ("lines", [b"{}", b"[]"])])
+def test_what_a_loop_can_not_wait_for_is_read_at_once(tmp_path: Path, name: str, lines: list[bytes]) -> None:
+    """A client that closes stdin by giving /dev/null, and one that gives a file."""
+    (tmp_path / "lines").write_bytes(b"{}\n[]")
+    found: list[bytes] = []
+
+    async def read_all() -> None:
+        reader = LineReader(found.append, lambda *_: None)
+        await reader.read(os.open(tmp_path / name, os.O_RDONLY))
+        await asyncio.wait_for(reader.ended.wait(), 20)
+
+    asyncio.run(read_all())
+    assert found == lines

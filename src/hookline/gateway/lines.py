@@ -38,8 +38,8 @@ class LineReader(asyncio.Protocol):
     async def read(self, fd: int) -> None:
         """Begins to read a descriptor, which is closed in the end."""
         file = os.fdopen(fd, "rb", buffering=0)
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            # A loop can't wait for a file, and need not.
+        if _is_always_ready(fd):
+            # A loop can't wait for it, and need not.
             while data := file.read(_CHUNK):
                 self.data_received(data)
                 await asyncio.sleep(0)
@@ -94,6 +94,12 @@ class LineReader(asyncio.Protocol):
             self._on_long_line(line[:_KEPT], line[-_KEPT:], self._limit)
         elif line and not line.isspace():
             self._on_line(line)
+
+
+def _is_always_ready(fd: int) -> bool:
+    """True for files, and for devices such as /dev/null."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd))
 
 
 class LineWriter(asyncio.BaseProtocol):
