@@ -13,8 +13,9 @@ import pytest
 from tests.fleet.server import NatsServer, find_program
 from tests.fleet.workers import Machine, WorkerProcess, guard, remote_settings
 
-from hookline.child.jetstream import make_bucket, make_stream, put, store, stored, values
+from hookline.child.jetstream import make_stream, store, stored, values
 from hookline.child.nats import UnreachableError, close, connect, connected
+from hookline.child.nats_bucket import make_bucket, open_bucket, set_value, value_of, values_before
 from hookline.contract.fleet import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
@@ -108,12 +109,11 @@ async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
         size = {"replicas": 1, "max_age_s": 3600, "max_bytes": 10_000_000}
         assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, **size)
-        assert await make_bucket(client, MACHINES_BUCKET, replicas=1)
-        await client.jetstream().create_key_value(bucket=POLICY_BUCKET, history=5, direct=True)
+        await make_bucket(client, MACHINES_BUCKET, history=1)
     async with connected(place.server("publisher-release"), "publisher") as client:
-        bucket = await client.jetstream().key_value(POLICY_BUCKET)
+        bucket = await make_bucket(client, POLICY_BUCKET, history=5)
         for team in ("payments", "games", "all"):
-            await bucket.put(f"bundle.{team}", team.encode())
+            await set_value(bucket, f"bundle.{team}", team.encode())
 
 
 Act = Callable[[Any, list[str]], Awaitable[Any]]
@@ -176,8 +176,10 @@ def reads(bucket: str, key: str) -> Act:
     """The value of a key."""
 
     async def act(client: Any, _said: list[str]) -> Any:
-        kept = await client.jetstream(timeout=1.0).key_value(bucket)
-        return (await kept.get(key)).value
+        async with asyncio.timeout(_REFUSED_S):
+            kept = await open_bucket(client, bucket)
+            value = None if kept is None else await value_of(kept, key)
+        return value and value.data
 
     return act
 
@@ -186,7 +188,10 @@ def puts(bucket: str, key: str) -> Act:
     """Sets the value of a key."""
 
     async def act(client: Any, _said: list[str]) -> Any:
-        await asyncio.wait_for(put(client, bucket, key, b"mine"), _REFUSED_S)
+        async with asyncio.timeout(_REFUSED_S):
+            kept = await open_bucket(client, bucket)
+            assert kept is not None
+            await set_value(kept, key, b"mine")
         return "put"
 
     return act
@@ -196,6 +201,13 @@ async def reads_records(client: Any, _said: list[str]) -> Any:
     """Whether there are records of all teams."""
     async with asyncio.timeout(_REFUSED_S):
         return len([one async for one in stored(client, AUDIT_STREAM, record_subjects())]) > 0
+
+
+async def reads_history(client: Any, _said: list[str]) -> Any:
+    """The policies that were there before."""
+    async with asyncio.timeout(_REFUSED_S):
+        kept = await open_bucket(client, POLICY_BUCKET)
+        return kept is not None and len(await values_before(kept, "bundle.all")) > 0
 
 
 async def reads_life(client: Any, _said: list[str]) -> Any:
@@ -220,6 +232,7 @@ ALLOWED = [
     pytest.param("machine-laptop-7", reads(POLICY_BUCKET, "bundle.all"), b"all", id="policy-of-all"),
     pytest.param("machine-laptop-7", listens(f"$KV.{POLICY_BUCKET}.bundle.payments"), None, id="changes-of-policy"),
     pytest.param("publisher-release", puts(POLICY_BUCKET, "switches.games"), "put", id="publish"),
+    pytest.param("publisher-release", reads_history, True, id="roll-back"),
     pytest.param("auditor-security", reads_records, True, id="read-records"),
     pytest.param("auditor-security", reads_life, True, id="read-signs-of-life"),
     pytest.param("worker-build7", listens(f"{ASK}.*.{REQUEST}", "workers"), None, id="hear-requests"),
