@@ -79,12 +79,15 @@ def publisher(name: str) -> Permissions:
 
 
 def auditor(name: str) -> Permissions:
-    """Reads records, signed heads and signs of life of all machines; changes and removes nothing."""
+    """Reads records, signed heads, signs of life and policies of all machines; changes and removes nothing."""
     return {
         "publish": [
             *(call for stream in (AUDIT_STREAM, _MACHINES) for call in _reading(stream)),
             *(f"$JS.API.STREAM.INFO.{stream}" for stream in (AUDIT_STREAM, _MACHINES)),
             f"$JS.API.DIRECT.GET.{_MACHINES}.>",
+            # Which version of the policy machines should have.
+            f"$JS.API.STREAM.INFO.{_POLICY}",
+            f"$JS.API.DIRECT.GET.{_POLICY}.$KV.{POLICY_BUCKET}.bundle.*",
         ],
         "subscribe": [f"{inbox_of(name)}.>"],
     }

@@ -235,6 +235,7 @@ ALLOWED = [
     pytest.param("publisher-release", reads_history, True, id="roll-back"),
     pytest.param("auditor-security", reads_records, True, id="read-records"),
     pytest.param("auditor-security", reads_life, True, id="read-signs-of-life"),
+    pytest.param("auditor-security", reads(POLICY_BUCKET, "bundle.payments"), b"payments", id="read-versions"),
     pytest.param("worker-build7", listens(f"{ASK}.*.{REQUEST}", "workers"), None, id="hear-requests"),
 ]
 
@@ -268,6 +269,7 @@ REFUSED = [
     pytest.param("machine-laptop-7", listens("hookline.audit.>"), id="a-machine-overhears-records"),
     pytest.param("machine-laptop-7", removes_records, id="a-machine-removes-records"),
     pytest.param("auditor-security", removes_records, id="an-auditor-removes-records"),
+    pytest.param("auditor-security", puts(POLICY_BUCKET, "bundle.payments"), id="an-auditor-publishes-policy"),
     pytest.param("auditor-security", stores("hookline.audit.payments.laptop-7"), id="an-auditor-forges-records"),
     pytest.param("publisher-release", reads_records, id="a-publisher-reads-records"),
     pytest.param("worker-build7", publishes(f"{ASK}.build7.{REQUEST}"), id="a-worker-asks"),
