@@ -466,3 +466,26 @@ def test_every_way_in_is_closed_while_agents_are_off(company: Company, project: 
     reason, is_blocked = asyncio.run(go())
     assert "incident 4711" in reason
     assert (is_blocked, ran) == (True, [])
+
+
+@pytest.mark.parametrize(("team", "runs"), [("payments", True), ("web", False)])
+def test_a_rollout_knows_the_machines_team(company: Company, project: Path, team: str, *, runs: bool) -> None:
+    """The team of the system's file, whatever teams a user claims to be in."""
+    company.write_system(team=team)
+    hook = settings(rollout={"teams": ["payments"]})
+    company.gives(company.bundle(hook, teams=("payments", "web")), team)
+    assert Machine(project).fires().blocked is runs
+
+
+def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
+    """With its event, as a block: nobody else would know why an agent stood still."""
+    company.gives(company.switches(agents_off()))
+    machine = Machine(project)
+    machine.fires()
+    machine.close()
+    log = Path(os.environ["HOOKLINE_STATE_DIR"], "hooks.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in log]
+    blocked = [(record["event"], record["message"]) for record in records if record.get("blocked")]
+    assert len(blocked) == 1
+    assert blocked[0][0] == "BeforeTool"
+    assert "incident 4711" in blocked[0][1]
