@@ -80,13 +80,6 @@ def test_a_later_allow_undoes_nothing(company: Company, project: Path, own_home:
     assert Machine(project).fires(event).blocked
 
 
-def test_a_copy_in_shadow_mode_replaces_no_guard(company: Company, project: Path, own_home: Path) -> None:
-    """The policy tries a command that a user already enforces: the user's goes on to count."""
-    company.gives_settings(settings(DENY, mode="shadow"))
-    local(own_home, settings(DENY))
-    assert Machine(project).fires().blocked
-
-
 def test_options_that_weaken_its_hooks_are_not_the_users(company: Company, project: Path, own_home: Path) -> None:
     """One byte of output would cut a deny in half; the file that says so is told that it does not count."""
     deny = json.dumps({"decision": "deny", "reason": "from JSON"})
@@ -374,6 +367,9 @@ def test_a_program_does_not_switch_a_policys_hook_off(company: Company, project:
     assert system is not None
     assert not system.set_hook_enabled("guard", enabled=False)
     assert machine.fires().blocked
+    machine.config.add_hook("BeforeTool", lambda _event: None, name="guard")
+    assert system.set_hook_enabled("guard", enabled=False)
+    assert [run.hook.source for run in machine.fires().runs] == [ConfigSource.POLICY]
 
 
 def test_managed_only(company: Company, project: Path, own_home: Path) -> None:
