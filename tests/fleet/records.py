@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,7 +73,9 @@ def with_server(nats: NatsServer, work: Callable[[Any], Coroutine[Any, Any, Foun
         async with connected(nats.server, "test") as client:
             return await work(client)
 
-    return asyncio.run(go())
+    # In a thread: Playwright has an event loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(go())).result()
 
 
 def set_up(nats: NatsServer, replicas: int = 1) -> None:

@@ -145,6 +145,6 @@ def _refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, NoStreamResponseError | NotFoundError):
         return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s")
+        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s, or not allowed")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     return UnreachableError(f"{what}: {said}")

@@ -206,11 +206,13 @@ class ServiceThread:
         self._service = service
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
+        self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="hookline-fleet", daemon=True)
 
     def start(self) -> None:
-        """Begins."""
+        """Begins; returns when it can be stopped again."""
         self._thread.start()
+        self._started.wait()
 
     def stop(self, timeout_s: float = _LAST_S + 3) -> None:
         """Ends it, and waits for that within a bound."""
@@ -221,6 +223,7 @@ class ServiceThread:
 
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        self._started.set()
         await self._service.run(self._ending)
 
 
