@@ -227,7 +227,7 @@ def test_a_hook_that_is_off_shadows_nobody(off: dict[str, Any], kind: SkipKind, 
 def test_a_hook_on_trial_shadows_no_guard() -> None:
     """A more trusted file tries a command out that another one enforces: both run, and the guard counts."""
     trial = {"hooks": [{"type": "command", "command": "guard", "mode": "shadow"}]}
-    planned = Planned(layer(at(group("guard")), source=ConfigSource.USER), layer(at(trial), source=ConfigSource.SYSTEM))
+    planned = Planned(layer(group("guard"), source=ConfigSource.USER), layer(trial, source=ConfigSource.SYSTEM))
     assert planned.commands("x") == ["guard", "guard"]
 
 
