@@ -38,6 +38,7 @@ from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import by_authority
+from hookline.settings.misplaced import misplaced_keys
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import (
     EnvironmentSettings,
@@ -145,17 +146,8 @@ def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what:
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:
-    ours = ("enableHooks", "hooks", "hooksConfig", "use")
     for layer in setup.layers:
-        for key in layer.values:
-            meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)
-            if key in set(HookEventName):
-                yield layer.problem((key,), f'is ignored here; put it inside "hooks": {{"{key}": …}}')
-            elif key == "disableAllHooks":  # Claude Code's
-                advice = 'write "enableHooks": false' if layer.values[key] else "remove it"
-                yield layer.problem((key,), f"is ignored; {advice}")
-            elif meant and key not in ours:
-                yield layer.problem((key,), f"is ignored; did you mean {meant[0]}?")
+        yield from misplaced_keys(layer)
 
 
 def _disabled_name(setup: Setup) -> Iterator[Problem]:
