@@ -205,6 +205,13 @@ class Config:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""
         return self._problems
 
+    def get_hook_errors(self) -> tuple[Problem, ...]:
+        """What is wrong with single hooks, so that they do not run; none while the settings enable no hooks."""
+        if not self._enabled:
+            return ()
+        found = self.get_settings().problems
+        return tuple(problem for problem in found if problem.is_error and problem not in self._problems)
+
     def get_misplaced(self) -> tuple[Problem, ...]:
         """Keys that look like ours and are not, in settings that were named or given in code; `check` finds all."""
         if self._has_usual_places:

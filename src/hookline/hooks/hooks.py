@@ -118,11 +118,7 @@ class Hooks:
         if not os.path.isdir(config.get_working_dir()):  # noqa: PTH112 - as `Config` has it
             tell(f"the project's directory {config.get_working_dir()} does not exist, so nothing is read from it")
         found = [problem for problem in config.get_problems() if not problem.is_error]
-        if config.get_enable_hooks():
-            errors = (problem for problem in config.get_settings().problems if problem.is_error)
-            found += [problem for problem in errors if problem not in config.get_problems()]
-        found += config.get_misplaced()
-        for problem in found:
+        for problem in (*found, *config.get_hook_errors(), *config.get_misplaced()):
             tell(str(problem))
 
     @property
