@@ -75,9 +75,10 @@ shell-oracle: $(READY) ## compare our reader of shell commands with tree-sitter-
 trace-event: $(READY) ## how many calls and changes of module one BeforeTool event takes
 	@$(BIN)/python tools/trace_event.py
 
-bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
+bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/fleet.md
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+	@$(BIN)/python -m benchmarks.remote
 
 gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q tests/gateway

@@ -19,7 +19,6 @@ from typing import Any
 from benchmarks.race import FLOOR, Scenario, Workers
 
 from hookline import Hooks
-from hookline.cli.commands._starter import WORKERS
 from hookline.hooks import Session
 
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
@@ -27,7 +26,30 @@ PYTHON, NODE, HTTP = "a Python worker", "a Node worker", "HTTP on a kept connect
 MEMORY = "private memory of a Python worker"
 GOALS = {PYTHON: 0.20, NODE: 0.25, HTTP: 0.40}
 MEMORY_GOAL_MB = 6
+SCRIPTS = {"python": "guard.py", "node": "guard.cjs"}
+# After that the engine sees by a script's times that it has not changed, as with scripts that were written long ago.
+_SETTLED_S = 2.2
 _ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
+DENIED = "Files with secrets are off limits"
+WORKERS = {
+    "python": """
+from hookline.hook import BeforeTool, Deny, main
+
+def guard(event: BeforeTool) -> Deny | None:
+    return Deny("DENIED") if event.tool_input["path"].endswith(".env") else None
+
+main(guard)
+""",
+    "node": """
+const answer = (line) => process.stdout.write(JSON.stringify(line) + "\\n");
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, input } = JSON.parse(line);
+  const isSecret = input.tool_input.path.endsWith(".env");
+  answer({ id, output: isSecret ? { decision: "deny", reason: "DENIED" } : null });
+});
+answer({ ready: true });
+""",
+}
 _SERVER = """
 import asyncio, json
 
@@ -39,9 +61,10 @@ class Guard(asyncio.Protocol):
         head, end, body = self.data.partition(b"\\r\\n\\r\\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\\r")[0] or 0) if end else 0
         if end and len(body) >= length:
-            json.loads(body)
+            path = json.loads(body)["tool_input"]["path"]
             self.data = b""
-            self.transport.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 20\\r\\n\\r\\n{"decision":"allow"}')
+            answer = b'{"decision":"deny","reason":"DENIED"}' if path.endswith(".env") else b'{"decision":"allow"}'
+            self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(answer), answer))
 
 async def main():
     server = await asyncio.get_running_loop().create_server(Guard, "127.0.0.1", 0)
@@ -49,13 +72,13 @@ async def main():
     await server.serve_forever()
 
 asyncio.run(main())
-"""
+""".replace("DENIED", DENIED)
 
 
 def worker(folder: Path, language: str, program: str) -> dict[str, Any]:
-    """The hook of `hookline init --worker`."""
-    script = folder / f"guard.{language}"
-    script.write_text(WORKERS[language])
+    """A hook that reads its input and looks at one field, as the floor's hook looks at nothing."""
+    script = folder / SCRIPTS[language]
+    script.write_text(WORKERS[language].replace("DENIED", DENIED))
     return {"type": "command", "command": f"{program} {script}", "worker": True}
 
 
@@ -87,9 +110,10 @@ async def sessions(folder: Path, port: int) -> AsyncIterator[dict[str, Session]]
 async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
     race = Workers(folder)
     async with sessions(folder, port) as staying:
-        for session in staying.values():
+        for name, session in staying.items():
             for _ in range(5):
-                await session.before_tool("write_file", INPUT)
+                await _answered(name, session)
+        await asyncio.sleep(_SETTLED_S)
         names = [*staying, *(() if FLOOR in race.missing else (FLOOR,))]
         ratios: dict[str, list[float]] = {name: [] for name in staying}
         for _ in range(rounds if FLOOR in names else 0):
@@ -103,9 +127,18 @@ async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
                     spans[name] = time.perf_counter_ns() - begin
             for name in staying:
                 ratios[name].append(spans[name] / spans[FLOOR])
-        memory = private_mb("guard.python")
+        for name, session in staying.items():
+            await _answered(name, session)
+        memory = private_mb(SCRIPTS["python"])
         race.stop()
     return {**{name: median(values) for name, values in ratios.items() if values}, MEMORY: memory}
+
+
+async def _answered(name: str, session: Session) -> None:
+    """Fires an event that its guard has to deny: one that fails is fast, too."""
+    call = await session.before_tool("write_file", {**INPUT, "path": "/tmp/.env"})
+    if not str(call.reason).startswith(DENIED):
+        raise SystemExit(f"{name} did not answer: {call.reason}")
 
 
 def measure(folder: Path, rounds: int) -> dict[str, float]:

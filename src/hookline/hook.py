@@ -475,14 +475,15 @@ def main(handler: "HookOf[AnyEvent]") -> "NoReturn":
     """
     import os  # noqa: PLC0415 - loaded by Python itself, in every usual start
 
+    expected = expected_events(handler)
     if os.environ.pop("HOOKLINE_WORKER", "") == "1":
         from hookline.hook_worker import work  # noqa: PLC0415 - most hooks are started for one event
 
-        work(lambda given: _call(handler, read_event(given)), _exit_code)
+        work(lambda given: _call(handler, read_event(given), expected), _exit_code)
     answers = os.dup(1)
     os.dup2(2, 1)  # a debugging print, also of a child process, must not spoil the answer
     try:
-        _write(answers, _call(handler, _parsed(sys.stdin.buffer.read())))
+        _write(answers, _call(handler, _parsed(sys.stdin.buffer.read()), expected))
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(_exit_code(error))
@@ -506,8 +507,7 @@ def _parsed(given: bytes) -> Event:
     return read_event(value)
 
 
-def _call(handler: "Callable[[Any], Any]", event: Event) -> "dict[str, Any] | None":
-    expected = expected_events(handler)
+def _call(handler: "Callable[[Any], Any]", event: Event, expected: "list[str]") -> "dict[str, Any] | None":
     if expected and type(event).__name__ not in expected:
         told = f"this hook is for {' and '.join(expected)}, and was given {type(event).__name__}"
         raise InputError(f"{told}; correct the event in the settings", can_block=event.can_block)

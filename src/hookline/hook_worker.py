@@ -25,10 +25,12 @@ def work(call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[E
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    _send(answers, {"ready": True})
+    # Made once: `json.loads` and `json.dumps` look at their options each time.
+    decode, encode = json.JSONDecoder().decode, json.JSONEncoder(default=str).encode
+    _send(answers, '{"ready": true}')
     for line in events:
-        request = json.loads(line)
-        _send(answers, {"id": request["id"], **_answer(call, exit_code, request["input"])})
+        request = decode(line.decode("utf-8", "surrogatepass"))
+        _send(answers, encode({"id": request["id"], **_answer(call, exit_code, request["input"])}))
     sys.exit(0)
 
 
@@ -67,8 +69,8 @@ def _failed(error: Exception, code: int | None, heard: "_Stderr") -> int:
     return EXIT_FAILED
 
 
-def _send(to: int, answer: "dict[str, Any]") -> None:
-    left = json.dumps(answer, default=str).encode() + b"\n"
+def _send(to: int, answer: str) -> None:
+    left = answer.encode() + b"\n"
     while left:
         left = left[os.write(to, left) :]
 

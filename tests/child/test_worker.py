@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from hookline.child import worker as worker_module
 from hookline.child.job import ChildOutcome
 from hookline.child.worker import MOST_WAITING, Worker, WorkerEvent
 from hookline.contract.hooks import ResourceLimits, WorkerOptions
@@ -47,11 +48,14 @@ class Shop:
         self.worker = worker
         self.notes = notes
 
-    def begin(self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}") -> "asyncio.Future[ChildOutcome | None]":
+    def begin(
+        self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}", may_wait: bool = False
+    ) -> "asyncio.Future[ChildOutcome | None]":
         """Asks about an event."""
         answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
         event = WorkerEvent("BeforeTool", stdin, timeout_ms, answer.set_result)
-        self.worker.submit(event)
+        if not self.worker.offer(event, may_wait=may_wait):
+            self.worker.submit(event)
         return answer
 
     async def ask(self, **options: Any) -> ChildOutcome:
@@ -204,6 +208,55 @@ def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     assert len(asked) == len(set(asked)) == 2
 
 
+@pytest.mark.parametrize("fault", WRONG)
+def test_the_same_while_the_caller_stands_still_for_the_answer(
+    run_worker: RunWorker, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is not one whole answer is left to the loop, which deals with it as usual."""
+    monkeypatch.setattr(worker_module, "_MOMENT_S", 1.0)
+    body, why = WRONG[fault]
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        outcome = await shop.ask(may_wait=True)
+        assert (outcome.exit_code, outcome.stdout) == (None, b"")
+        assert why in str(outcome.error)
+        assert why in shop.texts
+
+    run_worker(f"{BEGIN}; {loop(f'if [ -e once ]; then {body}; else touch once; {ANSWER}; fi')}", use)
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 2
+
+
+PIECES = {
+    "at once": (ANSWER, ""),
+    "in two parts": ("""printf '{"id":"%s",' "$id"; sleep 0.1; echo '"output":{}}'""", ""),
+    "after an empty line": (f"echo; {ANSWER}", ""),
+    "with stderr before it": (f"echo seen >&2; {ANSWER}", "seen"),
+    "late": (f"sleep 0.1; {ANSWER}", ""),
+}
+
+
+@pytest.mark.parametrize("moment_s", [0.0003, 1.0])
+@pytest.mark.parametrize("piece", PIECES)
+def test_an_answer_is_the_same_whoever_waits_for_it(
+    run_worker: RunWorker, tmp_path: Path, piece: str, moment_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that asks takes a whole line that comes in time, the loop everything else."""
+    monkeypatch.setattr(worker_module, "_MOMENT_S", moment_s)
+    body, stderr = PIECES[piece]
+
+    async def use(shop: Shop) -> None:
+        for _ in range(8):
+            outcome = await shop.ask(may_wait=True)
+            assert (outcome.exit_code, outcome.error) == (0, None)
+        assert b"".join(text for _, text in shop.notes).decode().split() == [stderr] * 8 if stderr else not shop.notes
+
+    run_worker(f"{BEGIN}; {loop(body)}", use, WorkerOptions(restart_after=5))
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 8
+
+
 def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) -> None:
     """The second is said; what was asked meanwhile has failed."""
 
@@ -325,6 +378,68 @@ def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorke
 
     hang = "if [ -e second ]; then :; else touch second; trap '' TERM; kill -STOP $$; sleep 60; fi"
     run_worker(f"echo $$ >> started; {BEGIN}; {loop(f'{hang}; {ANSWER}')}", use)
+
+
+FAULTS = {
+    "hangs": "sleep 60",
+    "ignores TERM": "trap '' TERM; while :; do sleep 0.1; done",
+    "is stopped": "kill -STOP $$; sleep 60",
+    "crashes": "kill -SEGV $$",
+    "floods stdout": "yes",
+    "floods stderr": "yes >&2",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_is_left_after_a_fault(run_worker: RunWorker, tmp_path: Path, fault: str) -> None:
+    """Neither the worker, nor what it forked, nor what left its session; the event has failed, in bounded time."""
+    strays = "setsid sleep 61 & echo $! > away; (sleep 62 & echo $! > forked) & wait $!"
+
+    async def use(shop: Shop) -> None:
+        outcome = await shop.ask(timeout_ms=1500)
+        assert outcome.timed_out or outcome.error is not None
+        pids = [int((tmp_path / name).read_text()) for name in ("started", "away", "forked")]
+        await until(lambda: not any(map(is_alive, pids)))
+
+    run_worker(f"echo $$ > started; {BEGIN}; {loop(f'{strays}; {FAULTS[fault]}')}", use)
+    assert len((tmp_path / "asked").read_text().split()) == 1
+
+
+def test_each_event_has_its_own_deadline(run_worker: RunWorker) -> None:
+    """Though all of them share one timer: a short time after a long one, and a long one after a short one."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask(timeout_ms=60_000)).stdout == ALLOWED
+        began = time.monotonic()
+        assert (await shop.ask(timeout_ms=300, stdin=b'"hang"')).timed_out
+        assert 0.25 < time.monotonic() - began < 15
+        assert (await shop.ask(timeout_ms=400)).stdout == ALLOWED
+        assert (await shop.ask(timeout_ms=15_000, stdin=b'"slow"')).stdout == ALLOWED
+
+    body = "case $line in *hang*) sleep 60;; *slow*) sleep 0.7;; esac"
+    run_worker(f"{BEGIN}; {loop(f'{body}; {ANSWER}')}", use)
+
+
+def test_another_thread_can_send_only_to_a_process_that_waits(run_worker: RunWorker, tmp_path: Path) -> None:
+    """Before it is ready, while it is busy, and after it was closed, an offer is refused and changes nothing."""
+
+    async def use(shop: Shop) -> None:
+        answers: list[ChildOutcome | None] = []
+
+        def event(timeout_ms: float = 5_000) -> WorkerEvent:
+            return WorkerEvent("BeforeTool", b"{}", timeout_ms, answers.append)
+
+        assert not shop.worker.offer(event())
+        assert (await shop.ask()).stdout == ALLOWED  # with 15 seconds, and so is the timer's time
+        assert not shop.worker.offer(event())
+        assert await asyncio.to_thread(shop.worker.offer, event(30_000))
+        assert not shop.worker.offer(event(30_000))
+        await until(lambda: len(answers) == 1)
+        shop.worker.close("it is time")
+        assert not shop.worker.offer(event(30_000))
+
+    run_worker(GOOD, use)
+    assert len((tmp_path / "asked").read_text().split()) == 2
 
 
 def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: RunWorker, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,50 @@ def test_one_process_serves_events_loops_and_threads(project_dir: Path) -> None:
         assert len(shop.started) == 1
         assert is_alive(shop.started[0])
     until(lambda: not is_alive(shop.started[0]))
+
+
+def test_many_threads_ask_at_once_and_each_event_is_sent_once(project_dir: Path) -> None:
+    """Whoever comes first sends, the others wait for their turn; every event has its own answer."""
+    shop = Workshop(project_dir)
+    script = project_dir / "guard.py"
+    script.write_text(
+        "from hookline.hook import Deny, main\n"
+        "def guard(event):\n"
+        "    open('seen', 'a').write(event.tool_name + '\\n')\n"
+        "    return Deny(event.tool_name)\n"
+        "main(guard)\n"
+    )
+
+    async def fire(hooks: Hooks, who: int) -> list[bool]:
+        session = hooks.session()
+        names = [f"tool-{who}-{number}" for number in range(40)]
+        return [(await session.before_tool(name, {})).reason == name for name in names]
+
+    with shop.open() as hooks, ThreadPoolExecutor(4) as threads:
+        answered = list(threads.map(lambda who: asyncio.run(fire(hooks, who)), range(4)))
+    assert answered == [[True] * 40] * 4
+    seen = (project_dir / "seen").read_text().split()
+    assert len(seen) == len(set(seen)) == 160
+
+
+def test_a_script_that_changed_long_after_it_was_written(project_dir: Path) -> None:
+    """Its times are enough to see that it is the same, and any other file, even of the same size, is another one."""
+    shop = Workshop(project_dir)
+    script = project_dir / "guard.py"
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert str(session.before_tool("x", {}).reason).startswith("one")
+        past = time.time_ns() - 3600 * 10**9
+        until(lambda: time.time_ns() - script.stat().st_ctime_ns > 2_100_000_000)
+        for _ in range(3):
+            assert str(session.before_tool("x", {}).reason).startswith("one")
+        assert len(shop.started) == 1
+        other = project_dir / "other.py"
+        other.write_text(script.read_text().replace("one", "two"))
+        os.utime(other, ns=(past, script.stat().st_mtime_ns))
+        other.rename(script)
+        assert str(session.before_tool("x", {}).reason).startswith("two")
+        assert len(shop.started) == 2
 
 
 def test_a_crash_is_a_failed_hook_and_the_next_event_gets_a_new_process(project_dir: Path) -> None:
@@ -267,7 +312,7 @@ def look(project_dir: Path, count: int) -> None:
             for _ in range(times):
                 await session.before_tool("x", {})
 
-        asyncio.run(fire(200))
+        asyncio.run(fire(200 + count // 5))  # until the log's queue has its size
         (pid,) = shop.started
         before = usage(pid)
         asyncio.run(fire(count))

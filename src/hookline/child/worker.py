@@ -1,11 +1,14 @@
 """A hook that stays: its program is started once, and gets one line for each event.
 
-Everything here happens on the one event loop that the worker belongs to (own_loop.py), so that programs with several
-loops and threads share it. An event is sent at most once: one that was sent and not answered has failed.
+A worker belongs to one event loop (own_loop.py), so that programs with several loops and threads share it. Only sending
+to a process that waits is also done in the thread that asks: waking up another thread takes longer than the rest of it.
+An event is sent at most once: one that was sent and not answered has failed.
 """
 
 import asyncio
+import math
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -28,6 +31,8 @@ _PAUSES_S = (0.1, 1.0)
 _LONGEST_TIMER_S = 86400.0
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
+# How long the thread that asks stands still for an answer: less than the start of a process takes.
+_MOMENT_S = 0.0003
 
 
 class WorkerEvent(msgspec.Struct, eq=False):
@@ -39,16 +44,18 @@ class WorkerEvent(msgspec.Struct, eq=False):
     reply: Callable[[ChildOutcome | None], None]
     """Called once, with None if the worker is given up for now, so that it can be run in another way."""
     began: float = msgspec.field(default_factory=time.monotonic)
-    timer: asyncio.TimerHandle | None = None
     is_over: bool = False
+
+    @property
+    def deadline(self) -> float:
+        """On the clock of `time.monotonic`."""
+        return self.began + min(self.timeout_ms / 1000, _LONGEST_TIMER_S)
 
     def end(self, outcome: ChildOutcome | None) -> None:
         """Gives the outcome; a second call does nothing."""
         if self.is_over:
             return
         self.is_over = True
-        if self.timer is not None:
-            self.timer.cancel()
         if outcome is not None:
             took_ms = (time.monotonic() - self.began) * 1000
             outcome = msgspec.structs.replace(outcome, duration_ms=took_ms, way=RunWay.WORKER)
@@ -81,6 +88,8 @@ class Worker:
         self._most_bytes = most_bytes
         self._note = note
         self._why_outdated = why_outdated
+        # Also the lock of its process: neither may change while another thread sends an event.
+        self._lock = threading.RLock()
         self._process: WorkerProcess | None = None
         self._retired: list[WorkerProcess] = []
         self._is_ready = False
@@ -93,6 +102,9 @@ class Worker:
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
         self._last_crash = ""
         self._restart: asyncio.TimerHandle | None = None
+        # One timer for all events, and when it rings: a later deadline needs no other one.
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
         self._is_draining = False
         self._is_closed = False
 
@@ -101,25 +113,45 @@ class Worker:
         """Whether it has no process, not even one that is ending by itself."""
         return self._process is None and all(process.is_over for process in self._retired)
 
+    def offer(self, event: WorkerEvent, *, may_wait: bool = False) -> bool:
+        """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop.
+
+        With `may_wait` it also waits a moment for the answer, which most workers have before a thread would wake up.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            may_send = self._process is not None and not self._waiting and self._has_room()
+            # Only the loop can set the alarm earlier.
+            if not may_send or self._is_closed or event.deadline < self._alarm_at:
+                return False
+            self._send(event)
+            if may_wait and len(self._sent) == 1:
+                self._wait_a_moment()
+            return True
+        finally:
+            self._lock.release()
+
     def submit(self, event: WorkerEvent) -> None:
         """Sends an event as soon as it is its turn."""
-        if self._is_closed:
-            event.end(ChildOutcome(error="was not asked: its worker has been ended"))
-        elif self.why_given_up() is not None:
-            event.end(None)
-        elif len(self._waiting) >= MOST_WAITING:
-            event.end(ChildOutcome(error=f"was not asked: {MOST_WAITING} events wait for its worker already"))
-        else:
-            delay = min(event.timeout_ms / 1000, _LONGEST_TIMER_S)
-            event.timer = asyncio.get_running_loop().call_later(delay, self._expire, event)
-            self._waiting.append(event)
-            self._go_on()
+        with self._lock:
+            if self._is_closed:
+                event.end(ChildOutcome(error="was not asked: its worker has been ended"))
+            elif self.why_given_up() is not None:
+                event.end(None)
+            elif len(self._waiting) >= MOST_WAITING:
+                event.end(ChildOutcome(error=f"was not asked: {MOST_WAITING} events wait for its worker already"))
+            else:
+                self._set_alarm(event.deadline)
+                self._waiting.append(event)
+                self._go_on()
 
     def cancel(self, event: WorkerEvent) -> None:
         """Nobody waits for an event any more. One that was sent keeps its place, and its deadline."""
-        if event in self._waiting:
-            self._waiting.remove(event)
-            event.end(ChildOutcome())
+        with self._lock:
+            if event in self._waiting:
+                self._waiting.remove(event)
+                event.end(ChildOutcome())
 
     def why_given_up(self) -> str | None:
         """Why no process is started at the moment, or None."""
@@ -133,26 +165,29 @@ class Worker:
 
     def drain(self) -> None:
         """Ends the process when everything that was sent is answered; later events get a new one."""
-        self._is_draining = self._process is not None
-        self._go_on()
+        with self._lock:
+            self._is_draining = self._process is not None
+            self._go_on()
 
     def close(self, why: str, *, at_once: bool = False) -> list[WorkerProcess]:
         """Fails all events, and returns the processes that are left to end by themselves."""
-        self._is_closed = True
-        if self._restart is not None:
-            self._restart.cancel()
-        events = (*self._sent.values(), *self._waiting)
-        process, self._process = self._process, None
-        if process is not None:
-            if self._sent or at_once:
-                process.end()
-            else:
-                self._retire(process)
-        self._sent = {}
-        self._waiting.clear()
-        for event in events:
-            event.end(ChildOutcome(error=f"has no answer: {why}"))
-        return [process for process in self._retired if not process.is_over]
+        with self._lock:
+            self._is_closed = True
+            for timer in (self._restart, self._alarm):
+                if timer is not None:
+                    timer.cancel()
+            events = (*self._sent.values(), *self._waiting)
+            process, self._process = self._process, None
+            if process is not None:
+                if self._sent or at_once:
+                    process.end()
+                else:
+                    self._retire(process)
+            self._sent = {}
+            self._waiting.clear()
+            for event in events:
+                event.end(ChildOutcome(error=f"has no answer: {why}"))
+            return [process for process in self._retired if not process.is_over]
 
     def forget(self) -> None:
         """Closes what a forked program has inherited."""
@@ -160,7 +195,7 @@ class Worker:
             process.forget()
 
     def on_line(self, process: WorkerProcess, line: bytes) -> None:
-        """Takes a line of the process."""
+        """Takes a line of the process, which holds the lock."""
         if process is not self._process:
             return
         try:
@@ -173,7 +208,7 @@ class Worker:
             self._fail(str(error))
 
     def on_end(self, process: WorkerProcess, why: str, *, is_clean: bool) -> None:
-        """Takes note that the process is gone."""
+        """Takes note that the process, which holds the lock, is gone."""
         if process is not self._process:
             return
         if is_clean and self._count and not self._sent:
@@ -191,15 +226,13 @@ class Worker:
 
     def _take_answer(self, line: bytes) -> None:
         event_id, outcome = read_answer(line)
-        event = self._sent.pop(event_id, None)
-        if event is None:
+        if event_id not in self._sent:
             what = "answered twice" if event_id in self._answered else "answered an event that it was not asked about"
             raise WrongLineError(f"{what}: {event_id!r}")
-        self._answered.append(event_id)
-        self._count += 1
         self._note_stderr()
-        event.end(outcome)
-        self._go_on()
+        if event_id in self._sent:  # or it wrote too much to stderr
+            self._answer(event_id, outcome)
+            self._go_on()
 
     def _go_on(self) -> None:
         """Takes the next step: starts a process, sends events, or replaces the process."""
@@ -211,12 +244,45 @@ class Worker:
             if self._waiting and not self._is_closed and self._restart is None:
                 self._start_soon()
             return
-        while self._is_ready and self._waiting and len(self._sent) < self._at_once and not self._is_draining:
-            event = self._waiting.popleft()
-            event_id = next(self._ids)
-            self._sent[event_id] = event
-            self._process.write(request_line(event_id, event.event, event.stdin))
-            self._is_draining = self._has_had_enough()
+        while self._waiting and self._has_room():
+            self._send(self._waiting.popleft())
+
+    def _has_room(self) -> bool:
+        """Whether the process waits for an event."""
+        return self._is_ready and len(self._sent) < self._at_once and not self._is_draining
+
+    def _send(self, event: WorkerEvent) -> None:
+        assert self._process is not None  # noqa: S101 - it has room
+        event_id = next(self._ids)
+        self._sent[event_id] = event
+        self._process.write(request_line(event_id, event.event, event.stdin))
+        self._is_draining = self._has_had_enough()
+
+    def _wait_a_moment(self) -> None:
+        """Takes the answer to the event that was just sent, if it comes now and nothing else has to be done."""
+        process = self._process
+        if process is None or (line := process.line_within(_MOMENT_S)) is None:
+            return
+        try:
+            event_id, outcome = read_answer(line)
+        except WrongLineError:
+            event_id = ""
+        if event_id not in self._sent:
+            process.put_back(line + b"\n")
+            return
+        self._answer(event_id, outcome)
+        if self._is_draining or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
+            process.soon(self._go_on_soon)
+
+    def _go_on_soon(self) -> None:
+        with self._lock:
+            self._go_on()
+
+    def _answer(self, event_id: str, outcome: ChildOutcome) -> None:
+        event = self._sent.pop(event_id)
+        self._answered.append(event_id)
+        self._count += 1
+        event.end(outcome)
 
     def _has_had_enough(self) -> bool:
         most = self._options.restart_after
@@ -250,7 +316,11 @@ class Worker:
         if pause_s <= 0:
             self._start()
         else:
-            self._restart = asyncio.get_running_loop().call_later(pause_s, self._start)
+            self._restart = asyncio.get_running_loop().call_later(pause_s, self._start_again)
+
+    def _start_again(self) -> None:
+        with self._lock:
+            self._start()
 
     def _start(self) -> None:
         self._restart = None
@@ -258,9 +328,27 @@ class Worker:
             return
         self._is_ready, self._is_draining, self._count = False, False, 0
         try:
-            self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes)
+            self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes, lock=self._lock)
         except (OSError, ValueError) as error:
             self._fail(f"could not be started: {getattr(error, 'strerror', None) or error}")
+
+    def _set_alarm(self, at: float) -> None:
+        if at < self._alarm_at and not self._is_closed:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = at
+            self._alarm = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()), self._ring)
+
+    def _ring(self) -> None:
+        """Ends the events whose time is over, and sets the alarm for the next."""
+        with self._lock:
+            self._alarm, self._alarm_at = None, math.inf
+            now = time.monotonic()
+            for event in (*self._sent.values(), *self._waiting):
+                if event.deadline <= now and not event.is_over:
+                    self._expire(event)
+            if left := [event.deadline for event in (*self._sent.values(), *self._waiting)]:
+                self._set_alarm(min(left))
 
     def _expire(self, event: WorkerEvent) -> None:
         if event in self._waiting:

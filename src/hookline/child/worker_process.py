@@ -5,6 +5,7 @@ import contextlib
 import os
 import select
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,6 +23,7 @@ _READS_IN_A_ROW = range(16)
 # How long the exit of a worker is waited for that has closed its stdout.
 _ENDING_S = 0.3
 _STDERR_KEPT = 1 << 16
+_SELECTABLE = 1024
 # Between SIGTERM and SIGKILL.
 _GRACE_S = 1.0
 # How long a worker has for its own end after EOF on its stdin.
@@ -39,16 +41,23 @@ class Owner(Protocol):
 
 
 class WorkerProcess:
-    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it."""
+    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it.
 
-    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int) -> None:
+    The owner holds the lock when it calls a method; callbacks of the loop take it, so that the owner can `write` in
+    another thread.
+    """
+
+    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int, lock: threading.RLock) -> None:
         """Starts it; raises an OSError or ValueError if that is not possible."""
         self._owner = owner
+        self._lock = lock
         self._job = job
         self._most_bytes = most_bytes
         self._loop = asyncio.get_running_loop()
         self._unwritten: deque[memoryview] = deque()
         self._line = bytearray()
+        # What another thread has read that is not for it.
+        self._early = b""
         self._stderr_kept = bytearray()
         self._stderr_read = 0
         self._timers: list[asyncio.TimerHandle] = []
@@ -62,18 +71,51 @@ class WorkerProcess:
         REAPER.running.add(self.pid)
         self._watcher: Watcher = watcher_for(self._loop)
         try:
-            self._watch("stdout", self._read_stdout)
-            self._watch("stderr", self._read_stderr)
+            self._watch("stdout", self._on_stdout)
+            self._watch("stderr", self._on_stderr)
             self._pidfd = self._watcher.watch_exit(self.pid, self._on_exit)
         except (OSError, RuntimeError):
             self.end()
             raise
 
     def write(self, line: bytes) -> None:
-        """Sends a line; what the pipe does not take now is written when there is room."""
+        """Sends a line, in any thread; what the pipe does not take now is written when there is room."""
         self._unwritten.append(memoryview(line))
         if len(self._unwritten) == 1:
             self._write()
+            if self._unwritten:
+                self.soon(self._wait_for_room)
+
+    def line_within(self, seconds: float) -> bytes | None:
+        """Waits so long at most for a line, in any thread; None if there is anything else than one whole line.
+
+        The loop takes whatever is not returned here.
+        """
+        stdout, stderr = self._fds.get("stdout", -1), self._fds.get("stderr", -1)
+        # Of several descriptors `select` takes small ones only, but it alone waits for parts of a millisecond.
+        may_wait = 0 <= stdout < _SELECTABLE and 0 <= stderr < _SELECTABLE and not self._line
+        if not may_wait or not self._watcher.pause(stdout):
+            return None
+        try:
+            # What it wrote to stderr before is seen together with its answer, and is for the loop.
+            if select.select((stdout, stderr), (), (), seconds)[0] != [stdout]:
+                return None
+            data = os.read(stdout, _READ_BYTES)
+        finally:
+            self._watcher.resume(stdout)
+        if data.find(b"\n") == len(data) - 1 < self._most_bytes and data:
+            return data[:-1]
+        self.put_back(data)
+        return None
+
+    def put_back(self, data: bytes) -> None:
+        """Has the loop read this before everything else."""
+        self._early += data
+        self.soon(self._on_stdout)
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Has the loop call a function."""
+        self._loop.call_soon_threadsafe(callback)
 
     def take_stderr(self) -> bytes:
         """What it has written to stderr since this was asked before; the end of it, if that is much."""
@@ -100,9 +142,10 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Ends it with everything that it started: SIGTERM now, SIGKILL after a second. A second call does nothing."""
-        if not self.is_over:
-            self._signal_all()
-            self._let_go(is_reaped=False)
+        with self._lock:
+            if not self.is_over:
+                self._signal_all()
+                self._let_go(is_reaped=False)
 
     def forget(self) -> None:
         """Closes what a forked program has inherited; the process belongs to the parent."""
@@ -139,20 +182,32 @@ class WorkerProcess:
                     self._unwritten[0] = rest
                 else:
                     self._unwritten.popleft()
-        if self._unwritten:
-            self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        if "room" not in self._fds:
-            # Watched under a number of its own, so that waiting can end while stdin stays open.
-            self._fds["room"] = os.dup(self._fds["stdin"])
-            self._watch("room", self._on_room)
+        with self._lock:
+            if "stdin" in self._fds and "room" not in self._fds:
+                # Watched under a number of its own, so that waiting can end while stdin stays open.
+                self._fds["room"] = os.dup(self._fds["stdin"])
+                self._watch("room", self._on_room)
 
     def _on_room(self) -> None:
-        self._close("room")
-        self._write()
+        with self._lock:
+            self._close("room")
+            self._write()
+            if self._unwritten:
+                self._wait_for_room()
+
+    def _on_stdout(self) -> None:
+        with self._lock:
+            self._read_stdout()
+
+    def _on_stderr(self) -> None:
+        with self._lock:
+            self._read_stderr()
 
     def _read_stdout(self) -> None:
+        early, self._early = self._early, b""
+        self._take(early)
         for _ in _READS_IN_A_ROW:
             if "stdout" not in self._fds:
                 return
@@ -199,9 +254,13 @@ class WorkerProcess:
             self._fail(f"wrote more than {self._most_bytes} bytes to its stderr")
 
     def _on_exit(self, status: int | None = None) -> None:
+        with self._lock:
+            self._take_exit(status)
+
+    def _take_exit(self, status: int | None) -> None:
         self._pidfd = -1
         # Answers that it wrote before it ended are in the pipe.
-        while not self.is_over and "stdout" in self._fds and self._has_more():
+        while not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
             self._read_stdout()
         self._read_stderr()
         if self.is_over:
@@ -223,11 +282,12 @@ class WorkerProcess:
         return bool(look.poll(0))
 
     def _fail(self, why: str) -> None:
-        if not self.is_over:
-            self._stderr_read = -_READ_BYTES
-            self._read_stderr()
-            self.end()
-            self._owner.on_end(self, why, is_clean=False)
+        with self._lock:
+            if not self.is_over:
+                self._stderr_read = -_READ_BYTES
+                self._read_stderr()
+                self.end()
+                self._owner.on_end(self, why, is_clean=False)
 
     def _signal_all(self) -> None:
         self._deadline = time.monotonic() + _GRACE_S

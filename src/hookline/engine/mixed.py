@@ -37,6 +37,7 @@ class Mixed(msgspec.Struct, frozen=True):
         if all(hook.call is not None for hook in hooks):
             return await call_hooks(hooks, told, self.on_end)
         stdin = stringify_json(told)
+        asked = ask_each(hooks, told, stdin, inherited)
         means = Means(
             limits=self.limits,
             cwd=cwd,
@@ -44,9 +45,9 @@ class Mixed(msgspec.Struct, frozen=True):
             stays=self.stays,
             warmth=self.warmth,
             agent=self.agent,
+            is_alone=len(asked) == 1,
         )
-        asked = ask_each(hooks, told, stdin, inherited)
-        if len(asked) == 1:  # without a task
+        if means.is_alone:  # without a task
             return [await self._run_one(asked[0], means)]
         return list(await asyncio.gather(*[self._run_one(each, means) for each in asked]))
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,6 +21,9 @@ from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.warmth import Warmth
 from hookline.settings.schema import FleetSettings
+
+if TYPE_CHECKING:
+    from hookline.engine.mixed import Mixed
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
@@ -75,6 +78,7 @@ class HookRunner:
         self._directory = directory
         self._warmth = warmth or Warmth(0)
         self._call_hooks: CallHooks | None = None
+        self._mixed: Mixed | None = None
         self._agent = agent
         self.stays = Stays(on_worker, fleet)
         """What outlives an event: the processes of workers, and connections."""
@@ -106,6 +110,14 @@ class HookRunner:
         self._call_hooks = call_hooks
         return call_hooks
 
+    def _load_mixed(self) -> "Mixed":
+        from hookline.engine.mixed import Mixed  # noqa: PLC0415 - for the same reasons
+
+        self._mixed = Mixed(
+            self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth, self._agent
+        )
+        return self._mixed
+
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
         cwd = str(event_input["cwd"]) if self._directory is None else self._directory
@@ -120,13 +132,7 @@ class HookRunner:
             or hook.worker is not None
         ]
         if unusual:
-            # Loaded on use: most hooks are commands of ours.
-            from hookline.engine.mixed import Mixed  # noqa: PLC0415
-
-            mixed = Mixed(
-                self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth, self._agent
-            )
-            return await mixed.run(hooks, event_input, cwd, inherited)
+            return await (self._mixed or self._load_mixed()).run(hooks, event_input, cwd, inherited)
         is_late = len(hooks) == 1 and _is_long(event_input)
         given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
         jobs = [

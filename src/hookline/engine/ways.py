@@ -36,6 +36,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     warmth: Warmth
     stays: Stays
     """What outlives an event."""
+    is_alone: bool = False
+    """True if no other hook of the event has to be started at the same time."""
 
 
 async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
@@ -55,7 +57,7 @@ async def _run_command(asked: Asked, means: Means) -> ChildOutcome:
 
 
 async def _ask_worker(asked: Asked, means: Means) -> ChildOutcome:
-    outcome = await means.stays.workers.ask(asked, means.cwd, means.limits)
+    outcome = await means.stays.workers.ask(asked, means.cwd, means.limits, may_wait=means.is_alone)
     return await _run_command(asked, means) if outcome is None else outcome
 
 

@@ -33,10 +33,12 @@ OnWorker = Callable[[HookEntry, str, bytes], None]
 class _Running:
     """A worker and what it was started from."""
 
-    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str]) -> None:
+    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str], seen: object) -> None:
         self.worker = worker
         self.env = env
         self.files = files
+        self.seen = seen
+        """The signatures of the files when they were last compared, or None."""
 
 
 class Workers:
@@ -54,30 +56,45 @@ class Workers:
         self._finalizer = weakref.finalize(self, _end_all, self._loop, self._running, self._leaving)
         _KNOWN.add(self)
 
-    async def ask(self, asked: Asked, cwd: str, limits: ChildLimits) -> ChildOutcome | None:
-        """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead."""
+    async def ask(self, asked: Asked, cwd: str, limits: ChildLimits, *, may_wait: bool = False) -> ChildOutcome | None:
+        """What the hook answers; None if its worker is given up for now and the hook is to be run cold instead.
+
+        With `may_wait` the loop stands still for a moment, because no other hook has to be asked.
+        """
         if self._is_closed:
             return _failed("was not asked: the engine and its workers are closed")
         hook = asked.hook
         worker = self._worker_for(asked, cwd, limits)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
-        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, partial(_reply, loop, answer))
-        guard = loop.call_later(min(hook.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S, _give_up, answer)
+        reply = partial(_reply, loop, threading.get_ident(), answer)
+        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, reply)
+        if worker.offer(event, may_wait=may_wait):
+            if answer.done():
+                return answer.result()
+        else:
+            try:
+                self._loop.call(worker.submit, event)
+            except RuntimeError as error:
+                return _failed(f"could not be started: {error}", is_shortage=True)
+        outcome = await self._outcome(worker, event, answer)
+        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
+            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
+        return outcome
+
+    async def _outcome(
+        self, worker: Worker, event: WorkerEvent, answer: "asyncio.Future[ChildOutcome | None]"
+    ) -> ChildOutcome | None:
+        delay = min(event.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S
+        guard = answer.get_loop().call_later(delay, _give_up, answer)
         try:
-            self._loop.call(worker.submit, event)
-            outcome = await answer
-        except RuntimeError as error:
-            return _failed(f"could not be started: {error}", is_shortage=True)
+            return await answer
         except asyncio.CancelledError:
             with suppress(RuntimeError):  # it was closed meanwhile
                 self._loop.call(worker.cancel, event)
             raise
         finally:
             guard.cancel()
-        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
-            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
-        return outcome
 
     def distrust(self, hook: HookEntry) -> None:
         """Ends the workers of a hook at once: its program is not the one that was trusted."""
@@ -110,17 +127,22 @@ class Workers:
 
     def _worker_for(self, asked: Asked, cwd: str, limits: ChildLimits) -> Worker:
         """The worker of a hook: another one if its program or its environment has changed."""
-        hook = asked.hook
+        hook, project = asked.hook, _resolved(cwd)
         key = (_own_key(hook), cwd, limits.output_bytes)
-        files = self._fingerprinter.fingerprint(hook, _resolved(cwd)).hashes
+        # Before the content: what changes in between is seen at the next event.
+        seen = self._fingerprinter.signatures(hook, project)
         with self._lock:
             known = self._running.get(key)
-            if known is not None and known.files == files and known.env == asked.env:
+            if known is not None and _is_same(known.env, asked.env) and known.seen == seen is not None:
+                return known.worker
+            files = self._fingerprinter.fingerprint(hook, project).hashes
+            if known is not None and known.files == files and _is_same(known.env, asked.env):
+                known.seen = seen
                 return known.worker
             if known is not None:
                 self._let_go(known.worker)
             started = self._make(asked, cwd, limits, files)
-            self._running[key] = _Running(started, asked.env, files)
+            self._running[key] = _Running(started, asked.env, files, seen)
             return started
 
     def _let_go(self, worker: Worker) -> None:
@@ -155,14 +177,24 @@ def _own_key(hook: HookEntry) -> _Key:
     return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust
 
 
+def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    return one is other or one == other  # a runner gives the same object while nothing has changed
+
+
 @lru_cache(maxsize=8)
 def _resolved(directory: str) -> str:
     return os.path.realpath(directory)
 
 
 def _reply(
-    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome | None
+    loop: asyncio.AbstractEventLoop,
+    thread: int,
+    answer: "asyncio.Future[ChildOutcome | None]",
+    outcome: ChildOutcome | None,
 ) -> None:
+    if threading.get_ident() == thread:
+        _settle(answer, outcome)
+        return
     with suppress(RuntimeError):  # its loop is closed, and nobody waits
         loop.call_soon_threadsafe(_settle, answer, outcome)
 

@@ -40,6 +40,8 @@ _NOT_BESIDE_POLICY = (
     "teams",
 )
 
+_RECORDED = "is not used, because the system's settings send the log to the company's record (hooksConfig.fleet)"
+
 # The options that each layer gives, by field.
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
 
@@ -118,8 +120,18 @@ def _options_in_force(ranked: _GivenByLayer, *, has_policy: bool) -> HooksConfig
                 message = "is not used, because beside the company's policy only that and the system's settings give it"
                 problems.warn(("hooksConfig", key), message)
             own = {name: value for name, value in given.items() if name not in _NOT_BESIDE_POLICY}
+        if _switches_the_record_off(own, options, problems.layer):
+            problems.warn(("hooksConfig", "log", "enabled"), _RECORDED)
+            own = {**own, "log": msgspec.structs.replace(own["log"], enabled=True)}
         options = {**own, **options}
     return HooksConfigSettings(**options)
+
+
+def _switches_the_record_off(own: Mapping[str, Any], options: Mapping[str, Any], layer: Layer) -> bool:
+    """Whether a user's file disables the log that the company's or the system's settings send to the record."""
+    is_less_trusted = layer.source not in (ConfigSource.POLICY, ConfigSource.SYSTEM)
+    fleet = options.get("fleet")
+    return is_less_trusted and "log" in own and not own["log"].enabled and fleet is not None and fleet.sends_records
 
 
 def _why_outsiders_are_off(layers: Sequence[Layer], policy: Layer | None, *, managed_only: bool) -> str | None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry, particulars
 from hookline.contract.wire import to_plain
-from hookline.settings.read import open_without_waiting
 from hookline.shell.files import FoundFiles, existing_files
 from hookline.shell.names import PossiblePaths, possible_paths
 
@@ -90,14 +89,23 @@ class Fingerprinter:
         contents: list[tuple[str, str, str]] = []
         left = _MOST_BYTES
         for name, status in sorted(found.files.items()):
-            resolved = os.path.realpath(name)
-            digest, size = self._content(resolved, status, project, left)
+            resolved, digest, size = self._look_into(name, status, project, left)
             contents.append((name, resolved, digest))
             left -= size
         state = (found.unresolved, found.given_up, contents)
         if prepared.latest is None or prepared.latest[0] != state:
             prepared.latest = (state, _take(prepared.definition, contents, found, project))
         return prepared.latest[1]
+
+    def signatures(self, hook: HookEntry, project: str) -> object | None:
+        """What differs if a file of the hook has changed, without reading any; trust needs more than that.
+
+        None if one of them has changed so recently that its next change may not differ.
+        """
+        files = existing_files(self._prepare(hook, project).paths, project).files
+        if not all(map(is_settled, files.values())):
+            return None
+        return [(name, signature(status)) for name, status in files.items()]
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
         """The part of a fingerprint that does not depend on files."""
@@ -107,14 +115,29 @@ class Fingerprinter:
         """The words that may lead to files which can't be covered, without a look at any file."""
         return self._prepare(hook, project).paths.unresolved
 
-    def _content(self, resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
-        """The hash of a file's content and its size; a file that is longer than `most` counts as unreadable."""
+    def _look_into(self, name: str, status: os.stat_result, project: str, most: int) -> tuple[str, str, int]:
+        """Where a file is, without links; the hash of its content; and how many bytes were read for that.
+
+        A file that is longer than `most` counts as unreadable.
+        """
+        try:
+            # Opening a pipe must not wait for a writer.
+            file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            return os.path.realpath(name), _unread(status), 0
+        try:
+            resolved = _place_of(file) or os.path.realpath(name)
+            return resolved, *self._content(file, resolved, status, project, most)
+        finally:
+            os.close(file)
+
+    def _content(self, file: int, resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
         if status.st_size < _CHUNK:
-            return _hash(resolved, status, project, most)
+            return _hash(file, resolved, status, project, most)
         known = self._large.get((resolved, project))
         if known is not None and known[0] == signature(status):
             return known[1], status.st_size
-        digest, size = _hash(resolved, status, project, most)
+        digest, size = _hash(file, resolved, status, project, most)
         if is_settled(status):
             if len(self._large) >= _MAX_PREPARED:
                 self._large.clear()
@@ -191,13 +214,25 @@ def _take(
     )
 
 
-def _hash(resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
+def _place_of(file: int) -> str | None:
+    """The path of an open file without links, by the kernel; None where it does not say.
+
+    `os.path.realpath` asks for each part of each link on the way: that takes ten times as long, in every event.
+    """
+    try:
+        path = os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115 - at every event, and Path is several times slower
+    except OSError:
+        return None
+    return None if path.endswith(" (deleted)") or not path.startswith("/") else path
+
+
+def _hash(file: int, resolved: str, status: os.stat_result, project: str, most: int) -> tuple[str, int]:
     """The hash of a file's content, and how many bytes were read for it."""
     size = 0
     # Files in /proc and pipes may block; their bytes are then missing, and they count as unreadable.
-    with suppress(OSError), open_without_waiting(resolved, buffering=0) as file:
+    with suppress(OSError):
         # Not a whole chunk, which takes longer to allocate than a script takes to read.
-        chunk = os.read(file.fileno(), min(status.st_size + 1, _CHUNK))
+        chunk = os.read(file, min(status.st_size + 1, _CHUNK))
         # These change with every update of the system and are not the repository's to change.
         if chunk.startswith(_BINARY_MAGIC) and not resolved.startswith(f"{project}/"):
             return _FOREIGN_BINARY, 0
@@ -207,6 +242,10 @@ def _hash(resolved: str, status: os.stat_result, project: str, most: int) -> tup
             size += len(chunk)
             if not chunk or 0 < len(chunk) == status.st_size:  # one more byte was asked for: this is all
                 return digest.hexdigest(), size
-            chunk = os.read(file.fileno(), _CHUNK)
-    # A file that can't be read, or not to its end as some in /proc, can perhaps be run: use its times and size instead.
-    return _UNREADABLE + ":".join(map(str, signature(status))), size
+            chunk = os.read(file, _CHUNK)
+    return _unread(status), size
+
+
+def _unread(status: os.stat_result) -> str:
+    """For a file that can't be read, or not to its end as some in /proc, but can perhaps be run: its times and size."""
+    return _UNREADABLE + ":".join(map(str, signature(status)))

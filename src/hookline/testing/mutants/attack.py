@@ -55,6 +55,12 @@ def originals(cases: Sequence[Case]) -> list[Case]:
     return [case for case in stopped if _target(case) is not None]
 
 
+def path_of(case: Case) -> str | None:
+    """The path that is changed in a case; None where it is a command."""
+    key, value = _target(case) or ("", "")
+    return value if key in _PATH_KEYS else None
+
+
 def attempts(cases: Sequence[Case], project: str, sandbox: Sandbox, link: str) -> Iterator[Attempt]:
     """All mutants of these cases, except those that turned out to do something else."""
     for case in originals(cases):

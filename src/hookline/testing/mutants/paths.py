@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from hookline.testing.mutants.mutant import Kind, Mutant
 
+A_LINK = "a link"
+
 # Letters that look like Latin ones.
-_ALIKE = str.maketrans({"a": "а", "e": "е", "o": "о", "p": "р", "c": "с", "x": "х"})  # noqa: RUF001 - on purpose
+_ALIKE = str.maketrans("aeopcxAEOPCX", "аеорсхАЕОРСХ")  # noqa: RUF001 - on purpose
 
 
 def mutants_of(path: str, project: str, link: str) -> Iterator[Mutant]:
@@ -20,7 +22,7 @@ def mutants_of(path: str, project: str, link: str) -> Iterator[Mutant]:
         ("through its parent", posixpath.join(posixpath.dirname(path), "x", "..", posixpath.basename(path))),
         ("two slashes", whole.replace("/", "//", 1) if whole.startswith("/") else f".//{path}"),
         ("the whole path", whole),
-        ("a link", link),
+        (A_LINK, link),
     ):
         if text != path:
             yield Mutant(kind=Kind.SAME, way=way, text=text, runnable=False)
