@@ -1,4 +1,4 @@
-"""The extras of hookline: which one is missing, and the command that installs it."""
+"""The command that installs an extra of hookline, for the way in which hookline itself was installed."""
 
 import json
 import sys
@@ -6,26 +6,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hookline.errors import MissingExtraError
-
-
-class needing:  # noqa: N801 - written as `with needing("langchain-core", "langchain"):`
-    """Around the imports of an optional package: MissingExtraError, with the extra to install, if there is none."""
-
-    def __init__(self, package: str, extra: str) -> None:
-        self._package = package
-        self._extra = extra
-
-    def __enter__(self) -> None:
-        """Nothing: the import itself looks for the package."""
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, ModuleNotFoundError):
-            raise MissingExtraError(self._package, self._extra) from error
-
 
 def install_command(extra: str) -> str:
-    """The command that installs it: from where hookline came (an index, a clone, a wheel), with the same tool."""
+    """The command: from where hookline came (an index, a clone, a wheel), with the tool that put it there."""
     origin = _origin()
     url = str(origin.get("url") or "")
     path = unquote(urlsplit(url).path)

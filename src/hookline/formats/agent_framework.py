@@ -9,11 +9,11 @@ from typing import Any
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
-from hookline.extras import needing
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import shape_of
+from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
-from hookline.extras import needing
 from hookline.formats import _openai_chat, _openai_items, anthropic, requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import kind_of, listed, shape_of
+from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.extras import needing
 from hookline.formats import openai, responses
 from hookline.formats.native import kind_of, with_fields
+from hookline.formats.needing import needing
 from hookline.formats.openai import (
     from_hook_llm_request,
     offer,

@@ -30,9 +30,9 @@ from hookline.contract.events import HookEventName
 from hookline.contract.fleet import secret_in
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType, OnError
 from hookline.dialects.known import dialect_of
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, hears_block
 from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
@@ -217,6 +217,14 @@ def _uncovered(setup: Setup) -> Iterator[Problem]:
             yield setup.at(hook, f"has words that trust can't cover; {show_uncovered(words)}", "command")
 
 
+def _no_block(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        is_given = hook.dialect == OWN_DIALECT and hook.pack is None and hook.refusal is None and not hook.required
+        if is_given and hook.on_error is OnError.BLOCK and not hears_block(hook.event):
+            advice = "remove it, and let the hook itself answer when it fails"
+            yield setup.at(hook, f"has no effect: {hook.event} can't block; {advice}", "onError")
+
+
 def _erased_block(setup: Setup) -> Iterator[Problem]:
     for event in (event for event, row in EVENT_TABLE.items() if row.replaces_fields and row.can_block):
         hooks = sorted(setup.active(event), key=lambda hook: hook.rank)
@@ -290,6 +298,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
+    Check("no-block", "onError on an event that can't block", _no_block),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
     Check("unseen-rewrite", "a guard that judges other arguments than will be used", _unseen_rewrite, needs_trust=True),
 )
