@@ -1,6 +1,7 @@
 """The page in a real browser: Chromium, driven by Playwright; `make ui-test` installs both."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -150,6 +151,10 @@ def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address:
     api.expect(guard.get_by_role("img", name="p95")).to_be_visible()
     idle = view.get_by_role("article").filter(has=view.get_by_role("heading", name="idle"))
     api.expect(idle).to_contain_text("never ran: SessionEnd was never fired")
+    api.expect(guard).to_contain_text(re.compile("configuredobserved (just now|.* ago)not enforced"))
+    api.expect(idle).to_contain_text("configurednot observednot enforced")
+    agents = view.get_by_role("region", name="Agents")
+    api.expect(agents).to_contain_text(re.compile("hookline agentconfiguredobserved (just now|.* ago)not enforced"))
     guard.get_by_role("button", name="Disable").click()
     view.get_by_role("dialog").get_by_role("button", name="Close").click()
     api.expect(guard).to_contain_text("on")

@@ -60,6 +60,8 @@ def test_paths_have_other_forms() -> None:
     made = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link"))
     assert {each.text for each in made if each.kind is Kind.SAME} >= {"./.env", "x/../.env", "/home/me/project/.env"}
     assert ".env.example" in {each.text for each in made if each.kind is Kind.HARMLESS}
+    alike = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link", ignores_case=True))
+    assert {each.text for each in alike} - {each.text for each in made} == {".ENV"}
 
 
 def mutate(folder: Path, settings: object, *more: str) -> int:

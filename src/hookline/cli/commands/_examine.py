@@ -4,7 +4,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,6 +62,8 @@ class Sign:
     about: str
     health: Health
     message: str
+    words: Mapping[str, Any] | None = None
+    """Of evidence: configured, observed and enforced, with the times of the last two."""
 
 
 def examine(config: Config) -> list[Sign]:
@@ -351,12 +353,16 @@ def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
         yield Sign("evidence", Health.GOOD, f"none, because the log can't be read: {error}")
         return
     for row in agent_words(Path(setup.project_dir), statistics, hooks_enabled=setup.is_enabled):
-        yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}")
+        yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}", _three(row))
     for hook in (hook for hook in setup.hooks if hook.enabled):
         numbers = statistics.hooks.get(key_of(hook))
         seen = {"observed": numbers and numbers.last_run, "enforced": numbers and numbers.last_block}
-        words = words_of({"configured": setup.why_untrusted(hook) is None, **seen})
-        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words}")
+        words = {"configured": setup.why_untrusted(hook) is None, **seen}
+        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words_of(words)}", words)
+
+
+def _three(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {word: row[word] for word in ("configured", "observed", "enforced")}
 
 
 def _frameworks() -> Iterator[Sign]:

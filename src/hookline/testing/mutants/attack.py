@@ -1,5 +1,6 @@
 """Cases that a guard stops → mutants of their inputs as cases, and what the guard made of them."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -66,7 +67,11 @@ def attempts(cases: Sequence[Case], project: str, sandbox: Sandbox, link: str) -
     for case in originals(cases):
         key, value = _target(case) or ("", "")
         is_command = key.lower() in COMMAND_KEYS
-        made = commands.mutants_of(value) if is_command else paths.mutants_of(value, project, link)
+        made = (
+            commands.mutants_of(value)
+            if is_command
+            else paths.mutants_of(value, project, link, ignores_case=_ignores_case(link))
+        )
         for mutant in made:
             is_same = sandbox.is_same(value, mutant.text) if is_command and _is_run(mutant) else None
             if is_same is False:
@@ -120,3 +125,9 @@ def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
         expected=Expectation(outcome=wanted),
         input_label="",
     )
+
+
+def _ignores_case(link: str) -> bool:
+    """Whether the file system finds a name in another case, seen on the link that was made there."""
+    folder, name = os.path.split(link)
+    return os.path.lexists(os.path.join(folder, name.swapcase()))  # noqa: PTH118 - one place for both
