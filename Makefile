@@ -81,6 +81,7 @@ trace-event: $(READY) ## how many calls and changes of module one BeforeTool eve
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/fleet.md
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+	@$(BIN)/python benchmarks/ends.py
 	@$(BIN)/python -m benchmarks.remote
 
 gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients

@@ -109,9 +109,11 @@ class PolicyPlace:
 
     def read(self, file: Path) -> Verified | None:
         """The document of a file here, signature, team and version checked; None if there is no file."""
+        # First: a document is put in force before its version is remembered, perhaps at this moment.
+        seen = self.seen()
         data = read_data(file)
         if data is None:
-            self._check_absent(file)
+            self._check_absent(file, seen)
             return None
         verified = self.verify(data)
         kind, document = Kind.of(verified.document), verified.document
@@ -120,7 +122,7 @@ class PolicyPlace:
         channel = self._channel(document)
         if kind is Kind.SWITCHES and file != self.switches_of(channel):
             raise PolicyError(f"has the switches for {channel}, which belong into another file")
-        highest = self.seen().get(kind, {}).get(channel, 0)
+        highest = seen.get(kind, {}).get(channel, 0)
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
@@ -184,12 +186,12 @@ class PolicyPlace:
     def _versions(self) -> Path:
         return self.directory / "versions"
 
-    def _check_absent(self, file: Path) -> None:
+    def _check_absent(self, file: Path, seen: Mapping[str, Mapping[str, int]]) -> None:
         """PolicyError if a document was in force here whose file is gone: that must not look like none at all."""
         if file == self.current:
-            versions = dict(self.seen().get(Kind.BUNDLE, {}))
+            versions = dict(seen.get(Kind.BUNDLE, {}))
         else:
-            known = self.seen().get(Kind.SWITCHES, {})
+            known = seen.get(Kind.SWITCHES, {})
             versions = {team: version for team, version in known.items() if self.switches_of(team) == file}
         if versions:
             raise PolicyError(f"is gone, and version {max(versions.values())} was in force here before")
