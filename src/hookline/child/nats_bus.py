@@ -470,7 +470,7 @@ def _settle(future: "asyncio.Future[None] | None") -> None:
 def _read(data: bytes) -> dict[str, Any] | None:
     try:
         message = _decode(data)
-    except (ValueError, RecursionError):
+    except ValueError:
         try:
             message = parse_json(data.decode("utf-8", "surrogatepass"))  # such as a lone surrogate
         except (ValueError, RecursionError):
