@@ -74,7 +74,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
             " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, teams, serve, warm,"
-            " environment, http, log, fleet, policy"
+            " environment, http, log, managedOnly, fleet, policy"
         ),
     ),
     (
