@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 from tests.fleet.server import NatsServer, find_program, free_port
 from tests.fleet.workers import ECHO, Machine, WorkerProcess, guard, remote_settings
 
+from hookline.child.nats import connected
 from hookline.config import Config
 from hookline.contract.events import HookEventName
+from hookline.contract.fleet import Server
 from hookline.contract.verdict import Verdict
+from hookline.fleet.policy.packing import pack
 from hookline.log.logger import MemorySink
 from hookline.settings.paths import SettingsPaths
+from hookline.settings.policy.documents import now
 
 pytestmark = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
 
@@ -152,6 +157,23 @@ def test_an_event_that_no_hook_of_the_worker_is_for_fails(
     assert "it has no hook for BeforeAgent" in (verdict.reason or "")
 
 
+def test_whatever_is_sent_to_a_worker_it_goes_on(place: tuple[dict[str, Any], WorkerProcess], project: Path) -> None:
+    """Messages that are none, nested without end, or without a reply are dropped, and the next event is served."""
+    fleet, _ = place
+    subject = "hookline.ask.all.dlp.x.one.hook-execution-request"
+
+    async def send() -> None:
+        async with connected(Server(addresses=tuple(fleet["servers"])), "stranger") as client:
+            for data in (b"", b"[]", b"{", b"[" * 100_000, b'{"a":' * 100_000, b'{"correlationId": {"a": [1]}}'):
+                await client.publish(subject, data)
+                await client.publish(subject, data, reply="nobody.hears")
+            await client.flush()
+
+    asyncio.run(send())
+    (verdict,) = fire(project, remote_settings(fleet), ANSWERS["deny"])
+    assert verdict.reason == "a secret is in it"
+
+
 def test_a_request_that_is_too_long_for_the_server_fails(
     place: tuple[dict[str, Any], WorkerProcess], project: Path
 ) -> None:
@@ -213,3 +235,10 @@ def test_a_project_can_not_name_the_server(project: Path, tmp_path: Path) -> Non
     assert (hook.needs_trust, hook.refusal) == (True, None)
     assert found.options.fleet is not None
     assert found.options.fleet.servers == ("nats://good",)
+
+
+def test_a_policy_may_have_remote_hooks(tmp_path: Path) -> None:
+    """They ask the server that each machine's own system settings name, so the bundle need not name one."""
+    (tmp_path / "settings.json").write_text(json.dumps({"hooks": remote_settings(None)["hooks"]}))
+    packed = pack(tmp_path, version=1, expires=now() + timedelta(days=1), teams=["all"])
+    assert packed.warnings == ()

@@ -17,7 +17,7 @@ from hookline.contract.events import (
 )
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import Translator
-from hookline.contract.messages import HookExecutionResponse, Message, MessageBus, MessageBusType, Subscription
+from hookline.contract.messages import AddressedResponse, Message, MessageBus, MessageBusType, Subscription
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -271,7 +271,7 @@ class HookEventHandler:
             is_authenticated = getattr(self._bus, "is_authenticated", False) is True
             await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
 
-    async def respond(self, message: Message, *, is_authenticated: bool = False) -> HookExecutionResponse:
+    async def respond(self, message: Message, *, is_authenticated: bool = False) -> AddressedResponse:
         """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
         return await respond(message, self.fire, self._in_hook_form, is_authenticated=is_authenticated)
 

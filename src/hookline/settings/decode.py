@@ -1,7 +1,7 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,9 +21,11 @@ from hookline.settings.merge import (
     may_name_dialects,
     policy_problems,
 )
-from hookline.settings.policy.state import PolicyState
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
+
+if TYPE_CHECKING:
+    from hookline.settings.policy.state import PolicyState
 
 __all__ = ["Settings", "UnusedHook", "decode_settings"]
 
@@ -61,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Hooks of other agents that never run, because their event has no counterpart here."""
     bridges: tuple[HookEntry, ...] = ()
     """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
-    policy: PolicyState | None = None
+    policy: "PolicyState | None" = None
     """The company's policy, where the system's settings name one."""
     managed_only: bool = False
     """Whether the policy lets no other hooks run."""
@@ -84,7 +86,8 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             {**_disabled_for(authority(problems.layer), problems.layer.dialect, ranked), **off},
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers) or _unless_exempt(problems.layer, outsiders),
-            teams=options.teams,
+            # The system's file says which team's policy this machine follows; rollouts of that know it, too.
+            teams=options.teams if state is None else (*options.teams, state.team),
             fleet=options.fleet,
         )
         for problems, _ in given

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.fleet.company import Company, agents_off
 
+import hookline.settings.policy.place as place_module
 from hookline.contract.hooks import PolicyMark
 from hookline.errors import HooklineError
 from hookline.settings.policy.documents import LessSpecificError, PolicyError, now
@@ -56,6 +57,35 @@ def test_the_highest_version_is_remembered(company: Company) -> None:
     company.place().current.write_bytes(old)
     with pytest.raises(PolicyError, match="version 5 was in force here before"):
         company.place().read(company.place().current)
+
+
+@pytest.mark.parametrize("harm", ["delete", "damage"])
+@pytest.mark.parametrize("kind", ["bundle", "switches"])
+def test_what_was_deleted_or_damaged_can_be_brought_back(company: Company, harm: str, kind: str) -> None:
+    """By the same document; otherwise a machine would be without it until the company publishes another."""
+    document = company.bundle(version=7) if kind == "bundle" else company.switches(agents_off(), version=7)
+    company.gives(document)
+    place = company.place()
+    file = place.current if kind == "bundle" else place.switches_of("all")
+    if harm == "delete":
+        file.unlink()
+    else:
+        file.write_text("{")
+    assert not place.is_whole()
+    with pytest.raises(PolicyError, match="version 7 was in force here before" if harm == "delete" else "cut off"):
+        place.read(file)
+    assert company.gives(document).is_new
+    assert place.is_whole()
+
+
+def test_switches_of_a_team_are_not_those_for_all(company: Company) -> None:
+    """A file with fewer switches can't be copied over the one that keeps agents off."""
+    place = company.place("payments")
+    company.gives(company.switches(agents_off()), "payments")
+    company.gives(company.switches(version=9, teams=["payments"]), "payments")
+    place.switches_of("all").write_bytes(place.switches_of("payments").read_bytes())
+    with pytest.raises(PolicyError, match="belong into another file"):
+        place.read(place.switches_of("all"))
 
 
 def test_the_same_bundle_again_mends_its_scripts(company: Company) -> None:
@@ -197,3 +227,23 @@ def test_signatures_are_checked_in_the_directory_too(company: Company) -> None:
     company.place().current.write_bytes(forged.to_bytes())
     with pytest.raises(PolicyError, match="not signed by a key"):
         company.place().read(company.place().current)
+
+
+def test_a_reader_meets_a_whole_policy_at_any_moment(company: Company) -> None:
+    """Whoever reads while the next version is put in force gets the old or the new one, and no complaint."""
+    company.gives_settings(version=1)
+    place = company.place()
+    whole = place_module.read_data
+
+    def read_late(file: Path) -> bytes | None:
+        data = whole(file)
+        if file == place.current and version_now[0] == 1:
+            version_now[0] = 2
+            company.gives_settings(version=2)
+        return data
+
+    version_now = [1]
+    with patch.object(place_module, "read_data", read_late):
+        found = place.read(place.current)
+    assert found is not None
+    assert found.document.version == 1
