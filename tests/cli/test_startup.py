@@ -59,13 +59,19 @@ def test_a_request_can_be_made_over_tls(tmp_path: Path) -> None:
 
 LEFT_OUT = {
     "load_asyncio(with_ssl=False)": (
-        "ssl inspect locale",
+        "ssl inspect locale logging",
         (
             "import ssl, asyncio, inspect, locale; assert ssl.create_default_context\n"
             "assert inspect.getsource(asyncio.run)\n"
             "async def f(): pass\n"
             "assert asyncio.iscoroutinefunction(f) and not asyncio.iscoroutinefunction(print)\n"
             "assert not asyncio.iscoroutinefunction(lambda: 0)\n"
+            "import contextlib, io, logging, concurrent.futures._base as base\n"
+            "with contextlib.redirect_stderr(io.StringIO()) as said:\n"
+            "    asyncio.new_event_loop().call_exception_handler({'message': 'broken'})\n"
+            "    base.LOGGER.error('also broken')\n"
+            "assert said.getvalue() == 'broken\\nalso broken\\n', said.getvalue()\n"
+            "logging.getLogger('asyncio').setLevel(50); assert not asyncio.log.logger.isEnabledFor(40)\n"
             "assert asyncio.coroutines.inspect.unwrap(f) is f\n"
             "import subprocess; assert subprocess.run(['echo', 'é'], capture_output=True, text=True).stdout == 'é\\n'"
         ),

@@ -23,9 +23,8 @@ def load_msgspec() -> None:
 
 def load_asyncio(*, with_ssl: bool) -> None:
     """Import `asyncio` without what its loop does not use; ssl is a twentieth of a command that fires an event."""
-    _load(
-        "asyncio", {"inspect": _LateInspect("inspect"), "locale": _Late("locale")} | ({} if with_ssl else {"ssl": None})
-    )
+    late = {"inspect": _LateInspect("inspect"), "locale": _Late("locale"), "logging": _LateLogging("logging")}
+    _load("asyncio", late if with_ssl else {**late, "ssl": None})
 
 
 def load_argparse() -> None:
@@ -82,6 +81,37 @@ class _LateInspect(_Late):
 
 
 _CO_COROUTINE = 0x80
+
+
+class _LateLogging(_Late):
+    DEBUG = 10
+
+    def getLogger(self, name: str) -> "_LateLogger":  # noqa: N802 - the name of that module
+        """The logger of a module that has nothing to log in most programs."""
+        return _LateLogger(name)
+
+    def StreamHandler(self) -> None:  # noqa: N802
+        """Nothing: without any handler a logger writes warnings to stderr, too."""
+
+
+class _LateLogger:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def addHandler(self, handler: object) -> None:  # noqa: N802
+        """Takes a handler, unless it is the one that is not there."""
+        if handler is not None:
+            self.__getattr__("addHandler")(handler)
+
+    def debug(self, *given: "Any", **options: "Any") -> None:
+        """Logs it, if anybody has loaded the module and so could have asked for it: each new loop has a message."""
+        if "logging" in sys.modules:
+            self.__getattr__("debug")(*given, **options)
+
+    def __getattr__(self, attribute: str) -> "Any":
+        import logging  # noqa: PLC0415 - this is what it is for
+
+        return getattr(logging.getLogger(self._name), attribute)
 
 
 def _same(message: str) -> str:
