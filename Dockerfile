@@ -1,6 +1,8 @@
 # hookline in an image, for CI and for trying it out:
 #   docker build -t hookline .
-#   docker run --rm -v "$PWD:/work" hookline check --strict
+#   docker run --rm -v "$PWD:/work" hookline check --strict --settings .llxprt/settings.json
+#   docker run --rm -v "$PWD:/work" hookline test --settings .llxprt/settings.json
+# (In a container nobody has trusted the project's hooks; naming the file means trusting it.)
 # With the agent and the page: docker build --build-arg EXTRAS='[agent,ui]' -t hookline .
 FROM python:3.12-slim AS build
 WORKDIR /src

@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page fleet ui-test check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page fleet ui-test fleet-demo check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -26,6 +26,9 @@ $(READY): pyproject.toml tools/setup.sh
 
 demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
 	@$(BIN)/python examples/demo.py
+
+fleet-demo: $(READY) ## a server, two machines and a worker: a policy, a shadow guard, the kill switch, and an audit that finds a forged record
+	@$(BIN)/python examples/fleet_demo.py
 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet"
@@ -75,10 +78,11 @@ shell-oracle: $(READY) ## compare our reader of shell commands with tree-sitter-
 trace-event: $(READY) ## how many calls and changes of module one BeforeTool event takes
 	@$(BIN)/python tools/trace_event.py
 
-bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md
+bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/fleet.md
 	@VENV="$(VENV)" sh tools/peer.sh
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+	@$(BIN)/python -m benchmarks.remote
 
 gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q tests/gateway

@@ -49,6 +49,7 @@ class Stage:
             approve=None,
             transcript=Transcript(self.path),
             listener=self.events.append,
+            context_limit=options.pop("limit", None),
             **options,
         )
 
@@ -428,6 +429,13 @@ def test_a_full_history_is_compressed(stage: Callable[..., Stage]) -> None:
     assert here.sent(2) == [opening, said("I have read the summary and will continue from there."), user("second")]
     (told,) = [event for event in here.events if isinstance(event, HistoryCompressed)]
     assert (told.trigger, told.before_tokens >= 900, told.after_tokens < 200) == ("auto", True, True)
+
+
+def test_a_server_with_less_room_is_asked_for_less(stage: Callable[..., Stage]) -> None:
+    """`--context-limit` stands in place of the model's own limit."""
+    here = stage([says("x" * 2000, tokens=900)], [says("We talked.")], [says("two", tokens=100)], limit=1000)
+    here.run("first", "second")
+    assert [len(request.contents) for request in here.model.requests] == [1, 3, 3]
 
 
 @pytest.mark.parametrize("prompts", [["one"], ["one", "two"], ["one", "two", "three"]])

@@ -485,5 +485,5 @@ def test_without_the_package_one_line_says_what_to_install(name: str, monkeypatc
         return real(module, *rest)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(MissingExtraError, match=rf"hookline\[agent,{name}\]"):
+    with pytest.raises(MissingExtraError, match=rf"\[agent,{name}\]"):
         VENDORS[name].make("m")

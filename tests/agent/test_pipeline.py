@@ -172,7 +172,9 @@ def test_the_choice_of_tools_is_sent_and_returned(
         specific(toolConfig=choice) if event == "BeforeToolSelection" else specific(llm_request={"toolConfig": choice})
     )
     here = stage(says("x"), **{event: answer})
-    assert here.call().allowed == allowed
+    called = here.call()
+    assert called.allowed == allowed
+    assert [len(called.restricted_by), event in str(called.restricted_by)] == [1, True]
     assert here.sent()["calling"] == sent
 
 

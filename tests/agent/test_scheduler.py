@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -104,11 +104,11 @@ class Bench:
             on_change=self.told.append,
         )
 
-    def run(self, *calls: ToolCall, allowed: list[str] | None = None) -> list[ToolCall]:
+    def run(self, *calls: ToolCall, allowed: list[str] | None = None, by: Sequence[str] = ()) -> list[ToolCall]:
         """The finished calls of one response, all hooks having ended."""
 
         async def session() -> list[ToolCall]:
-            finished = await self.scheduler.run(calls, allowed=allowed)
+            finished = await self.scheduler.run(calls, allowed=allowed, restricted_by=by)
             await self.background.drain(5)
             return finished
 
@@ -198,6 +198,14 @@ def test_a_call_that_cannot_be_run(
     assert end(finished) == ending(CallStatus.ERROR, said)
     assert bench.statuses() == ["validating", "error"]
     assert (spy.ran_with, person.questions, recorded(tmp_path, "BeforeTool")) == ([], [], [])
+
+
+def test_a_restriction_names_the_hooks(project: Path) -> None:
+    """Whoever reads it knows which hook to ask about."""
+    bench = Bench(project, ToolBox([Spy(question="spy"), Spy(name="other")]), {}, Person())
+    (finished,) = bench.run(call("spy"), allowed=["other"], by=["only-read", "budget"])
+    said = "it may not be called now, because only-read and budget restricted the tools. Allowed tools: other."
+    assert end(finished) == ending(CallStatus.ERROR, f"spy was not run: {said}")
 
 
 def test_a_call_that_is_allowed(project: Path) -> None:

@@ -13,6 +13,7 @@ POINTS = {
     "test_layers": "13.4-6",
     "test_limits": "13.19",
     "test_matchers": "13.1",
+    "test_policy": "18.1",
     "test_record": "13.18",
     "test_secrets": "13.13",
     "test_strangers": "13.1-2",

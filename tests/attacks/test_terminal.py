@@ -217,6 +217,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("ui", "--file", f"{ATTACK}?"),
         row("ui", "--project", ATTACK),
         row("ui", "--settings", ATTACK),
+        row("ui", "--fleet", "--settings", "{fleet}"),
     ],
     "stats": [row("stats"), row("stats", "--json"), row("stats", "--hook", ATTACK), row("stats", "--event", ATTACK)],
     "doctor": [

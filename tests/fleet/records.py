@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored, make_bucket, make_stream, stored
+from hookline.child.jetstream import Stored, make_stream, stored
 from hookline.child.nats import close, connect, connected
+from hookline.child.nats_bucket import make_bucket, open_bucket, set_value
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
 from hookline.contract.records import EventRecord, LogLevel
 from hookline.fleet.record.anchors import Anchors
@@ -71,7 +73,9 @@ def with_server(nats: NatsServer, work: Callable[[Any], Coroutine[Any, Any, Foun
         async with connected(nats.server, "test") as client:
             return await work(client)
 
-    return asyncio.run(go())
+    # In a thread: Playwright has an event loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(go())).result()
 
 
 def set_up(nats: NatsServer, replicas: int = 1) -> None:
@@ -79,9 +83,20 @@ def set_up(nats: NatsServer, replicas: int = 1) -> None:
 
     async def make(client: Any) -> None:
         await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=replicas, max_age_s=3600, max_bytes=-1)
-        await make_bucket(client, MACHINES_BUCKET, replicas=replicas)
+        await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas)
 
     with_server(nats, make)
+
+
+def say(nats: NatsServer, key: str, data: bytes) -> None:
+    """Puts a heartbeat into the bucket."""
+
+    async def go(client: Any) -> None:
+        bucket = await open_bucket(client, MACHINES_BUCKET)
+        assert bucket is not None
+        await set_value(bucket, key, data)
+
+    with_server(nats, go)
 
 
 def send_all(nats: NatsServer, *senders: Shipper) -> None:

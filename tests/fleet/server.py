@@ -53,7 +53,9 @@ class NatsServer:
         self.directory.mkdir(parents=True, exist_ok=True)
         program = find_program()
         assert program is not None
-        command = [program, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.directory / "store")]
+        command = [program, "-a", "127.0.0.1", "-p", str(self.port)]
+        if "jetstream" not in (self._config or ""):
+            command += ["-js", "-sd", str(self.directory / "store")]
         if self._config is not None:
             file = self.directory / "server.conf"
             file.write_text(self._config)

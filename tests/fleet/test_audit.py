@@ -196,8 +196,8 @@ def test_a_key_that_was_seen_before_counts(log: Path, tmp_path: Path) -> None:
     """Even if somebody else's is the first in what is read."""
     pins = tmp_path / "pins.json"
     add_pins({PLACE.source.person: KEY.public}, pins)
-    add_pins({PLACE.source.person: STRANGER.public}, pins)
-    assert read_pins(pins) == {PLACE.source.person: KEY.public}
+    add_pins({PLACE.source.person: STRANGER.public, ("m2", "bob"): STRANGER.public}, pins)
+    assert read_pins(pins) == {PLACE.source.person: KEY.public, ("m2", "bob"): STRANGER.public}
     forged = [anchor(Head(1, "0" * 64), key=STRANGER), *sent(log)]
     assert any("forged" in finding for finding in findings(read(forged), keys=read_pins(pins)))
 

@@ -1,6 +1,9 @@
 """What takes long: many records, servers that are killed and frozen, a lost node. `make fleet` runs it."""
 
 import asyncio
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,9 +29,11 @@ from hookline.contract.fleet import MACHINES_BUCKET, Server
 from hookline.fleet.life.canary import CanaryWord
 from hookline.fleet.life.heartbeat import Facts
 from hookline.fleet.record.message import Arrival
+from hookline.fleet.record.shipper import read_progress
 from hookline.fleet.record.source import Place, Source
 from hookline.fleet.service import Service, ServiceThread
 from hookline.log.chain import Link
+from hookline.log.paths import default_log_path
 from hookline.log.verify import log_head
 from hookline.settings.schema import FleetSettings
 
@@ -93,6 +98,28 @@ def test_a_hundred_thousand_records_while_the_server_is_killed_twice(nats: NatsS
     assert (report.records, report.first, report.findings, report.gaps) == (MANY, 1, [], [])
     assert report.last == log_head(log)
     assert sorted(seqs_in(nats)) == list(range(1, MANY + 1))  # not even copies
+
+
+def test_a_service_that_is_killed_goes_on_where_it_ended(nats: NatsServer, own_home: Path) -> None:
+    """A real `hookline fleet run`, ended by SIGKILL in the middle, and at last as systemd ends it."""
+    set_up(nats)
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"hooksConfig": {"fleet": {"servers": [nats.address], "machine": "m1"}}}))
+    log = default_log_path()
+    write_plain(log, MANY // 2)
+    command = [sys.executable, "-m", "hookline", "fleet", "run"]
+    for part in (0.2, 0.5):
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
+            wait_until(lambda part=part: read_progress(log).cursor.seq >= part * MANY / 2)  # type: ignore[misc]
+            service.kill()
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
+        wait_until(lambda: read_progress(log).cursor.seq == MANY // 2)
+        service.terminate()
+        assert service.wait(30) == 0
+    report = audit(read_all(nats)).sources[0]
+    assert (report.records, report.findings) == (MANY // 2, [])
+    assert report.proven == log_head(log)
 
 
 def test_a_frozen_server_holds_nothing_up_and_costs_nothing(nats: NatsServer, tmp_path: Path) -> None:

@@ -3,29 +3,39 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.fleet.records import KEY, event, read_all, set_up
+from tests.fleet.company import Company, Machine
+from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Value
+from hookline.child.jetstream import Value, make_stream
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
+from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
-from hookline.fleet.life.canary import CanaryWord, try_canaries
+from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS
+from hookline.contract.vocabulary import ConfigSource
+from hookline.fleet.life.canary import CanaryWord, read_canary, try_canaries
 from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
 from hookline.fleet.life.status import MachineStatus, judge
+from hookline.fleet.policy.bucket import publish
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
-from hookline.fleet.service import ServiceThread
+from hookline.fleet.record.shipper import is_sent
+from hookline.fleet.service import Service, ServiceThread
 from hookline.log.entry import LogQuery
 from hookline.log.file import FileSink
 from hookline.log.paths import default_log_path
 from hookline.log.reader import LogReader
-from hookline.settings.schema import CanarySettings
+from hookline.settings.decode import decode_settings
+from hookline.settings.read import Layer
+from hookline.settings.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
 
 GUARD = """case "$(cat)" in *"rm -rf"*) echo 'no rm here' >&2; exit 2;; esac"""
 HOOK = HookWord(event="BeforeTool", name="guard", source="user", state="on", last_run="2026-01-01T00:00:00.000Z")
@@ -213,6 +223,87 @@ def test_records_of_all_machines_are_shown_and_counted(
     assert len(whole["digest"]) == 64
 
 
+def test_a_machine_with_an_older_policy_is_out_of_date(
+    nats: NatsServer, tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By what is published, even if no other machine has it; and records say which version was in force."""
+    set_up(nats)
+    company = Company(tmp_path, fleet={"servers": [nats.address], "machine": "m1"})
+    company.gives_settings(version=1)
+    machine = Machine(project)
+    assert machine.fires().blocked
+    machine.close()
+    run = next(line for line in default_log_path().read_text().splitlines() if '"kind":"event"' in line)
+    assert json.loads(run)["policy"] == 1
+    assert main(["fleet", "run", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["fleet", "status"]) == 0
+    assert "policy 1" in capsys.readouterr().out
+    with_server(nats, lambda client: publish(client, company.signed(company.bundle(version=2)), (company.key,)))
+    assert main(["fleet", "status"]) == 1
+    assert "it has version 1 of the policy, and 2 is in force" in capsys.readouterr().out
+
+
+def test_serve_and_doctor_know_whether_the_log_is_sent(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`hookline serve` has a thread for it; without any service, doctor says what to do."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+
+    def record() -> list[tuple[str, str]]:
+        capsys.readouterr()
+        main(["doctor", "--json"])
+        signs = json.loads(capsys.readouterr().out)["signs"]
+        return [(sign["health"], sign["message"]) for sign in signs if sign["about"] == "record"]
+
+    ((health, message),) = record()
+    assert health == "odd"
+    assert "no service sends the log" in message
+    assert "hookline fleet run" in message
+    thread = fleet_thread()
+    assert thread is not None
+    try:
+        wait_until(lambda: is_sent(default_log_path()))
+        ((health, message),) = record()
+        assert (health, "a service sends the log" in message) == ("good", True)
+    finally:
+        thread.stop()
+
+
+def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
+    write_settings(own_home, [])
+    assert fleet_thread() is None
+    loaded = "import sys, hookline.cli.commands.serve; print([name for name in sys.modules if name.startswith('nats')])"
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
+
+
+def test_a_user_can_t_switch_off_what_the_company_records() -> None:
+    """The system's settings send the log, so a user's file that disables it is not used, and that is said."""
+    fleet = {"servers": ["nats://x"]}
+    off = Layer(source=ConfigSource.USER, origin="user", values={"hooksConfig": {"log": {"enabled": False}}})
+    sends = Layer(source=ConfigSource.SYSTEM, origin="system", values={"hooksConfig": {"fleet": fleet}})
+    settings = decode_settings((off, sends))
+    assert settings.options.log.enabled
+    assert any("company's record" in problem.message for problem in settings.problems)
+    own = Layer(
+        source=ConfigSource.USER, origin="u", values={"hooksConfig": {"fleet": fleet, "log": {"enabled": False}}}
+    )
+    assert not decode_settings((own,)).options.log.enabled
+    keeps = Layer(source=ConfigSource.SYSTEM, origin="s", values={"hooksConfig": {"fleet": {**fleet, "audit": False}}})
+    assert not decode_settings((off, keeps)).options.log.enabled
+
+
+def test_rotation_keeps_what_may_have_to_wait() -> None:
+    """As many files as the bound allows, and never fewer than the log keeps anyway."""
+    log = LogSettings(max_bytes=1000, backups=5)
+    sends = HooksConfigSettings(log=log, fleet=FleetSettings(servers=("nats://x",), spool_bytes=20_000))
+    assert sends.rotated_files == 20
+    assert HooksConfigSettings(log=log).rotated_files == 5
+    keeps = HooksConfigSettings(log=log, fleet=FleetSettings(servers=("nats://x",), audit=False, spool_bytes=20_000))
+    assert keeps.rotated_files == 5
+
+
 def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> None:
     set_up(nats)
     write_settings(own_home, [nats.address])
@@ -230,6 +321,58 @@ def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> No
     finally:
         two.stop()
         one.stop()
+
+
+def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path) -> None:
+    """An administrator may have made the stream alone; what is missing is told."""
+
+    async def make(client: Any) -> None:
+        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=-1)
+
+    with_server(nats, make)
+    write_settings(own_home, [nats.address])
+    sink = FileSink(default_log_path())
+    sink.write_now([event(1)])
+    sink.close()
+    said: list[str] = []
+    service = machine_service(said.append)
+    assert service is not None
+    thread = ServiceThread(service)
+    thread.start()
+    try:
+        wait_until(lambda: service.sent >= 1)
+        wait_until(lambda: said)
+    finally:
+        thread.stop()
+    assert "hookline_machines" in said[0]
+    assert "hookline fleet setup" in said[0]
+
+
+def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> None:
+    """Also if the service is started often; but one that nothing denied is tried again."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    log = default_log_path()
+    write_log(log, range(1, 2))
+    tried = list[str]()
+
+    def service(word: CanaryWord) -> Service:
+        fleet = FleetSettings(servers=(nats.address,), machine="m1")
+
+        def fly() -> CanaryWord:
+            tried.append("x")
+            return word
+
+        return Service(log, fleet, facts=lambda: GOOD, canary=fly, tell=lambda _words: None)
+
+    asyncio.run(service(CanaryWord(tried=1, missed=("x",))).run_once())
+    assert len(tried) == 2  # once more, because another program may have used the same file
+    for _ in range(2):
+        thread = ServiceThread(service(CanaryWord(tried=1)))
+        thread.start()
+        wait_until(lambda: read_canary(log) == CanaryWord(tried=1, time=getattr(read_canary(log), "time", "")))
+        thread.stop()
+    assert len(tried) == 3
 
 
 def test_a_missing_server_is_told_once_and_waited_for(own_home: Path) -> None:

@@ -8,15 +8,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.fleet.records import KEY, PLACE, event, send_all, set_up, shipper, with_server, write_log
+from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log
 from tests.fleet.server import NatsServer
 from tests.ui.conftest import HOST, PORT, TOKEN, Page
 
-from hookline.child.jetstream import put
 from hookline.cli.commands._fleet_desk import FleetDesk
 from hookline.cli.commands._fleet_records import mirrored
 from hookline.cli.main import main
-from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET
+from hookline.contract.fleet import AUDIT_STREAM
 from hookline.fleet.life.heartbeat import Facts, Heartbeat, HookWord
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.mirror import Mirror
@@ -45,7 +44,7 @@ def page(nats: NatsServer, tmp_path: Path, given: argparse.Namespace) -> Iterato
         send_all(nats, shipper(log, place=Place("all", Source(name, "ann", "l"))))
     hook = HookWord(event="BeforeTool", name=HOSTILE, source="user", state=HOSTILE)
     beat = Heartbeat(team="all", machine="m1", user="ann", hookline="1", facts=Facts(enabled=True, hooks=(hook,)))
-    with_server(nats, lambda client: put(client, MACHINES_BUCKET, beat.key, KEY.sign(beat)))
+    say(nats, beat.key, KEY.sign(beat))
     fleet = FleetSettings(servers=(nats.address,))
     with mirrored(fleet, given, follows=True) as log:
         desk = FleetDesk(given, log, fleet)
@@ -127,7 +126,7 @@ def test_what_a_machine_says_is_printed_as_foreign_text(
     hook = HookWord(event=HOSTILE, name=HOSTILE, source="user", state=HOSTILE)
     facts = Facts(enabled=True, hooks=(hook,), policy_problem=HOSTILE, problems=(HOSTILE,))
     beat = Heartbeat(team=HOSTILE, machine=HOSTILE, user=HOSTILE, hookline=HOSTILE, facts=facts)
-    with_server(nats, lambda client: put(client, MACHINES_BUCKET, beat.key, KEY.sign(beat)))
+    say(nats, beat.key, KEY.sign(beat))
     for words in (["fleet", "events"], ["fleet", "status"], ["fleet", "stats"], ["audit", "verify"]):
         for form in (words, [*words, "--json"]):
             main(form)

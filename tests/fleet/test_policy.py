@@ -129,6 +129,7 @@ def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None
     run(work)
 
 
+@pytest.mark.fleet
 @pytest.mark.parametrize("outage", ["killed", "frozen"])
 def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str) -> None:
     """What is in force stays; what was published meanwhile, or afterwards, arrives when the server is back."""
@@ -247,6 +248,7 @@ def process(*words: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
         started.communicate(timeout=20)
 
 
+@pytest.mark.fleet
 def test_the_commands_by_a_server(
     company: Company, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +287,7 @@ def test_the_commands_by_a_server(
     assert "policy: bundle version 3 for all is in force" in log
 
 
+@pytest.mark.fleet
 @pytest.mark.skipif(sys.platform != "linux", reason="the server of bridges needs Linux")
 def test_serve_follows_beside_its_work(company: Company, nats: NatsServer, project: Path) -> None:
     """Where the settings name a server and this user may write the policy's directory."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from tests.fleet.workers import ECHO, Machine, WorkerProcess, guard, remote_sett
 from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import Verdict
+from hookline.fleet.policy.packing import pack
 from hookline.log.logger import MemorySink
 from hookline.settings.paths import SettingsPaths
+from hookline.settings.policy.documents import now
 
 pytestmark = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
 
@@ -213,3 +216,10 @@ def test_a_project_can_not_name_the_server(project: Path, tmp_path: Path) -> Non
     assert (hook.needs_trust, hook.refusal) == (True, None)
     assert found.options.fleet is not None
     assert found.options.fleet.servers == ("nats://good",)
+
+
+def test_a_policy_may_have_remote_hooks(tmp_path: Path) -> None:
+    """They ask the server that each machine's own system settings name, so the bundle need not name one."""
+    (tmp_path / "settings.json").write_text(json.dumps({"hooks": remote_settings(None)["hooks"]}))
+    packed = pack(tmp_path, version=1, expires=now() + timedelta(days=1), teams=["all"])
+    assert packed.warnings == ()

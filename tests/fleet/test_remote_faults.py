@@ -13,7 +13,7 @@ from tests.fleet.workers import Machine, WorkerProcess, ended, guard, lines, rem
 
 from hookline.contract.verdict import Verdict
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.fleet
 
 # What the issue asks for is a second; a loaded machine gets more. The hooks' own timeout is a minute.
 SOON_S = 8.0

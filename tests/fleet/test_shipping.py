@@ -1,6 +1,7 @@
 """From the log to the stream: all records, in order, each once, whatever ends in between."""
 
 import asyncio
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.fleet.server import NatsServer
 
 from hookline.child.nats import UnreachableError, close, connect
 from hookline.errors import HooklineError
+from hookline.fleet.record.anchors import Anchors
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import only_shipper, read_progress
 from hookline.fleet.record.statement import StatementKind
@@ -174,6 +176,25 @@ def test_nothing_is_lost_while_the_server_is_gone(nats: NatsServer, log: Path) -
     send_all(nats, sender)
     report = audit(read_all(nats)).sources[0]
     assert (report.records, report.again, report.findings) == (20, 0, [])
+
+
+def test_heads_are_commits_in_a_git_repository(nats: NatsServer, log: Path, tmp_path: Path) -> None:
+    """One for each head; without git's identity, or git itself, it is told, and nothing stops."""
+    set_up(nats)
+    heads = tmp_path / "heads"
+    git = ("git", "-C", str(heads))
+    heads.mkdir()
+    subprocess.run([*git, "init", "-q"], check=True)
+    for name, value in (("user.name", "m1"), ("user.email", "m1@example.com")):
+        subprocess.run([*git, "config", name, value], check=True)
+    for number in (1, 2):
+        write_log(log, range(number, number + 1))
+        send_all(nats, shipper(log, anchors=heads))
+    assert subprocess.check_output([*git, "rev-list", "--count", "HEAD"], text=True).strip() == "2"
+    assert len((heads / "m1.ann.anchors").read_bytes().splitlines()) == 2
+    said: list[str] = []
+    Anchors(tmp_path / "no" / "such" / "place", PLACE.source, said.append).add(b"{}")
+    assert "can't be written" in said[0]
 
 
 def test_only_one_sends_a_log(log: Path) -> None:

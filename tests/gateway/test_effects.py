@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
+from tests.fleet.company import Company, agents_off
 from tests.gateway.conftest import Groups, hook, says, specific
 
 pytestmark = pytest.mark.timeout(60)
@@ -158,5 +159,19 @@ def test_a_cancelled_call_is_cancelled_in_the_server(connect: Callable[..., Any]
             call.cancel()
             await reaches("cancelled\n")
             assert texts(await client.call_tool("add", {"a": 1, "b": 2})) == ["3"]
+
+    run(talk())
+
+
+def test_no_tool_is_called_while_the_company_has_agents_off(connect: Callable[..., Any], tmp_path: Path) -> None:
+    """The switch of a policy holds behind the gateway, too, without any hook."""
+    company = Company(tmp_path)
+    company.gives(company.switches(agents_off("incident 4711")))
+
+    async def talk() -> None:
+        async with connect({}) as client:
+            denied = await client.call_tool("add", {"a": 1, "b": 2})
+            assert denied.is_error
+            assert "incident 4711" in texts(denied)[0]
 
     run(talk())

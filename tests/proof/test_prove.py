@@ -18,6 +18,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.wire import utc_timestamp
 from hookline.files import state_path
 from hookline.proof.canary import canary_at, command_line, wait_for
+from hookline.proof.reconcile import Standing
 from hookline.settings.canary import canary_layers, new_canary, write_canary
 
 DENY = 'case "$(cat)" in *secret*) echo no >&2; exit 2;; esac'
@@ -257,6 +258,69 @@ def test_codex_says_other_words_in_its_transcripts(
         lines.append({"payload": {"type": f"{kind}_output", "call_id": str(number), "output": "fine"}})
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert counts(prove(capsys, project)[1], "codex") == {"judged": 2, "not judged": 1}
+
+
+def test_a_tool_that_codex_asks_no_hook_about_is_not_past_the_door(
+    own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(own_home, matcher="*")
+    file = own_home / ".codex" / "sessions" / "2026" / "11" / "17" / "rollout-x.jsonl"
+    file.parent.mkdir(parents=True)
+    lines: list[dict[str, Any]] = [{"type": "session_meta", "payload": {"id": "c1", "cwd": str(project)}}]
+    now = utc_timestamp(time.time())
+    for number, tool in enumerate(("update_plan", "write_stdin", "mcp__files__read")):
+        call = {"type": "function_call", "name": tool, "call_id": str(number), "arguments": '{"chars": "x"}'}
+        lines.append({"timestamp": now, "payload": call})
+        lines.append({"payload": {"type": "function_call_output", "call_id": str(number), "output": "fine"}})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert counts(prove(capsys, project)[1], "codex") == {str(Standing.NEVER_ASKED): 2, "not judged": 1}
+    main(["prove", "codex", "--no-canary", "--project", str(project)])
+    assert "2 of tools that the agent asks no hook about (update_plan, write_stdin)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("agent", ["cursor", "copilot"])
+def test_an_agent_without_transcripts_is_said(
+    agent: str, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(own_home)
+    main(["prove", agent, "--wait", "0", "--project", str(project)])
+    assert "hookline reads no transcripts of it" in " ".join(capsys.readouterr().out.split())
+
+
+# What each agent asks before it runs a command, in its own words.
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "claude": ("PreToolUse", {"hook_event_name": "PreToolUse", "tool_name": "Bash"}),
+    "codex": ("PreToolUse", {"hook_event_name": "PreToolUse", "tool_name": "Bash"}),
+    "gemini": ("BeforeTool", {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command"}),
+    "cursor": ("preToolUse", {"hook_event_name": "preToolUse", "tool_name": "Shell"}),
+    "copilot": ("preToolUse", {"toolName": "bash"}),
+}
+
+
+@pytest.mark.parametrize("agent", sorted(ASKED))
+def test_the_canary_comes_back_through_the_bridge_of_every_agent(
+    agent: str, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Asked in the agent's own words, the bridge denies, and that is seen; `prove AGENT` prints the line to run."""
+    configure(own_home)
+    event, facts = ASKED[agent]
+    with canary_at(own_home / ".llxprt" / "hookline-canary.json", 60) as canary:
+        command = f"echo {canary.text}"
+        assert command in command_line(agent, canary)
+        arguments = "toolArgs" if agent == "copilot" else "tool_input"
+        payload = {**facts, "session_id": "s", "cwd": str(project), arguments: {"command": command}}
+        given = json.dumps(payload).encode()
+        bridge = Bridge()
+        call = Call(words=(agent, event), stdin=given, cwd=str(project), environ=dict(os.environ))
+        reply = asyncio.run(bridge.answer(call))
+        bridge.systems.close()
+        flight = wait_for(agent, canary, state_path("hooks.jsonl"), 0)
+    assert (flight.denied, bool(flight.log_id)) == (True, True)
+    assert canary.word in (reply.stdout + reply.stderr).decode()
+    assert main(["prove", agent, "--wait", "0", "--project", str(project)]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Run this in {project}, in another terminal" in shown
+    assert "no call with the canary came to a hook within 0 s" in shown
 
 
 @pytest.mark.timeout(90)  # it starts the real agent

@@ -17,6 +17,8 @@ from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
 from hookline.ui.records import sessions
 
+WORDS = ("configured", "observed", "enforced")
+
 STATIC = Path(hookline.ui.__file__).parent / "static"
 
 
@@ -119,6 +121,14 @@ def test_hooks_have_their_health(used: Page) -> None:
     hooks = {hook["hook"]: hook for hook in used.get("/api/hooks").json["hooks"]}
     assert (hooks["guard"]["runs"], hooks["guard"]["blocks"], hooks["guard"]["why"]) == (3, 1, None)
     assert sum(bin_["runs"] for bin_ in hooks["guard"]["histogram"]) == 3
+    assert {word: bool(value) for word, value in hooks["guard"]["words"].items()} == dict.fromkeys(WORDS, True)
+    assert hooks["idle"]["words"] == {"configured": True, "observed": None, "enforced": None}
+    own = used.get("/api/hooks").json["agents"][0]
+    assert (own["name"], own["configured"], own["enforced"]) == (
+        "hookline agent",
+        True,
+        hooks["guard"]["words"]["enforced"],
+    )
     assert (hooks["idle"]["runs"], hooks["idle"]["why"]) == (0, "SessionEnd was never fired")
     assert len(used.get("/api/durations?hook=guard&event=BeforeTool").json) == 3
 

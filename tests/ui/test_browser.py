@@ -1,16 +1,22 @@
 """The page in a real browser: Chromium, driven by Playwright; `make ui-test` installs both."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fleet.records import KEY, say, send_all, set_up, shipper, write_log
+from tests.fleet.server import NatsServer, find_program
 from tests.ui.conftest import Page
 
 from hookline.contract.wire import utc_timestamp
+from hookline.fleet.life.heartbeat import Facts, Heartbeat, HookWord
+from hookline.fleet.record.source import Place, Source
 
 api: Any = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed; make ui-test installs it")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -145,6 +151,10 @@ def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address:
     api.expect(guard.get_by_role("img", name="p95")).to_be_visible()
     idle = view.get_by_role("article").filter(has=view.get_by_role("heading", name="idle"))
     api.expect(idle).to_contain_text("never ran: SessionEnd was never fired")
+    api.expect(guard).to_contain_text(re.compile("configuredobserved (just now|.* ago)not enforced"))
+    api.expect(idle).to_contain_text("configurednot observednot enforced")
+    agents = view.get_by_role("region", name="Agents")
+    api.expect(agents).to_contain_text(re.compile("hookline agentconfiguredobserved (just now|.* ago)not enforced"))
     guard.get_by_role("button", name="Disable").click()
     view.get_by_role("dialog").get_by_role("button", name="Close").click()
     api.expect(guard).to_contain_text("on")
@@ -236,3 +246,43 @@ def _quoted(text: str) -> str:
     from urllib.parse import quote  # noqa: PLC0415 - here alone
 
     return quote(text, safe="")
+
+
+def test_the_page_of_a_fleet(chromium: Any, own_home: Path, tmp_path: Path) -> None:
+    """Machines with what is wrong with them, and their records; what they say stays text, and hooks are not offered."""
+    if find_program() is None:
+        pytest.skip("no nats-server here; make setup installs it")
+    nats = NatsServer(tmp_path / "nats")
+    nats.start()
+    try:
+        set_up(nats)
+        settings = own_home / ".llxprt" / "settings.json"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(json.dumps({"hooksConfig": {"fleet": {"servers": [nats.address]}}}))
+        log = tmp_path / "m" / "hooks.jsonl"
+        write_log(log, range(1, 4))
+        source = Source(EVIL, EVIL, "l")
+        send_all(nats, shipper(log, place=Place("all", source)))
+        hook = HookWord(event=EVIL, name=EVIL, source="user", state=EVIL)
+        facts = Facts(enabled=True, hooks=(hook,), problems=(EVIL,))
+        beat = Heartbeat(team="all", machine=EVIL, user=EVIL, hookline=EVIL, facts=facts)
+        say(nats, beat.key, KEY.sign(beat))
+        command = [sys.executable, "-m", "hookline", "ui", "--fleet", "--no-open"]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            tab = Tab(chromium, server.stdout.readline().split()[-1])
+            api.expect(tab.tab.locator("tbody tr")).to_have_count(3)
+            api.expect(tab.tab.get_by_role("link", name="Machines")).to_be_visible()
+            api.expect(tab.tab.get_by_role("link", name="Hooks")).to_be_hidden()
+            machines = tab.view("machines")
+            api.expect(machines.locator("tbody tr")).to_have_count(1)
+            machines.locator("summary").click()
+            assert machines.evaluate(ACTING) == 0
+            write_log(log, range(4, 6))
+            send_all(nats, shipper(log, place=Place("all", source)))
+            api.expect(tab.view("").locator("tbody tr")).to_have_count(5, timeout=20_000)
+            tab.close()
+            server.terminate()
+            server.wait(20)
+    finally:
+        nats.end()

@@ -87,6 +87,7 @@ class Agent:
         transcript: Transcript,
         listener: Listener,
         max_turns: int = DEFAULT_MAX_TURNS,
+        context_limit: int | None = None,
         history: "Sequence[Content]" = (),
         notes: Sequence[str] = (),
     ) -> None:
@@ -94,7 +95,8 @@ class Agent:
 
         `approve` asks the user about a tool call, and None approves everything. `person` asks when a hook wants that,
         also where `approve` is None; without it such calls are refused. `listener` is called with every event that a
-        user or a program may want to see. `max_turns` limits the model calls of one prompt. `history` is the
+        user or a program may want to see. `max_turns` limits the model calls of one prompt, and `context_limit` the
+        tokens of the conversation, in place of the model's own limit. `history` is the
         conversation to continue, and `notes` are hooks' messages to the model that have not been sent yet.
         """
         # Load the SDK before any hook runs: it blocks the event loop for half a second.
@@ -105,6 +107,7 @@ class Agent:
         self._transcript = transcript
         self._listener = listener
         self._max_turns = max_turns
+        self._context_limit = context_limit or model.context_limit
         self._history: list[Content] = list(history)
         self._tokens = estimate_tokens(self._history)
         self._pending = PendingTexts(transcript, notes)
@@ -227,7 +230,7 @@ class Agent:
 
     async def _converse(self, turn: _Turn) -> TurnEnded:
         while turn.model_calls < self._max_turns:
-            if self._tokens >= NEARLY_FULL * self._model.context_limit:
+            if self._tokens >= NEARLY_FULL * self._context_limit:
                 summary = await self.compress(PreCompressTrigger.AUTO)
                 if summary is not None and summary.should_stop:
                     return turn.ended(summary)
@@ -237,7 +240,7 @@ class Agent:
             if answer.should_stop or not calls:
                 return turn.ended(answer)
             self._open_calls = {call.id: call for call in calls}
-            done = await self._scheduler.run(calls, allowed=answer.allowed)
+            done = await self._scheduler.run(calls, allowed=answer.allowed, restricted_by=answer.restricted_by)
             turn.calls += tuple(done)
             self._answer_open_calls()
             stop = next((call.result for call in done if call.result is not None and call.result.should_stop), None)

@@ -31,6 +31,8 @@ class ModelAnswer:
     """True when the text was shown while it arrived."""
     allowed: frozenset[str] | None = None
     """The tools that the model may call; None when it may call any."""
+    restricted_by: tuple[str, ...] = ()
+    """The hooks that chose them."""
     note: str | None = None
     """A hook's message to the model, to be sent with the next message."""
     blocked: bool = False
@@ -51,11 +53,12 @@ async def call_model(
     `listener` gets the text as it arrives, unless an AfterModel hook must see it first.
     Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
     """
+    chosen_by: tuple[str, ...] = ()
     if request.config is not None and request.config.tools:
         selection = await fire_before_tool_selection_hook(config, request)
         if selection.should_stop:
             return _answer(selection, blocked=True, reason=selection.stop_reason)
-        request = _select(request, selection)
+        request, chosen_by = _select(request, selection), selection.restricted_by
     before = await fire_before_model_hook(config, request)
     if before.blocked:
         return _blocked(before)
@@ -71,7 +74,14 @@ async def call_model(
     after = await fire_after_model_hook(config, request, response)
     # Text that was streamed can't be hidden any more.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
-    return _answer(after, response=after.response, shown=shown, was_streamed=streams, allowed=_allowed_tools(request))
+    return _answer(
+        after,
+        response=after.response,
+        shown=shown,
+        was_streamed=streams,
+        allowed=_allowed_tools(request),
+        restricted_by=before.restricted_by or chosen_by,
+    )
 
 
 def _answer(

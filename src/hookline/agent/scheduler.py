@@ -1,10 +1,10 @@
 """The only place that runs tools: here every call of the model is checked, approved and passed through its hooks."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.agent.approval import Approval, Asked, Grant, Permissions, RefusedError, with_message
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
@@ -29,15 +29,19 @@ class ToolScheduler:
     on_change: Callable[[ToolCall], None]
     """Called with each new status; finished calls come in the order of the calls."""
 
-    async def run(self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None) -> list[ToolCall]:
-        """Runs the calls and returns them with their results, in the same order; `allowed` limits the tools by name.
+    async def run(
+        self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None, restricted_by: Sequence[str] = ()
+    ) -> list[ToolCall]:
+        """Runs the calls and returns them with their results, in the same order.
 
+        `allowed` limits the tools by name, and `restricted_by` are the hooks that wanted that.
         Read-only calls run at the same time. A call that may write waits for all before it, and blocks all after it.
         Cancelling this ends the running calls, and reports calls without a result as cancelled.
         """
         progress = _Progress(calls, self.on_change)
         try:
-            checked = [self._check(progress, index, allowed) for index in range(len(calls))]
+            restriction = _Restriction(allowed, restricted_by)
+            checked = [self._check(progress, index, restriction) for index in range(len(calls))]
             for group in _groups([running for running in checked if running is not None]):
                 await _run_group(group)
         except BaseException:
@@ -45,16 +49,15 @@ class ToolScheduler:
             raise
         return progress.calls
 
-    def _check(self, progress: "_Progress", index: int, allowed: Collection[str] | None) -> "_RunningCall | None":
+    def _check(self, progress: "_Progress", index: int, restriction: "_Restriction") -> "_RunningCall | None":
         """The call as it will run, or None when it failed its checks and has an error as its result."""
         call = progress.calls[index]
         progress.change(index, call, CallStatus.VALIDATING)
         tool = self.toolbox.get(call.name)
         if tool is None:
-            fault = self.toolbox.unknown(call.name, allowed)
-        elif allowed is not None and call.name not in allowed:
-            others = ", ".join(name for name in self.toolbox.names() if name in allowed)
-            fault = f"{call.name} was not run: it may not be called now. Allowed tools: {others or 'none'}."
+            fault = self.toolbox.unknown(call.name, restriction.allowed)
+        elif (forbidden := restriction.why_not(call.name, self.toolbox.names())) is not None:
+            fault = f"{call.name} was not run: {forbidden}"
         else:
             call = replace(call, arguments=tool.normalize(call.arguments))
             invalid = self.toolbox.fault(tool, call.arguments)
@@ -64,6 +67,21 @@ class ToolScheduler:
             fault = f"{call.name} was not run: {invalid}"
         progress.change(index, call, CallStatus.ERROR, failure(fault))
         return None
+
+
+class _Restriction(NamedTuple):
+    """Which tools may be called, where hooks have chosen."""
+
+    allowed: Collection[str] | None
+    hooks: Sequence[str]
+
+    def why_not(self, name: str, known: Iterable[str]) -> str | None:
+        """Why a tool may not be called, or None."""
+        if self.allowed is None or name in self.allowed:
+            return None
+        by = f", because {' and '.join(self.hooks)} restricted the tools" if self.hooks else ""
+        others = ", ".join(one for one in known if one in self.allowed)
+        return f"it may not be called now{by}. Allowed tools: {others or 'none'}."
 
 
 class _Progress:

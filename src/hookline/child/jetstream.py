@@ -1,4 +1,4 @@
-"""What a NATS server keeps: streams of messages, and buckets of keys and values."""
+"""Streams of messages that a NATS server keeps."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -70,22 +70,6 @@ async def make_stream(
     return False
 
 
-async def make_bucket(client: "Client", name: str, *, replicas: int) -> bool:
-    """A bucket; False if there is one of this name already."""
-    from nats.js.errors import APIError, BucketNotFoundError  # noqa: PLC0415 - an extra
-
-    jetstream = client.jetstream(timeout=_ANSWER_S)
-    try:
-        try:
-            await jetstream.key_value(name)
-        except BucketNotFoundError:
-            await jetstream.create_key_value(bucket=name, replicas=replicas, history=1)
-            return True
-    except (APIError, OSError, TimeoutError) as error:
-        raise _refused(f"the bucket {name}", error) from error
-    return False
-
-
 async def store(client: "Client", subject: str, data: bytes, headers: Mapping[str, str]) -> None:
     """Returns when a stream has stored the message; UnreachableError if none has within some seconds."""
     if not client.is_connected:
@@ -144,38 +128,23 @@ async def stored(
             await reading.unsubscribe()
 
 
-async def put(client: "Client", bucket: str, key: str, data: bytes) -> None:
-    """Sets a value."""
-    if not client.is_connected:
-        raise UnreachableError("there is no connection to the server")
-    try:
-        await (await client.jetstream(timeout=_ANSWER_S).key_value(bucket)).put(key, data)
-    except Exception as error:
-        raise _refused(f"the bucket {bucket}", error) from error
-
-
-async def values(client: "Client", bucket: str, keys: str = ">") -> list[Value]:
-    """Every value of a bucket whose key fits."""
-    found: list[Value] = []
-    try:
-        kept = await client.jetstream(timeout=_ANSWER_S).key_value(bucket)
-        watcher: Any = await kept.watch(keys, ignore_deletes=True)
-        try:
-            while (entry := await watcher.updates(timeout=_ANSWER_S)) is not None:
-                found.append(Value(entry.key, entry.value or b"", entry.created.timestamp()))
-        finally:
-            await watcher.stop()
-    except Exception as error:
-        raise _refused(f"the bucket {bucket}", error) from error
-    return found
+async def values(client: "Client", bucket: str) -> list[Value]:
+    """Every value of a bucket."""
+    # Its stream has the last message of each key.
+    place = f"$KV.{bucket}."
+    return [
+        Value(message.subject.removeprefix(place), message.data, message.seconds)
+        async for message in stored(client, f"KV_{bucket}", [f"{place}>"])
+        if "KV-Operation" not in message.headers
+    ]
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:
-    from nats.js.errors import BucketNotFoundError, NoStreamResponseError, NotFoundError  # noqa: PLC0415 - an extra
+    from nats.js.errors import NoStreamResponseError, NotFoundError  # noqa: PLC0415 - an extra
 
-    if isinstance(error, NoStreamResponseError | NotFoundError | BucketNotFoundError):
+    if isinstance(error, NoStreamResponseError | NotFoundError):
         return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s")
+        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s, or not allowed")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     return UnreachableError(f"{what}: {said}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
 _CLOSE_S = 2.0
+_MOST_FAULTS = 8
 _AGAIN_S = 0.2
 # After two of these without an answer the connection counts as lost, and another server is tried.
 _PING_S = 5
@@ -35,7 +36,7 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
     """
     client = _client()
     tell = on_change or (lambda _words: None)
-    faults: deque[BaseException] = deque(maxlen=1)
+    faults: deque[BaseException] = deque(maxlen=_MOST_FAULTS)
 
     def complain(error: BaseException) -> None:
         faults.append(error)
@@ -58,7 +59,7 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         await asyncio.wait_for(client.connect(**options), CONNECT_S)
     except Exception as error:
         await close(client)
-        raise UnreachableError(_words(server, faults[-1] if faults else error)) from error
+        raise UnreachableError(_words(server, _telling_fault([*faults, error]))) from error
     except BaseException:
         await close(client)
         raise
@@ -114,6 +115,12 @@ def _existing(path: str, option: str) -> Path:
     if not file.is_file():
         raise UnreachableError(f"hooksConfig.fleet.{option} names {path}, which is no file")
     return file
+
+
+def _telling_fault(faults: list[BaseException]) -> BaseException:
+    """The error that says most: a refusal, which the client follows up with others, or else the last of its own."""
+    refusals = (fault for fault in faults if "authorization" in str(fault).lower())
+    return next(refusals, faults[-2] if len(faults) > 1 else faults[-1])
 
 
 def _telling(tell: Callable[..., object]) -> Callable[..., Awaitable[None]]:

@@ -72,6 +72,12 @@ async def put_value(bucket: "KeyValue", key: str, data: bytes, *, after: int | N
         raise ConflictError(f"{key} was changed by somebody else at the same time; look, and try again") from error
 
 
+async def set_value(bucket: "KeyValue", key: str, data: bytes) -> None:
+    """Replaces whatever value there is."""
+    async with _answers(key):
+        await bucket.put(key, data)
+
+
 async def values_before(bucket: "KeyValue", key: str) -> list[Value]:
     """Every value that the bucket still has of a key, oldest first."""
     from nats.js.errors import NoKeysError  # noqa: PLC0415 - an extra

@@ -13,7 +13,8 @@ under way or its worker stood still. Clocks of different machines are never comp
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -94,8 +95,8 @@ class NatsBus:
         self._on_fault = on_fault or (lambda _type, _error: None)
         self._inbox = ""
         self._count = 0
-        self._talks: dict[str, asyncio.Queue[Step]] = {}
-        """What came for each conversation under way, by the last part of its subject."""
+        self._talks: dict[str, Callable[[Step], None]] = {}
+        """Who hears the steps of each conversation under way, by the last part of its subject."""
         self._addresses: dict[str, str] = {}
         """Where the answer of each request goes that we serve."""
         self._asked = RecentIds()
@@ -180,11 +181,9 @@ class NatsBus:
         """Sends a request."""
         await self._client.publish(subject, data, reply=f"{self._inbox}.{key}")
 
-    def open(self, key: str) -> "asyncio.Queue[Step]":
-        """Begins a conversation, whose steps come into the queue."""
-        talk: asyncio.Queue[Step] = asyncio.Queue()
-        self._talks[key] = talk
-        return talk
+    def open(self, key: str, hear: Callable[[Step], None]) -> None:
+        """Begins a conversation."""
+        self._talks[key] = hear
 
     def close(self, key: str) -> None:
         """Ends it."""
@@ -200,7 +199,7 @@ class NatsBus:
         step["reply"] = msg.reply
         talk = self._talks.get(msg.subject.rpartition(".")[2])
         if talk is not None:
-            talk.put_nowait(step)
+            talk(step)
         elif step.get(_STEP) == _CLAIM and msg.reply:
             await self.say(msg.reply, {_STEP: _TOO_LATE})
 
@@ -310,7 +309,9 @@ class _Asking:
         self._key = key
         self._subject = subject
         self._data = data
-        self._talk = bus.open(key)
+        self._steps: deque[Step] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+        bus.open(key, self._hear)
         self.worker: str | None = None
         self._worker_inbox = ""
         self._is_answered = False
@@ -355,14 +356,22 @@ class _Asking:
                     break
         raise NoAnswerError(f"no worker answered within {patience_s:.1g} s")
 
+    def _hear(self, step: Step) -> None:
+        if _STEP in step:
+            self._steps.append(step)
+            _settle(self._waiting)
+
     async def _next(self, seconds: float) -> Step | None:
-        while True:
+        # Without a task, which asyncio.wait_for would make for each step.
+        if not self._steps:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(max(seconds, 0.0), _settle, self._waiting)
             try:
-                step = await asyncio.wait_for(self._talk.get(), max(seconds, 0.0))
-            except TimeoutError:
-                return None
-            if _STEP in step:
-                return step
+                await self._waiting
+            finally:
+                timer.cancel()
+        return self._steps.popleft() if self._steps else None
 
     async def end(self) -> None:
         """Tells the worker that nobody waits any more, unless it has answered."""
@@ -373,59 +382,89 @@ class _Asking:
 
 
 class _Serving:
-    """The worker's side of one request."""
+    """The worker's side of one request; lives in a task of its own."""
 
     def __init__(self, bus: NatsBus, key: str, asker: str, name: str) -> None:
         self._bus = bus
         self.key = key
         self._asker = asker
         self._name = name
-        self._talk = bus.open(key)
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._first: asyncio.Future[None] = self._loop.create_future()
+        self._said: str | None = None
+        self._is_dismissed = False
         self._heard_of_us = 0.0
+        bus.open(key, self._hear)
+
+    def _hear(self, step: Step) -> None:
+        if self._said is None:
+            self._said = step.get(_STEP, "")
+            _settle(self._first)
+        elif step.get(_STEP) in (_CANCEL, _TOO_LATE, _NOBODY):
+            self._dismiss()
+
+    def _dismiss(self) -> None:
+        self._is_dismissed = True
+        if self._task is not None:
+            self._task.cancel()
 
     async def may_begin(self, inbox: str) -> bool:
         """Claims the request; True if the asker still wants it, and says so in time."""
         self._heard_of_us = now_s()
         await self._bus.say(self._asker, {_STEP: _CLAIM, "worker": self._name}, reply=inbox)
+        timer = self._loop.call_later(SILENCE_S, _settle, self._first)
         try:
-            step = await asyncio.wait_for(self._talk.get(), SILENCE_S)
-        except TimeoutError:
-            return False
-        return step.get(_STEP) == _GO and not self._is_given_up()
+            await self._first
+        finally:
+            timer.cancel()
+        return self._said == _GO and not self._is_given_up()
 
     def _is_given_up(self) -> bool:
         # We may have stood still: then the asker heard nothing of us, and has answered without us.
-        return now_s() - self._heard_of_us > SILENCE_S or not self._talk.empty()
+        return self._is_dismissed or now_s() - self._heard_of_us > SILENCE_S
 
-    async def work(self, slots: asyncio.Semaphore, begin: Callable[[], Any]) -> None:
-        """Runs the work when there is room for it, with signs of life; ends it when the asker gives up."""
-        working = asyncio.ensure_future(self._in_turn(slots, begin))
-        watching = asyncio.ensure_future(self._watch())
+    async def work(self, slots: asyncio.Semaphore, begin: Callable[[], Awaitable[None]]) -> None:
+        """Runs the work when there is room for it, with signs of life; it is cancelled when the asker gives up."""
+        beats = _Beats(self._loop, self._beat)
         try:
-            await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
+            async with slots:
+                if not self._is_given_up():
+                    await begin()
+        except asyncio.CancelledError:
+            if not self._is_dismissed:
+                raise
         finally:
-            watching.cancel()
-            if not working.done():
-                working.cancel()
-            with suppress(asyncio.CancelledError):
-                await working
+            beats.end()
 
-    async def _in_turn(self, slots: asyncio.Semaphore, begin: Callable[[], Any]) -> None:
-        async with slots:
-            if not self._is_given_up():
-                await begin()
+    def _beat(self) -> None:
+        if self._is_given_up():
+            self._dismiss()
+            return
+        self._heard_of_us = now_s()
+        self._saying = asyncio.ensure_future(self._bus.say(self._asker, {_STEP: _ALIVE}))
 
-    async def _watch(self) -> None:
-        """Says that we are alive; returns when the asker gives up, or must have."""
-        while True:
-            with suppress(TimeoutError):
-                step = await asyncio.wait_for(self._talk.get(), BEAT_S)
-                if step.get(_STEP) in (_CANCEL, _TOO_LATE, _NOBODY):
-                    return
-            if self._is_given_up():
-                return
-            await self._bus.say(self._asker, {_STEP: _ALIVE})
-            self._heard_of_us = now_s()
+
+class _Beats:
+    """Calls a function again and again, until it is ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+        self._loop = loop
+        self._call = call
+        self._timer = loop.call_later(BEAT_S, self._beat)
+
+    def _beat(self) -> None:
+        self._timer = self._loop.call_later(BEAT_S, self._beat)
+        self._call()
+
+    def end(self) -> None:
+        """Ends it."""
+        self._timer.cancel()
+
+
+def _settle(future: "asyncio.Future[None] | None") -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
 
 
 def _read(data: bytes) -> dict[str, Any] | None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hookline.contract.fleet import machine_name
 from hookline.contract.hooks import HookEntry
 from hookline.settings.schema import FleetSettings
 
@@ -50,6 +49,7 @@ class Stays:
     def remote(self) -> "Remote":
         """The connection of this engine to the company's server; made when the first remote hook is asked."""
         from hookline.child.remote import Remote  # noqa: PLC0415 - few settings name a server
+        from hookline.contract.fleet import machine_name  # noqa: PLC0415
 
         remote = Remote(self._fleet.server, self._fleet.team, machine_name(self._fleet.machine))
         if self._is_closed:

@@ -4,16 +4,16 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.child.jetstream import put
 from hookline.child.nats import UnreachableError, close, connect
+from hookline.child.nats_bucket import open_bucket, set_value
 from hookline.contract.fleet import MACHINES_BUCKET
 from hookline.errors import HooklineError
-from hookline.fleet.life.canary import CanaryWord
+from hookline.fleet.life.canary import CanaryWord, read_canary, write_canary
 from hookline.fleet.life.heartbeat import EVERY_S, Facts, Heartbeat
 from hookline.fleet.record.anchors import Anchors
 from hookline.fleet.record.keys import machine_key
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ANCHOR_S = 60.0
 _DAY_S = 86_400.0
+_CANARY_AGAIN_S = 3600.0
 _POLL_S = 1.0
 _LOCKED_S = 10.0
 _SHORTEST_WAIT_S = 0.5
@@ -55,7 +56,7 @@ class Service:
         self._key = machine_key()
         self._every_s = every_s
         self._tell = Once(tell)
-        self._canary: CanaryWord | None = None
+        self._canary = read_canary(log)
         self._trying: asyncio.Task[None] | None = None
         anchors = None if fleet.anchors is None else Anchors(Path(fleet.anchors), self._place.source, self._tell)
         self._shipper = Shipper(log, self._place, self._key, anchors=anchors, on_change=self._tell)
@@ -72,8 +73,8 @@ class Service:
             try:
                 with only_shipper(self._log):
                     await self._serve(ending)
-            except HooklineError as error:
-                self._tell(str(error))
+            except (HooklineError, OSError) as error:
+                self._tell(f"{error}; trying again")
                 await _wait(ending, _LOCKED_S)
 
     async def run_once(self) -> None:
@@ -113,18 +114,43 @@ class Service:
                 await close(client)
 
     async def _work(self, client: "Client", ending: asyncio.Event) -> None:
-        """Everything that is due now."""
-        if self._is_due("canary", _DAY_S):
+        """Everything that is due now; records go even if signs of life can't, and the other way round."""
+        if self._canary_is_due() and (self._trying is None or self._trying.done()):
             self._trying = asyncio.create_task(self._fly())
-        if self._is_due("beat", self._every_s):
+        faults = []
+        steps: tuple[Callable[[], Awaitable[None]], ...] = (
+            lambda: self._beat_if_due(client),
+            lambda: self._send_some(client, ending),
+        )
+        for step in steps:
+            try:
+                await step()
+            except UnreachableError as error:
+                faults.append(error)
+        if faults:
+            raise faults[0]
+
+    async def _beat_if_due(self, client: "Client") -> None:
+        if time.monotonic() >= self._due["beat"]:
             await self._beat(client)
-        if self._fleet.audit:
-            while not ending.is_set() and await self._shipper.ship(client):
-                if time.monotonic() >= self._due["beat"]:
-                    break
-            if time.monotonic() >= self._due["anchor"]:
-                await self._shipper.anchor(client)
-                self._due["anchor"] = time.monotonic() + min(ANCHOR_S, self._every_s)
+            self._due["beat"] = time.monotonic() + self._every_s
+
+    async def _send_some(self, client: "Client", ending: asyncio.Event) -> None:
+        """Sends what is there, and signs it; but not longer than until the next sign of life."""
+        if not self._fleet.audit:
+            return
+        while not ending.is_set() and await self._shipper.ship(client):
+            if time.monotonic() >= self._due["beat"]:
+                break
+        if time.monotonic() >= self._due["anchor"]:
+            await self._shipper.anchor(client)
+            self._due["anchor"] = time.monotonic() + min(ANCHOR_S, self._every_s)
+
+    def _canary_is_due(self) -> bool:
+        """Once a day, also if the service is started often; and sooner after one that nothing denied."""
+        if self._canary is None or not self._canary.is_denied:
+            return time.monotonic() >= self._due["canary"]
+        return self._canary.age_s >= _DAY_S
 
     async def _leave(self, client: "Client") -> None:
         await self._send_all(client)
@@ -141,8 +167,10 @@ class Service:
             word = await asyncio.to_thread(self._try_canaries)
             # Once more, because `hookline prove` may have used the same file at the same moment.
             self._canary = word if word.is_denied else await asyncio.to_thread(self._try_canaries)
+            await asyncio.to_thread(write_canary, self._log, self._canary)
         except Exception as error:  # noqa: BLE001 - a canary that breaks is one that nothing denied
             self._canary = CanaryWord(tried=1, missed=(f"it could not be tried: {type(error).__name__}",))
+        self._due["canary"] = time.monotonic() + _CANARY_AGAIN_S
         self._due["beat"] = 0.0
 
     async def _beat(self, client: "Client", *, is_leaving: bool = False) -> None:
@@ -163,14 +191,12 @@ class Service:
             dropped=progress.dropped,
             is_leaving=is_leaving,
         )
-        await put(client, MACHINES_BUCKET, beat.key, self._key.sign(beat))
-
-    def _is_due(self, what: str, every_s: float) -> bool:
-        now = time.monotonic()
-        if now < self._due[what]:
-            return False
-        self._due[what] = now + every_s
-        return True
+        bucket = await open_bucket(client, MACHINES_BUCKET)
+        if bucket is None:
+            raise UnreachableError(
+                f"the server has no bucket {MACHINES_BUCKET}; an administrator runs: hookline fleet setup"
+            )
+        await set_value(bucket, beat.key, self._key.sign(beat))
 
 
 class ServiceThread:
@@ -180,11 +206,13 @@ class ServiceThread:
         self._service = service
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
+        self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="hookline-fleet", daemon=True)
 
     def start(self) -> None:
-        """Begins."""
+        """Begins; returns when it can be stopped again."""
         self._thread.start()
+        self._started.wait()
 
     def stop(self, timeout_s: float = _LAST_S + 3) -> None:
         """Ends it, and waits for that within a bound."""
@@ -195,6 +223,7 @@ class ServiceThread:
 
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        self._started.set()
         await self._service.run(self._ending)
 
 

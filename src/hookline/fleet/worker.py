@@ -104,7 +104,8 @@ class Worker:
             )
         hooks = len([hook for hook in self._system.get_all_hooks() if hook.enabled])
         about = f"{self._subject} of team {self._fleet.team} at {self._fleet.server.shown}"
-        self._on_ready(f"READY worker {self._name}: {about}, {hooks} hooks, {self._concurrency} events at a time")
+        count = f"{hooks} hook{'' if hooks == 1 else 's'}"
+        self._on_ready(f"READY worker {self._name}: {about}, {count}, {self._concurrency} events at a time")
         await self._ending.wait()
         await subscription.ended()
         await bus.leave()

@@ -113,7 +113,10 @@ class _Ready:
 
     def holds(self, call: Call, where: _Where) -> bool:
         """Whether a call of one of the programs is what the pattern means."""
-        return all(check(call, where) for check in self._checks)
+        for check in self._checks:  # noqa: SIM110 - `all` takes half as long again
+            if not check(call, where):
+                return False
+        return True
 
 
 def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Check]:
@@ -134,9 +137,9 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
     yield from _surroundings(pattern)
     for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, sources_of)):
         if kinds:
-            yield lambda call, where, kinds=kinds, paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
-    if pattern.at:
-        yield lambda call, where: _any_at(call, call.operands[skipped:], pattern.at, where)
+            yield lambda call, where, kinds=frozenset(kinds), paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
+    if at := frozenset(pattern.at):
+        yield lambda call, where: _any_at(call, call.operands[skipped:], at, where)
 
 
 def _surroundings(pattern: Pattern) -> Iterator[_Check]:
@@ -172,10 +175,12 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
     return any(name.startswith(flag) for flag in long for name in flags if name.startswith("--"))
 
 
-def _any_at(call: Call, paths: Sequence[str], kinds: Sequence[str], where: _Where) -> bool:
+def _any_at(call: Call, paths: Sequence[str], kinds: frozenset[str], where: _Where) -> bool:
+    if not paths:
+        return False
     # On another machine, or in a container, nothing belongs to this project.
-    wanted = frozenset(kinds) if _ELSEWHERE.isdisjoint(call.via) else frozenset(kinds) - {"outside"}
-    return any(wanted & places(call.path(path), where.home, where.project) for path in paths if path)
+    wanted = kinds if not call.via or _ELSEWHERE.isdisjoint(call.via) else kinds - {"outside"}
+    return any(not wanted.isdisjoint(places(call.path(path), where.home, where.project)) for path in paths if path)
 
 
 class RuleSet:

@@ -24,6 +24,9 @@ from hookline.proof.reconcile import Finding, Standing
 _Cause = tuple[str, str, str]
 
 
+_ASKED_BY_CODEX = ("shell", "local_shell", "exec_command", "shell_command", "apply_patch")
+
+
 class Causes:
     """Looks for causes; what it reads of an agent or a directory, it reads once."""
 
@@ -35,6 +38,9 @@ class Causes:
 
     def why_missing(self, call: MadeCall, tool: str, session: SessionEvidence | None) -> Finding:
         """The finding for a call without any record."""
+        if is_never_asked(call):
+            why = f"{hosts()[call.agent].agent} asks no hook about {call.tool}, so nothing can judge it there"
+            return Finding(call=call, tool=tool, standing=Standing.NEVER_ASKED, cause="never asked", why=why)
         if session is not None and session.unfinished[tool]:
             session.unfinished[tool] -= 1
             return _unjudged(call, tool, _host_timeout(call.agent))
@@ -66,6 +72,13 @@ class Causes:
             why = f"the settings of {cwd} name another log: {log_path(options.path)}"
             return "another log", why, f"hookline prove --project {cwd}"
         return None
+
+
+def is_never_asked(call: MadeCall) -> bool:
+    """Whether the agent's hooks are not meant for this tool: Codex asks about commands, patches and MCP tools alone."""
+    if call.agent != "codex":
+        return False
+    return not (call.tool in _ASKED_BY_CODEX or "__" in call.tool or {"cmd", "command"} & call.arguments.keys())
 
 
 def _bridge_cause(agent: str, cwd: str) -> _Cause | None:

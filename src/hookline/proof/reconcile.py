@@ -17,13 +17,21 @@ class Standing(StrEnum):
 
     JUDGED = "judged"
     NO_HOOK = "no hook is for it"
+    NEVER_ASKED = "of tools that the agent asks no hook about"
     UNKNOWN = "older than the log"
     UNJUDGED = "not judged"
     OVERRULED = "denied, and ran all the same"
 
 
 # The worst of a patch's files stands for the patch.
-_WORST = (Standing.OVERRULED, Standing.UNJUDGED, Standing.UNKNOWN, Standing.NO_HOOK, Standing.JUDGED)
+_WORST = (
+    Standing.OVERRULED,
+    Standing.UNJUDGED,
+    Standing.UNKNOWN,
+    Standing.NEVER_ASKED,
+    Standing.NO_HOOK,
+    Standing.JUDGED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,9 +21,11 @@ from hookline.settings.merge import (
     may_name_dialects,
     policy_problems,
 )
-from hookline.settings.policy.state import PolicyState
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import HooksConfigSettings
+
+if TYPE_CHECKING:
+    from hookline.settings.policy.state import PolicyState
 
 __all__ = ["Settings", "UnusedHook", "decode_settings"]
 
@@ -39,6 +41,8 @@ _NOT_BESIDE_POLICY = (
     "environment",
     "teams",
 )
+
+_RECORDED = "is not used, because the system's settings send the log to the company's record (hooksConfig.fleet)"
 
 # The options that each layer gives, by field.
 _GivenByLayer = list[tuple[LayerProblems, Mapping[str, Any]]]
@@ -59,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Hooks of other agents that never run, because their event has no counterpart here."""
     bridges: tuple[HookEntry, ...] = ()
     """Entries that run hookline's own bridge, which would ask these same hooks; they are left out of `hooks`."""
-    policy: PolicyState | None = None
+    policy: "PolicyState | None" = None
     """The company's policy, where the system's settings name one."""
     managed_only: bool = False
     """Whether the policy lets no other hooks run."""
@@ -118,8 +122,18 @@ def _options_in_force(ranked: _GivenByLayer, *, has_policy: bool) -> HooksConfig
                 message = "is not used, because beside the company's policy only that and the system's settings give it"
                 problems.warn(("hooksConfig", key), message)
             own = {name: value for name, value in given.items() if name not in _NOT_BESIDE_POLICY}
+        if _switches_the_record_off(own, options, problems.layer):
+            problems.warn(("hooksConfig", "log", "enabled"), _RECORDED)
+            own = {**own, "log": msgspec.structs.replace(own["log"], enabled=True)}
         options = {**own, **options}
     return HooksConfigSettings(**options)
+
+
+def _switches_the_record_off(own: Mapping[str, Any], options: Mapping[str, Any], layer: Layer) -> bool:
+    """Whether a user's file disables the log that the company's or the system's settings send to the record."""
+    is_less_trusted = layer.source not in (ConfigSource.POLICY, ConfigSource.SYSTEM)
+    fleet = options.get("fleet")
+    return is_less_trusted and "log" in own and not own["log"].enabled and fleet is not None and fleet.sends_records
 
 
 def _why_outsiders_are_off(layers: Sequence[Layer], policy: Layer | None, *, managed_only: bool) -> str | None:

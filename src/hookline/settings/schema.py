@@ -1,13 +1,12 @@
 """What a settings file may hold. The JSON Schema in docs/schema/ is made from these types."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from hookline.contract.events import EVENT_DESCRIPTIONS
-from hookline.contract.fleet import Server, inbox_of, machine_name
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.vocabulary import (
     DEFAULT_MAX_CONCURRENT,
@@ -22,6 +21,9 @@ from hookline.contract.vocabulary import (
 )
 from hookline.dialects.known import DIALECTS, FOREIGN_DIALECTS
 from hookline.packs.catalog import PACKS
+
+if TYPE_CHECKING:
+    from hookline.contract.fleet import Server
 
 
 def about(description: str) -> Meta:
@@ -293,8 +295,10 @@ class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, f
         return bool(self.servers) and self.audit
 
     @property
-    def server(self) -> Server:
+    def server(self) -> "Server":
         """How to reach the server, and as whom."""
+        from hookline.contract.fleet import Server, inbox_of, machine_name  # noqa: PLC0415 - few machines have one
+
         tls = self.tls or TlsSettings()
         return Server(
             addresses=self.servers,

@@ -131,4 +131,11 @@ def _shared(verdict: "Verdict", note: str | None) -> dict[str, Any]:
         "stop_reason": verdict.stop_reason,
         "suppress_output": verdict.suppress,
         "decided_by": verdict.deciders,
+        "restricted_by": _restricted_by(verdict),
     }
+
+
+def _restricted_by(verdict: "Verdict") -> tuple[str, ...]:
+    """The hooks whose choice of tools stands."""
+    chosen = (hooks for path, hooks in verdict.decided_by.items() if "toolConfig" in path.split("."))
+    return tuple(dict.fromkeys(hook for hooks in chosen for hook in hooks))

@@ -81,6 +81,8 @@ class _ModelHookResult:
     suppress_output: bool = False
     decided_by: tuple[str, ...] = ()
     """The hooks that blocked or stopped."""
+    restricted_by: tuple[str, ...] = ()
+    """The hooks whose choice of tools stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ class Desk(Protocol):
         """The log that is shown."""
 
     def hooks(self) -> Report:
-        """Every hook with its state, source, trust and health, and why it has never run."""
+        """Every hook with its state, source, trust, evidence and health, and why it has never run; and the agents."""
 
     def settings(self) -> Report:
         """The settings files, what is wrong with them, and whether hooks are enabled."""

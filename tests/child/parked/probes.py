@@ -99,6 +99,10 @@ PROBES = {
     "fork": "import os\npid = os.fork()\nif not pid: print('child', flush=True); os._exit(5)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
     "children": "import os, subprocess\ntry: os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError as e: print(e)\n"
     "print(subprocess.run(['sh', '-c', 'echo out; echo err >&2; exit 3']).returncode)",
+    "children listed": "print(repr(open('/proc/thread-self/children').read()), len(__import__('os').listdir('/proc/self/task')))",
+    "new user namespace": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.unshare(0x10000000), ctypes.get_errno())",
+    "signals to the group": "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *a: print('got it'))\nos.kill(0, signal.SIGTERM)\ntime.sleep(0.01)",
+    "exit at once in the middle": "import os\nprint('x', flush=True)\nos.kill(0, 9)",
     "subprocess and descriptors": "import subprocess\nprint(subprocess.run('ls /proc/self/fd | head -3', shell=True, capture_output=True).stdout)",
     "exec": "import os, sys\nos.execvp('echo', ['echo', 'replaced'])",
     "exec python": "import os, sys\nos.execv(sys.executable, [sys.executable, '-c', 'import sys; print(sys.path[1:], sys.modules.get(\"sitecustomize\"))'])",

@@ -450,6 +450,35 @@ def test_descriptors_and_processes_stay(parked: Garage) -> None:
     _flat(parked, 60)
 
 
+SESSION = """
+import os
+def session(pid):
+    try: return os.getsid(int(pid))
+    except OSError: return None
+print(*[pid for pid in os.listdir('/proc') if pid.isdigit() and session(pid) == os.getpid()])
+"""
+
+
+def test_memory_is_freed_after_the_run(garage: Garage) -> None:
+    """A second process keeps the memory of a run, so that its exit is seen at once; it ends when the run is over."""
+    garage.script(SESSION)
+    job = garage.job(f"{garage.python} hook.py")
+    cold, *warm = [garage.run(job)[0].stdout.split() for _ in range(4)]
+    assert [len(cold), *map(len, warm)] == [1, 2, 2, 2]
+    wait_for(lambda: len(_children()) == len(garage.parking.pids))
+    assert not any(is_alive(int(pid)) for pids in warm for pid in pids)
+
+
+def test_a_spare_that_was_announced_an_event_and_gets_none(parked: Garage) -> None:
+    """Neither it nor its keeper is left."""
+    job = parked.job(f"{parked.python} hook.py")
+    for _ in range(2):
+        with _umask():
+            assert parked.run(job)[0].way == "cold"
+        assert parked.ways(job, 3) == ["cold", "cold", "warm"]
+    wait_for(lambda: len(_children()) == len(parked.parking.pids))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_ten_thousand_events(parked: Garage) -> None:

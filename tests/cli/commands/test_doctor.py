@@ -62,6 +62,14 @@ def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFix
     assert ("BeforeTool", "good", "true can be run") in signs
 
 
+def test_evidence_has_its_three_words_for_programs(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(own_home, "true")
+    main(["doctor", "--json"])
+    words = [sign["words"] for sign in json.loads(capsys.readouterr().out)["signs"] if sign["about"] == "evidence"]
+    assert all(each.keys() == {"configured", "observed", "enforced"} for each in words)
+    assert words
+
+
 def test_nothing_is_left_behind(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The canary's settings and log are its own: the user's log gets no record of it."""
     write(own_home, "true")

@@ -13,6 +13,7 @@ from hookline.config import Config
 from hookline.contract.events import HookEventName
 from hookline.testing.backtest.past import Past
 from hookline.testing.backtest.run import Decision, Judge, backtest
+from hookline.testing.backtest.versions import today
 from hookline.testing.cases.case import Outcome
 
 EVIL = "<script>x</script> | `[a](b)` @all \x1b[31m"
@@ -95,6 +96,89 @@ def test_a_revision_with_its_own_script(transcript: Path, project: Path, capsys:
     assert (report["blocks"], report["frees"], report["notTried"]) == (2, 2, 0)
     assert main(["backtest", "--project", str(project), "--against", "nothing"]) == 1
     assert "neither a file nor a revision" in capsys.readouterr().err
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    """A project in git whose guard writes beside itself, and blocks what names a file that is not there."""
+    folder = project / ".llxprt"
+    folder.mkdir()
+    (folder / "settings.json").write_text(settings("sh .llxprt/guard.sh"))
+    (folder / "guard.sh").write_text(SEES)
+    (project / "kept").write_text("")
+    (project / ".gitignore").write_text("ignored\n")
+    git = ["git", "-C", str(project), "-c", "user.name=n", "-c", "user.email=e@x"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    (project / "kept").unlink()
+    (project / "new").write_text("")
+    (project / "ignored").mkdir()
+    (project / "ignored" / "tool").write_text("")
+    return project
+
+
+SEES = """cat > seen
+for name in kept new ignored/tool .git/HEAD; do [ -e $name ] && echo $name; done >&2
+grep -q "$PWD/src" seen && echo moved >&2
+exit 2
+"""
+
+
+def happened(tmp_path: Path, project: Path) -> str:
+    use = {"type": "tool_use", "id": "1", "name": "Write", "input": {"file_path": f"{project}/src"}}
+    made = {"sessionId": "s", "cwd": str(project), "timestamp": "t", "message": {"content": [use]}}
+    done = {"message": {"content": [{"type": "tool_result", "tool_use_id": "1"}]}}
+    file = tmp_path / "one.jsonl"
+    file.write_text(f"{json.dumps(made)}\n{json.dumps(done)}\n")
+    return str(file)
+
+
+def test_scripts_run_in_a_copy_of_the_project_as_it_is(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what is not committed and what git ignores, and with paths that lead there; the project is untouched."""
+    assert main(["trust", "--all", "--yes", "--project", str(repository)]) == 0
+    capsys.readouterr()
+    _, report = run(capsys, repository, "--from", happened(tmp_path, repository))
+    (change,) = report["changes"]
+    assert change["reason"].split() == ["new", "ignored/tool", ".git/HEAD", "moved"]
+    assert not (repository / "seen").exists()
+
+
+def test_a_hook_that_is_not_trusted_does_not_run_in_a_copy_either(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, report = run(capsys, repository, "--from", happened(tmp_path, repository))
+    assert (report["notTried"], report["changes"]) == (1, [])
+
+
+def test_without_git_that_is_said(
+    project: Path, transcript: Path, user: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert user.exists()
+    assert main(["backtest", "--project", str(project), "--from", str(transcript)]) == 1
+    assert "the scripts run in the project itself" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("changed", ["script", "settings"])
+def test_what_was_judged_by_other_hooks_is_judged_again(changed: str, repository: Path, own_home: Path) -> None:
+    """--resume goes on only where settings and scripts are those of the backtest that was interrupted."""
+    script = own_home / "guard.sh"
+    script.write_text("exit 2\n")
+    file = own_home / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(settings(f"sh {script}"))
+
+    def facts() -> str:
+        with today(
+            lambda where, trust: Config(where, quiet=True, log_file=False, trust_path=trust), str(repository)
+        ) as now:
+            return now.facts
+
+    before = facts()
+    assert facts() == before
+    (script if changed == "script" else file).write_text("exit 0\n" if changed == "script" else settings("true"))
+    assert facts() != before
 
 
 @pytest.mark.usefixtures("user")

@@ -60,6 +60,8 @@ def test_paths_have_other_forms() -> None:
     made = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link"))
     assert {each.text for each in made if each.kind is Kind.SAME} >= {"./.env", "x/../.env", "/home/me/project/.env"}
     assert ".env.example" in {each.text for each in made if each.kind is Kind.HARMLESS}
+    alike = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link", ignores_case=True))
+    assert {each.text for each in alike} - {each.text for each in made} == {".ENV"}
 
 
 def mutate(folder: Path, settings: object, *more: str) -> int:
@@ -85,3 +87,16 @@ def test_a_guard_that_compares_text_has_many_holes(tmp_path: Path, capsys: pytes
 def test_the_pack_about_commands_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mutate(tmp_path, {"enableHooks": True, "use": ["hookline:shell"]}) == 0
     assert json.loads(capsys.readouterr().out)["tried"] > 30
+
+
+def test_the_guard_of_init_withstands(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A link to the file is one that is there, and letters that look alike make another name in either case."""
+    assert [
+        main(["init", "--project", str(project)]),
+        main(["trust", "--all", "--yes", "--project", str(project)]),
+    ] == [0, 0]
+    capsys.readouterr()
+    code = main(["test", "--mutate", "--project", str(project), "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert (code, report["passed"], report["stopped"]) == (0, [], [])
+    assert report["tried"] > 50

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from hookline.agent.tool import Tool, ToolContext, failure
-from hookline.agent.tools.paths import leaves_project, locate, missing
+from hookline.agent.tools.paths import leaves_project, locate, missing, with_short_paths
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class BuiltInTool(Tool):
         is_outside = leaves_project(arguments, context)
         if self.is_read_only and not is_outside:
             return None
-        return self.question(arguments) + (", which is outside the project" if is_outside else "")
+        return self.question(with_short_paths(arguments, context)) + (
+            ", which is outside the project" if is_outside else ""
+        )
 
     async def execute(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Runs the tool; an error of the operating system becomes a message."""

@@ -28,6 +28,21 @@ def path_arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
     return (path for path in given if isinstance(path, str))
 
 
+def short(path: str, context: ToolContext) -> str:
+    """A path of the model as people read it: relative inside the project, `~/…` elsewhere in the home directory."""
+    home = context.environ.get("HOME", "").rstrip("/")
+    for base, prefix in ((os.path.normpath(context.project), ""), (home, "~/")):
+        if base.strip("/") and path.startswith(f"{base}/"):
+            return prefix + (path.removeprefix(f"{base}/") or ".")
+    return path
+
+
+def with_short_paths(arguments: Mapping[str, Any], context: ToolContext) -> Mapping[str, Any]:
+    """The arguments with their paths as people read them."""
+    paths = {name: short(path, context) for name in _PATH_ARGUMENTS if isinstance(path := arguments.get(name), str)}
+    return {**arguments, **paths}
+
+
 def shown(path: Path, context: ToolContext) -> str:
     """The path for messages: relative to the project when it is inside."""
     project = os.path.normpath(context.project)

@@ -1,22 +1,21 @@
 """Speaks with a parked interpreter: a Python process that has stopped before its script; see site/sitecustomize.py.
 
 One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, `load` with names of modules, or
-`pages` with addresses; it answers `parked` with files and folders that matter, `loaded` with names, or `refused` with a
-reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory, report, mark,
-changes of the environment, three descriptors), and sends `taken` right before the script runs. When a socket is closed,
-the process at its other end exits.
+`pages` with ranges of memory; it answers `parked` with files and folders that matter, `loaded` with names, or `refused`
+with a reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory,
+report, mark, changes of the environment, three descriptors), and sends `taken` right before the script runs. `soon` may
+announce the event; the spare answers `kept` with a pidfd of its keeper (see site/_hookline_keeper.py), or `alone`. When
+a socket is closed, the process at its other end exits.
 """
 
-import contextlib
 import os
-import select
 import socket
-import time
 from pathlib import Path
+from typing import Any
 
 from hookline.child import strays
-from hookline.child.job import Stdio
 from hookline.child.parked.recipe import Recipe
+from hookline.child.parked.spare import LONGEST_MESSAGE, Spare, leave
 from hookline.child.reaper import REAPER
 from hookline.child.spawn import Invocation, spawn
 from hookline.contract.vocabulary import CHILD_MARK
@@ -25,8 +24,7 @@ SITE = str(Path(__file__).with_name("site"))
 VARIABLE = "HOOKLINE_PARK"
 
 _PATIENCE_S = 20.0
-_EXITING_S = 1.0
-_LONGEST_MESSAGE = 1 << 17
+_MOST_PROBES = 64
 # Room in its environment for values that are longer at an event than they were when it was parked.
 _SLACK = "." * 256
 
@@ -71,7 +69,7 @@ class Interpreter:
     def copy_ahead(self, pages: list[bytes]) -> None:
         """Have new spares get these pages of memory for themselves before their event: runs write to them."""
         message = b"\0".join([b"pages", *pages])
-        if len(message) <= _LONGEST_MESSAGE:
+        if len(message) <= LONGEST_MESSAGE:
             self._control.send(message, socket.MSG_NOSIGNAL)
 
     def close(self) -> None:
@@ -81,81 +79,38 @@ class Interpreter:
     def end(self) -> None:
         """Let it exit."""
         self._control.close()
-        _leave(self.pid)
+        leave(self.pid)
 
 
-class Spare:
-    """A copy of a parked interpreter that waits for one event."""
+class Probes:
+    """Asks each interpreter once, in the same surroundings, whether it can be parked."""
 
-    pid = 0
-    """Its process id, once it is ready."""
+    def __init__(self) -> None:
+        self._refusals: dict[tuple[Any, ...], str | None] = {}
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-
-    def fileno(self) -> int:
-        """The socket, which can be read when the spare is ready."""
-        return self._channel.fileno()
-
-    def look(self) -> bool:
-        """Whether it is ready; raise OSError if it is gone."""
-        if not self.pid:
+    def ask(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> None:
+        """Raise NotParkedError if this Python ignores what we ask of it, so that it would run the script."""
+        key = recipe.launcher, recipe.python, facts
+        if key not in self._refusals:
+            if len(self._refusals) > _MOST_PROBES:
+                self._refusals.clear()
             try:
-                message = self._channel.recv(64)
-            except BlockingIOError:
-                return False
-            if not message.isdigit():
-                raise ConnectionResetError
-            pid = int(message)
-            # Nobody else's process may be taken for it, and signalled.
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                _leave(pid)
-                raise ConnectionResetError
-            self.pid = pid
-            REAPER.running.add(pid)
-        return True
-
-    def send(self, message: bytes, stdio: Stdio) -> bool:
-        """Give it its event; False if it did not get it."""
-        if len(message) > _LONGEST_MESSAGE:
-            return False
-        try:
-            socket.send_fds(self._channel, [message], stdio, socket.MSG_NOSIGNAL)
-        except OSError:
-            return False
-        return True
-
-    def has_taken(self) -> bool:
-        """Whether it was about to run the script; known when it has exited."""
-        try:
-            return self._channel.recv(64) == b"taken"
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        """Let go of it, because it has got its event or has exited."""
-        self._channel.close()
-
-    def discard(self) -> None:
-        """Let it exit without an event."""
-        with contextlib.suppress(OSError):
-            if not self.pid:
-                select.select([self._channel], [], [], _EXITING_S)
-                self.look()
-        self._channel.close()
-        if self.pid:
-            _leave(self.pid)
+                _probe(invocation, cwd, recipe)
+                self._refusals[key] = None
+            except NotParkedError as error:
+                self._refusals[key] = str(error)
+        if (refusal := self._refusals[key]) is not None:
+            raise NotParkedError(refusal)
 
 
-def probe(invocation: Invocation, cwd: str, recipe: Recipe) -> None:
-    """Raise NotParkedError if this Python ignores what we ask of it, so that it would run the script."""
+def _probe(invocation: Invocation, cwd: str, recipe: Recipe) -> None:
     found = (*recipe.launcher, "-c", "pass")
     control, pid = _start(Invocation(os.fsencode(_program(recipe, cwd)), found, invocation.env), cwd, "probe", "-c")
     try:
         _answer(control, b"probed")
     finally:
         control.close()
-        _leave(pid)
+        leave(pid)
 
 
 def _program(recipe: Recipe, cwd: str) -> str:
@@ -196,7 +151,7 @@ def _with_site(env: tuple[bytes, ...]) -> list[bytes]:
 def _answer(control: socket.socket, wanted: bytes) -> list[bytes]:
     control.settimeout(_PATIENCE_S)
     try:
-        word, *rest = control.recv(_LONGEST_MESSAGE).split(b"\0")
+        word, *rest = control.recv(LONGEST_MESSAGE).split(b"\0")
     except OSError as error:
         raise NotParkedError(f"it did not answer ({error})") from error
     if word == wanted:
@@ -204,9 +159,3 @@ def _answer(control: socket.socket, wanted: bytes) -> list[bytes]:
     if word == b"refused":
         raise NotParkedError(b" ".join(rest).decode("utf-8", "replace"))
     raise NotParkedError("it does not import sitecustomize from PYTHONPATH")
-
-
-def _leave(pid: int) -> None:
-    """Have a process reaped that is about to exit, and killed if it does not."""
-    REAPER.adopt(pid, deadline=time.monotonic() + _EXITING_S, unreaped=True)
-    REAPER.running.discard(pid)

@@ -1,24 +1,21 @@
 """Knows which scripts have parked interpreters, gives a spare to an event, and makes new ones between events."""
 
-import asyncio
 import contextlib
 import os
-import queue
-import tempfile
 import threading
 import time
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
 from functools import partial
-from typing import Any
 
 from hookline.child.command import invocation_of
-from hookline.child.job import ChildJob, Stdio
-from hookline.child.limit import LIMIT
-from hookline.child.parked.interpreter import Interpreter, NotParkedError, Spare, probe
+from hookline.child.job import ChildJob
+from hookline.child.parked.attendant import Attendant
+from hookline.child.parked.claim import Claim
+from hookline.child.parked.interpreter import Interpreter, NotParkedError, Probes
 from hookline.child.parked.place import Place
-from hookline.child.parked.recipe import Recipe, signature
+from hookline.child.parked.reports import MODULES, read_report
+from hookline.child.parked.spare import Spare
 from hookline.child.parked.surroundings import facts_of, marks_in
 from hookline.child.spawn import Invocation
 from hookline.contract.vocabulary import DEFAULT_MAX_WARM
@@ -29,21 +26,10 @@ DEFAULT_IDLE_S = 300.0
 _MOST_PLACES = 64
 # A script that was used so recently keeps its interpreter, although another one could use the place.
 _KEPT_S = 60.0
-# How long new spares wait for the end of hooks that still run: making one takes a processor.
-_PATIENCE_S = 0.1
 _POLL_S = 0.002
-# How long an event waits for a spare that is being made.
-_SPARE_S = 0.5
 # Runs of a script before it is parked; whoever asks has seen the first one.
 _RUNS_BEFORE = 2
-# What the first warm runs report: modules, and when those are loaded, pages of memory. One that ends without its report
-# is followed by another one.
-_MODULES, _PAGES = "m", "p"
-_REPORTS = (_MODULES, _MODULES, _MODULES, _PAGES, _PAGES)
 _RUNS_AFTER_SHORTAGE = -20
-_LONGEST_REPORT = 1 << 16
-
-_Work = Callable[[], None]
 
 
 class Parking:
@@ -54,7 +40,7 @@ class Parking:
     ) -> None:
         """Park at most so many; commands that can never be parked are added to `cold`."""
         self._lot = _Lot(most, idle_s, set() if cold is None else cold)
-        self._finalizer = weakref.finalize(self, self._lot.close_later)
+        self._finalizer = weakref.finalize(self, self._lot.attendant.close_later)
         self._finalizer.atexit = False  # the reaper ends them with the program
 
     def claim(self, job: ChildJob) -> "Claim | None":
@@ -76,64 +62,6 @@ class Parking:
         self._lot.close()
 
 
-class Claim:
-    """A spare that belongs to one run."""
-
-    def __init__(
-        self, lot: "_Lot", place: "Place", spare: Spare, message: tuple[bytes, bytes, tuple[bytes, ...]]
-    ) -> None:
-        self.spare = spare
-        self._lot = lot
-        self._place = place
-        self._cwd, self._marks, self._changes = message
-        self._report = ""
-
-    async def ready(self) -> bool:
-        """Wait until the spare is ready; False if it does not come, and then this claim is given up."""
-        try:
-            if self.spare.look():
-                return True
-            loop = asyncio.get_running_loop()
-            seen: asyncio.Future[None] = loop.create_future()
-            loop.add_reader(self.spare.fileno(), _set, seen)
-            try:
-                await asyncio.wait_for(seen, _SPARE_S)
-            finally:
-                loop.remove_reader(self.spare.fileno())
-            if self.spare.look():
-                return True
-        except (OSError, TimeoutError, NotImplementedError):
-            pass
-        except BaseException:
-            self.release()
-            raise
-        self.release()
-        return False
-
-    def send(self, stdio: Stdio, mark: bytes) -> int:
-        """Give the spare its event; return its process id, or 0 if it did not get it."""
-        self._report = self._lot.new_report(self._place)
-        fields = (self._cwd, os.fsencode(self._report), self._marks + mark, *self._changes)
-        if self.spare.send(b"\0".join(fields), stdio):
-            return self.spare.pid
-        self.release()
-        return 0
-
-    def has_taken(self) -> bool:
-        """Whether the script was about to run; known after the exit."""
-        return self.spare.has_taken()
-
-    def finish(self) -> None:
-        """Called when the run is over: lets go of the spare, and has another one made."""
-        self.spare.close()
-        self._lot.finished(self._place, self._report)
-
-    def release(self) -> None:
-        """Give up a spare that has no event."""
-        self._lot.discard(self.spare)
-        self._lot.finished(self._place, self._report)
-
-
 class _Lot:
     """The state behind a Parking: its thread refers to this, so that the Parking itself can be garbage-collected."""
 
@@ -146,13 +74,12 @@ class _Lot:
 
     def reset(self) -> None:
         self._lock = threading.RLock()
+        self.attendant = Attendant(self, self._lock)
         self._places: OrderedDict[tuple[bytes, tuple[str, ...], str], Place] = OrderedDict()
-        self._probed: dict[tuple[Any, ...], str | None] = {}
-        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._probes = Probes()
+        # Those whose runs are over, and whose memory is to be freed.
+        self._over: deque[Spare] = deque()
         self._is_closed = False
-        self._pending = 0
-        self._idle = threading.Condition(self._lock)
 
     # -- at an event, on the thread of its loop
 
@@ -165,17 +92,8 @@ class _Lot:
             self._cold.add(job.command)
         if invocation is None or self._is_closed:
             return None
-        key = invocation.executable, invocation.argv, job.cwd
         with self._lock:
-            place = self._places.get(key)
-            if place is None:
-                place = self._places[key] = Place(invocation, job.cwd)
-                place.is_current(invocation)
-                self._forget_oldest()
-            elif not place.is_current(invocation):
-                self._drop(place)
-            self._places.move_to_end(key)
-            place.last_used = time.monotonic()
+            place = self._place_of(invocation, job.cwd)
             place.runs += 1
             if place.recipe is None:
                 self._cold.add(job.command)
@@ -185,8 +103,24 @@ class _Lot:
                 return self._claim(place, invocation)
             if place.runs >= _RUNS_BEFORE and not place.is_parking:
                 place.is_parking = True
-                self._do(partial(self._park, place, invocation))
+                self.attendant.do(partial(self._park, place, invocation))
             return None
+
+    def _place_of(self, invocation: Invocation, cwd: str) -> Place:
+        key = invocation.executable, invocation.argv, cwd
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = Place(invocation, cwd)
+            place.is_current(invocation)
+            self._forget_oldest()
+        else:
+            if place.spares:
+                place.spares[0].announce()
+            if not place.is_current(invocation):
+                self._drop(place)
+        self._places.move_to_end(key)
+        place.last_used = time.monotonic()
+        return place
 
     def _claim(self, place: Place, invocation: Invocation) -> Claim | None:
         changes = place.changes(invocation) if place.is_untouched() else None
@@ -210,66 +144,22 @@ class _Lot:
             place.runs = 1
             return None
 
-    def new_report(self, place: Place) -> str:
-        """What a run is asked to write at its end, and the file for it: the first runs of a script are asked."""
-        now = signature(place.script)
-        if now != place.reporting:
-            place.reporting, place.reports = now, [*_REPORTS]
-        if not place.reports:
-            return ""
-        kind = place.reports.pop(0)
-        try:
-            fd, path = tempfile.mkstemp(prefix="hookline-")
-        except OSError:
-            return ""
-        os.close(fd)
-        return kind + path
-
-    def finished(self, place: Place, report: str) -> None:
-        """Read the report of a run, and make a new spare."""
-        # Now, although few runs have one: the program may end before the thread gets to it, and leave the file.
-        self._do(partial(self._refill, place, report[:1], _read_report(report[1:])))
+    def finished(self, place: Place, report: str, spare: Spare) -> None:
+        """Read the report of a run, make a new spare, and free the memory of the old one."""
+        self._over.append(spare)
+        # Read now, although few runs have one: the program may end before the thread gets to it, and leave the file.
+        if not self.attendant.do(partial(self._refill, place, report[:1], read_report(report))):
+            self._free()
 
     # -- between events, in a thread
 
-    def _do(self, work: _Work) -> None:
-        with self._lock:
-            if self._is_closed:
-                return
-            self._pending += 1
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="hookline-parking", daemon=True)
-                self._thread.start()
-        self._work.put(work)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                work = self._work.get(timeout=self._until_idle())
-            except queue.Empty:
-                with self._lock:
-                    if self._end_idle() or self._pending:
-                        continue
-                    self._thread = None
-                    return
-            if work is None:
-                self.close()
-                return
-            _wait_for_hooks()
-            with contextlib.suppress(Exception):  # whatever it is, hooks run cold
-                work()
-            with self._lock:
-                self._pending -= 1
-                self._idle.notify_all()
-                if self._is_closed:
-                    return
-
-    def _until_idle(self) -> float:
+    def until_idle(self) -> float:
+        """How many seconds later the first of them has not been used for long."""
         with self._lock:
             used = [place.last_used for place in self._places.values() if place.interpreter is not None]
         return max(0.0, min(used) + self._idle_s - time.monotonic()) if used else 1.0
 
-    def _end_idle(self) -> bool:
+    def end_idle(self) -> bool:
         """End interpreters that were not used for long; return whether any is left."""
         parked = [place for place in self._places.values() if place.interpreter is not None]
         for place in parked:
@@ -292,7 +182,7 @@ class _Lot:
         recipe, facts = place.recipe, place.facts
         if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
-        self._probe(recipe, invocation, place.cwd, facts)
+        self._probes.ask(recipe, invocation, place.cwd, facts)
         interpreter = Interpreter(invocation, place.cwd, recipe)
         with self._lock:
             if self._is_closed or place.is_forgotten or facts_of(recipe, invocation, place.cwd) != facts:
@@ -301,20 +191,8 @@ class _Lot:
             place.take(interpreter, invocation)
             place.spares = [interpreter.fork()]
 
-    def _probe(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> None:
-        """Ask each interpreter once, in the same surroundings, whether it can be parked."""
-        key = recipe.launcher, recipe.python, facts
-        if key not in self._probed:
-            self._probed.clear() if len(self._probed) > _MOST_PLACES else None
-            try:
-                probe(invocation, cwd, recipe)
-                self._probed[key] = None
-            except NotParkedError as error:
-                self._probed[key] = str(error)
-        if (refusal := self._probed[key]) is not None:
-            raise NotParkedError(refusal)
-
     def _refill(self, place: Place, kind: str, found: list[bytes]) -> None:
+        self._free()
         with self._lock:
             interpreter = place.interpreter
             if interpreter is None:
@@ -329,9 +207,14 @@ class _Lot:
             with self._lock:
                 self._drop(place)
 
+    def _free(self) -> None:
+        with contextlib.suppress(IndexError):  # two threads may be here
+            while self._over:
+                self._over.popleft().free()
+
     def _use_report(self, place: Place, interpreter: Interpreter, kind: str, found: list[bytes]) -> None:
         place.reports = [each for each in place.reports if each != kind]
-        if kind == _MODULES:
+        if kind == MODULES:
             loaded = interpreter.load(found)
             with self._lock:
                 place.loaded |= loaded
@@ -367,11 +250,11 @@ class _Lot:
             self.discard(spare)
 
     def discard(self, spare: Spare) -> None:
-        """End a spare; one that is not ready yet has to be waited for."""
-        if spare.pid or self._is_closed:
+        """End a spare; if it has yet to answer something, that has to be waited for."""
+        if spare.is_quick or self._is_closed:
             spare.discard()
         else:
-            self._do(spare.discard)
+            self.attendant.do(spare.discard)
 
     def _forget_oldest(self) -> None:
         while len(self._places) > _MOST_PLACES + self._most:
@@ -380,8 +263,8 @@ class _Lot:
             self._drop(place)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
-        with self._idle:
-            self._idle.wait_for(lambda: not self._pending, timeout_s)
+        with self._lock:
+            self.attendant.wait_until_idle(timeout_s)
             ready = [spare for place in self._places.values() for spare in place.spares]
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -401,47 +284,24 @@ class _Lot:
                 if pid
             )
 
-    def close_later(self) -> None:
-        """The same as `close`, in the thread: a garbage collection may call this at any time, even under the lock."""
-        self._work.put(None)
-
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
             for place in self._places.values():
                 self._drop(place)
             self._places.clear()
-            self._idle.notify_all()
-        self._work.put(None)
+            self.attendant.close()
+        self._free()
 
     def forget(self) -> None:
         """After a fork the processes belong to the parent; only the copies of our sockets are closed here."""
         for place in self._places.values():
-            for thing in (place.interpreter, *place.spares):
-                if thing is not None:
-                    thing.close()
+            if place.interpreter is not None:
+                place.interpreter.close()
+            self._over.extend(place.spares)
+        for spare in self._over:
+            spare.forget()
         self.reset()
-
-
-def _set(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _read_report(path: str) -> list[bytes]:
-    if not path:
-        return []
-    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
-        found = file.read(_LONGEST_REPORT).split(b"\0")
-        os.unlink(path)  # noqa: PTH108
-        return [each for each in found if each]
-    return []
-
-
-def _wait_for_hooks() -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while LIMIT.running and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
 
 
 _LOTS: "weakref.WeakSet[_Lot]" = weakref.WeakSet()

@@ -2,12 +2,15 @@
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hookline.child.parked.interpreter import Interpreter, Spare
+from hookline.child.parked.interpreter import Interpreter
 from hookline.child.parked.recipe import Recipe, Signature, recipe_of, signature
 from hookline.child.parked.surroundings import facts_of, variables
 from hookline.child.spawn import Invocation
+
+if TYPE_CHECKING:
+    from hookline.child.parked.spare import Spare
 
 # A folder that was changed so recently may change again within the same tick of its clock.
 _TICK_S = 0.05

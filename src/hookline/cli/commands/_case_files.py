@@ -32,8 +32,8 @@ def chosen_files(given: argparse.Namespace, config: Config) -> tuple[list[Path],
         files += found
         trusted += found if is_trusted else []
     if not files:
-        looked = ", ".join(map(str, folders)) or "no directory"
-        tell(f"there is no case file (*{SUFFIX}) in {looked}; docs/testing.md shows how to write one")
+        where = f" in {', '.join(map(str, folders))}" if folders else ", and no settings file beside which one could be"
+        tell(f"there is no case file (*{SUFFIX}){where}; hookline init writes both, docs/testing.md shows more")
     return files, trusted
 
 

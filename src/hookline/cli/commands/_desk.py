@@ -21,6 +21,7 @@ from hookline.errors import HooklineError, UsageError
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.log.statistics import HookStatistics, Statistics
+from hookline.proof.standing import agent_words
 from hookline.testing.cases.case import Case, outcomes_of
 from hookline.testing.cases.judge import Difference
 from hookline.testing.cases.recorded import Recorded, changes_since, read_event
@@ -40,7 +41,7 @@ class CommandDesk:
         self._one_at_a_time = asyncio.Lock()
 
     def hooks(self) -> Report:
-        """Every hook with its state and health."""
+        """Every hook with its state and health, and the three words of each agent."""
         config = self._config()
         setup = read_setup(config)
         with LogReader(self.log) as reader:
@@ -48,7 +49,9 @@ class CommandDesk:
         configured, functions, _ = known_hooks(config)
         healths = (_health(setup, hook, numbers) for hook in setup.hooks)
         known = [{**shown, **health} for shown, health in zip(configured, healths, strict=True)]
-        return {"enabled": config.get_enable_hooks(), "hooks": known, "functions": functions, "fired": numbers.fired}
+        is_enabled = config.get_enable_hooks()
+        agents = agent_words(Path(setup.project_dir), numbers, hooks_enabled=is_enabled)
+        return {"enabled": is_enabled, "hooks": known, "functions": functions, "fired": numbers.fired, "agents": agents}
 
     def settings(self) -> Report:
         """The files and their problems."""

@@ -4,7 +4,8 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -61,6 +62,8 @@ class Sign:
     about: str
     health: Health
     message: str
+    words: Mapping[str, Any] | None = None
+    """Of evidence: configured, observed and enforced, with the times of the last two."""
 
 
 def examine(config: Config) -> list[Sign]:
@@ -276,6 +279,31 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
 
 
+def _record(setup: Setup) -> Iterator[Sign]:
+    """Whether the log goes to the company's record."""
+    from hookline.fleet.record.shipper import is_sent, read_progress  # noqa: PLC0415 - few settings name a server
+    from hookline.log.verify import log_head  # noqa: PLC0415
+
+    if setup.options.fleet is None or not setup.options.fleet.sends_records:
+        yield Sign("record", Health.GOOD, "hooksConfig.fleet.audit is false, so the log stays here")
+        return
+    if not setup.options.log.enabled:
+        yield Sign("record", Health.ODD, "hooksConfig.log.enabled is false, so there is nothing to send")
+        return
+    path = log_path(setup.options.log.path)
+    sent, head = read_progress(path), None
+    with suppress(HooklineError):  # a log that can't be read has a line of its own
+        head = log_head(path)
+    how_far = f"record {sent.cursor.seq} of {head.seq if head else 0} was sent last"
+    if sent.dropped:
+        yield Sign("record", Health.ODD, f"{plural(sent.dropped, 'record')} had to be dropped before they were sent")
+    if is_sent(path):
+        yield Sign("record", Health.GOOD, f"a service sends the log; {how_far}")
+    else:
+        remedy = "run hookline fleet run, as a service (contrib/hookline-fleet.service)"
+        yield Sign("record", Health.ODD, f"no service sends the log; {how_far}; {remedy}")
+
+
 def _fleet(setup: Setup) -> Iterator[Sign]:
     """Whether the company's server can be reached, and whether somebody there works for each remote hook."""
     fleet = setup.options.fleet
@@ -284,6 +312,7 @@ def _fleet(setup: Setup) -> Iterator[Sign]:
         return
     from hookline.fleet.reach import look  # noqa: PLC0415 - few settings name a server
 
+    yield from _record(setup)
     found = run_loop(look(fleet, sorted({hook.subject or "" for hook in hooks})))
     if found.fault is not None:
         yield Sign("fleet", Health.BAD if hooks else Health.ODD, found.fault)
@@ -324,12 +353,16 @@ def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
         yield Sign("evidence", Health.GOOD, f"none, because the log can't be read: {error}")
         return
     for row in agent_words(Path(setup.project_dir), statistics, hooks_enabled=setup.is_enabled):
-        yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}")
+        yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}", _three(row))
     for hook in (hook for hook in setup.hooks if hook.enabled):
         numbers = statistics.hooks.get(key_of(hook))
         seen = {"observed": numbers and numbers.last_run, "enforced": numbers and numbers.last_block}
-        words = words_of({"configured": setup.why_untrusted(hook) is None, **seen})
-        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words}")
+        words = {"configured": setup.why_untrusted(hook) is None, **seen}
+        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words_of(words)}", words)
+
+
+def _three(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {word: row[word] for word in ("configured", "observed", "enforced")}
 
 
 def _frameworks() -> Iterator[Sign]:

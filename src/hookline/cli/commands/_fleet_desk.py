@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.commands._desk import CommandDesk
-from hookline.cli.commands._fleet_forms import read_status
+from hookline.cli.commands._fleet_forms import policy_keys_of, read_status
 from hookline.cli.report.fleet import machine_rows
 from hookline.errors import HooklineError
 from hookline.settings.schema import FleetSettings
@@ -28,7 +28,7 @@ class FleetDesk(CommandDesk):
 
     def machines(self) -> Report:
         """What `hookline fleet status` shows."""
-        return {"machines": machine_rows(read_status(self._fleet, self._given))}
+        return {"machines": machine_rows(read_status(self._fleet, self._given, policy_keys_of(self._given)))}
 
     async def replay(self, fire: str) -> Report:
         """Refused: the hooks of this machine are not those that judged it."""

@@ -42,7 +42,7 @@ def read_facts() -> Facts:
         enabled=config.get_enable_hooks(),
         logged=settings.options.log.enabled,
         policy=policy_version(settings),
-        policy_problem="; ".join(settings.policy.warnings) or None if settings.policy is not None else None,
+        policy_problem=None if settings.policy is None else short("; ".join(settings.policy.warnings)) or None,
         hooks=tuple(_hook(hook) for hook in found[:MOST_HOOKS]),
         more_hooks=max(0, len(found) - MOST_HOOKS),
         bridges=tuple(_bridge(row) for row in words if row["agent"] != OWN),

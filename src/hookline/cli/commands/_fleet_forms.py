@@ -3,20 +3,23 @@
 import argparse
 import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.child.jetstream import make_bucket, make_stream, values
+from hookline.child.jetstream import Value, make_stream, values
+from hookline.child.nats import UnreachableError
+from hookline.child.nats_bucket import make_bucket, open_bucket
 from hookline.cli.commands._fleet_facts import machine_service
 from hookline.cli.commands._fleet_records import mirrored
 from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of
 from hookline.cli.commands._forms import Form
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
 from hookline.cli.commands.stats import entry_of, stats_lines
-from hookline.cli.options import add_common_options, at_least
+from hookline.cli.options import add_common_options, at_least, make_config
 from hookline.cli.report.fleet import status_lines, status_report
 from hookline.cli.report.log import show_entry
 from hookline.cli.report.printer import print_json, print_lines, print_report
@@ -24,10 +27,13 @@ from hookline.cli.report.text import plural
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects, token_of
 from hookline.contract.text import tell
 from hookline.errors import UsageError
-from hookline.fleet.life.status import MachineStatus, judge
+from hookline.fleet.life.status import MachineStatus, judge, teams_of
+from hookline.fleet.policy.bucket import latest
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.log.reader import LogReader
 from hookline.log.statistics import RUNS
+from hookline.settings.policy.documents import ALL_TEAMS
+from hookline.settings.policy.place import Kind
 from hookline.settings.schema import FleetSettings
 
 if TYPE_CHECKING:
@@ -59,7 +65,9 @@ def _setup(given: argparse.Namespace) -> int:
         made = await make_stream(
             client, name, subjects, replicas=replicas, max_age_s=given.days * _DAY_S, max_bytes=most
         )
-        return {name: made, MACHINES_BUCKET: await make_bucket(client, MACHINES_BUCKET, replicas=replicas)}
+        is_new = await open_bucket(client, MACHINES_BUCKET) is None
+        await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas)
+        return {name: made, MACHINES_BUCKET: is_new}
 
     made = ask(fleet_of(given), make)
     lines = [f"{name}: {'made' if is_new else 'was there already, and is as it was'}" for name, is_new in made.items()]
@@ -97,14 +105,16 @@ def _configure_status(parser: argparse.ArgumentParser) -> None:
     add_common_options(parser, dialect=False)
 
 
-def read_status(fleet: FleetSettings, given: argparse.Namespace) -> list[MachineStatus]:
-    """What the machines said last, judged."""
+def read_status(
+    fleet: FleetSettings, given: argparse.Namespace, policy_keys: Sequence[str] = ()
+) -> list[MachineStatus]:
+    """What the machines said last, judged; by the policies that are published, if it is known who signs them."""
     keys = {**read_pins(), **(read_listed(Path(given.keys)) if getattr(given, "keys", None) else {})}
     expected = _expected(given.expect) if getattr(given, "expect", None) else []
-    kept = ask(fleet, lambda client: values(client, MACHINES_BUCKET))
+    kept, newest = ask(fleet, lambda client: _read_machines(client, policy_keys))
     found = [
         status
-        for status in judge(kept, keys=keys, expected=expected)
+        for status in judge(kept, keys=keys, expected=expected, newest=newest)
         if given.machine in (None, status.machine) and given.team in (None, status.team)
     ]
     # Only what is in order is remembered as the first that was seen.
@@ -112,8 +122,28 @@ def read_status(fleet: FleetSettings, given: argparse.Namespace) -> list[Machine
     return found
 
 
+async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[list[Value], dict[str, int]]:
+    """The heartbeats, and which version of the policy each team should have."""
+    kept = await values(client, MACHINES_BUCKET)
+    newest: dict[str, int] = {}
+    if policy_keys:
+        # An auditor may not be allowed to read policies; then the newest that a machine has counts.
+        with suppress(UnreachableError):
+            for team in teams_of(kept):
+                own = await latest(client, Kind.BUNDLE, team, policy_keys)
+                found = own or await latest(client, Kind.BUNDLE, ALL_TEAMS, policy_keys)
+                newest |= {} if found is None else {team: found.document.version}
+    return kept, newest
+
+
+def policy_keys_of(given: argparse.Namespace) -> Sequence[str]:
+    """Whose signature policies need, if this machine's settings say so."""
+    policy = make_config(given, log_file=False).get_settings().options.policy
+    return () if policy is None else policy.public_keys
+
+
 def _status(given: argparse.Namespace) -> int:
-    found = read_status(fleet_of(given), given)
+    found = read_status(fleet_of(given), given, policy_keys_of(given))
     print_report(given, status_report(found), status_lines(found))
     return 1 if not found or any(status.problems for status in found) else 0
 

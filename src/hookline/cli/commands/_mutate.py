@@ -18,7 +18,8 @@ from hookline.files import write_atomically
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.run import Result
 from hookline.testing.cases.write import lines_of_cases
-from hookline.testing.mutants.attack import Attempt, Checked, Findings, attempts, findings, originals
+from hookline.testing.mutants.attack import Attempt, Checked, Findings, attempts, findings, originals, path_of
+from hookline.testing.mutants.paths import A_LINK
 from hookline.testing.mutants.sandbox import Sandbox
 
 EXIT_NOTHING_TO_TRY = 2
@@ -57,19 +58,27 @@ def run_mutants(given: argparse.Namespace, cases: Sequence[Case], project: str) 
         tell("no case says that a command or a path is blocked, so there is nothing to change; docs/testing.md has one")
         return EXIT_NOTHING_TO_TRY
     with Sandbox() as sandbox, tempfile.TemporaryDirectory(prefix="hookline-link-") as folder:
-        link = Path(folder) / "link"
-        tried = [each for case in wanted for each in _attempts(case, project, sandbox, link)]
+        tried = [
+            attempt
+            for number, case in enumerate(wanted)
+            for attempt in attempts([case], project, sandbox, _link(case, project, Path(folder, str(number))))
+        ]
         before = run_with_progress(given, wanted)
         results = run_with_progress(given, [attempt.case for attempt in tried])
     found = findings(tried, results)
     if given.write:
-        _write(given.write, [attempt.case for attempt in (*found.passed, *found.stopped)])
+        # A link is gone when this ends.
+        lasting = (each for each in (*found.passed, *found.stopped) if each.mutant.way != A_LINK)
+        _write(given.write, [attempt.case for attempt in lasting])
     print_report(given, _report(found, before), _lines(found, before, given.write))
     return 0 if not found.passed and not found.stopped and all(result.passed for result in before) else 1
 
 
-def _attempts(case: Case, project: str, sandbox: Sandbox, link: Path) -> list[Attempt]:
-    return list(attempts([case], project, sandbox, str(link)))
+def _link(case: Case, project: str, link: Path) -> str:
+    """A symbolic link to the file that the case is about, or to nothing if it is about a command."""
+    if (path := path_of(case)) is not None:
+        link.symlink_to(Path(project, path).expanduser())
+    return str(link)
 
 
 def _write(name: str, cases: Sequence[Case]) -> None:

@@ -17,10 +17,10 @@ import os
 import select
 import signal
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from pathlib import Path
 
-from hookline.agent.approval import Approver
+from hookline.agent.approval import Approver, Reply, Request
 from hookline.agent.loop import DEFAULT_MAX_TURNS
 from hookline.agent.mcp import connected_mcp_servers
 from hookline.agent.model import Model
@@ -33,6 +33,7 @@ from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import PlainTerminal, ask
 from hookline.cli.terminal.readiness import problems_of
 from hookline.cli.terminal.session import DEFAULT_MODEL, cancel_on, make_session, open_model, past_session, project_of
+from hookline.cli.terminal.waiting import Waiting
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.contract.text import tell
 from hookline.errors import HooklineError, MissingExtraError, UsageError
@@ -60,6 +61,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--base-url",
         metavar="URL",
         help="the model's server, such as http://localhost:11434/v1 (default: its vendor's)",
+    )
+    parser.add_argument(
+        "--context-limit",
+        metavar="TOKENS",
+        type=at_least(1000),
+        help="summarize the history at 80 %% of so many tokens, for a server with less room (default: the model's)",
     )
     parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file for replay:FILE")
     parser.add_argument(
@@ -141,12 +148,17 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
     return 0
 
 
-def _person(given: argparse.Namespace) -> Approver | None:
+def _person(given: argparse.Namespace, waiting: Waiting | None) -> Approver | None:
     """Asks the user; None where there is none, or where they would not see the question."""
     if given.headless or not sys.stdin.isatty() or not sys.stderr.isatty():
         return None
     context = ToolContext(project=Path(project_of(given)), environ=os.environ)
-    return lambda request: ask(request, context, PlainTerminal())
+
+    async def asked(request: Request) -> Reply:
+        with nullcontext() if waiting is None else waiting.paused():
+            return await ask(request, context, PlainTerminal())
+
+    return asked
 
 
 async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, output: Output) -> None:
@@ -157,7 +169,7 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         model=model,
         toolbox=toolbox,
         listener=output.listen,
-        person=_person(given),
+        person=_person(given, output.waiting),
         session_id=given.session_id,
         past=past,
     )
@@ -167,7 +179,8 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
     async with connected_mcp_servers(session.config, toolbox, output.listen):
         try:
             agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
-            await agent.run(prompt)
+            async with nullcontext() if output.waiting is None else output.waiting.busy():
+                await agent.run(prompt)
         except asyncio.CancelledError:
             await agent.abandon()
             raise

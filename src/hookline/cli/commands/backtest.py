@@ -6,17 +6,18 @@ Examples:
   hookline backtest --against main                    today's hooks and those of a revision, on the same events
   hookline backtest --against old-settings.json --markdown
 
-Only hooks run; no tool is ever executed. With a revision, its scripts run in a scratch copy of the project. What was
-judged is kept until a backtest has ended: --resume goes on with it after an interruption.
+Only hooks run; no tool is ever executed. Scripts run in a scratch copy of the project, as it is now or as the revision
+has it, if git has the project. What was judged is kept until a backtest has ended: --resume goes on with it after an
+interruption, unless settings or scripts have changed.
 
 Exit codes:
   0  everything would be decided in the same way    1  something would not, or the command failed    2  nothing happened
 """
 
 import argparse
-import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,13 +34,12 @@ from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.history.transcripts import AGENTS, OWN
-from hookline.settings.paths import default_paths
 from hookline.testing.backtest.past import LeftOut, Past, what_happened
 from hookline.testing.backtest.run import Judge, Tally, backtest
-from hookline.testing.backtest.scratch import project_at
-from hookline.testing.cases.run import MakeConfig
+from hookline.testing.backtest.versions import MakeIn, Version, of_file, of_revision, today
 
 EXIT_NO_EVENTS = 2
+_KEPT_S = 7 * 24 * 3600
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,8 +68,11 @@ def run(given: argparse.Namespace) -> int:
     if not config.get_enable_hooks():
         raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; nothing was judged')
     left_out = LeftOut()
-    with _other_version(given, config) as other:
-        tally = _judge(given, config, other, left_out)
+    with today(_maker(given), config.get_working_dir()) as now, _other_version(given, config) as other:
+        for note in {each.note for each in (now, other) if each is not None and each.note}:
+            if not given.json:
+                tell(note)
+        tally = _judge(given, config, [now, other], left_out)
     title = f"today's hooks against {given.against}" if given.against else "today's hooks against what happened"
     if given.html:
         write_atomically(Path(given.html), html_page(tally, left_out, title).encode("utf-8", "replace"))
@@ -80,25 +83,39 @@ def run(given: argparse.Namespace) -> int:
     return 1 if any(tally.counts.values()) or tally.untried else 0
 
 
-def _judge(given: argparse.Namespace, config: Config, other: MakeConfig | None, left_out: LeftOut) -> Tally:
-    stores = [_store(given, config, name) for name in ("now", "then")]
-    now = Judge(lambda _: read_config(given, log_file=False), stores[0])
-    against = None if other is None else Judge(other, stores[1])
-    for judge, store in zip((now, against), stores, strict=True):
-        if given.resume and judge is not None:
-            judge.load()
-        else:
-            store.unlink(missing_ok=True)
+def _judge(given: argparse.Namespace, config: Config, versions: list[Version | None], left_out: LeftOut) -> Tally:
+    judges = [None if each is None else _judge_of(given, each) for each in versions]
     total = sum(1 for _ in _happened(given, config, LeftOut())) if sys.stderr.isatty() else 0
     bar = ProgressBar(total)
+    now, against = judges
+    assert now is not None  # today's hooks are always there  # noqa: S101
     try:
         work = backtest(_happened(given, config, left_out), now, against, jobs=int(given.jobs), on_event=bar.step)
         tally = run_loop(work)
     finally:
         bar.close()
-    for store in stores:
-        store.unlink(missing_ok=True)
+    for judge in judges:
+        if judge is not None:
+            judge.forget()
     return tally
+
+
+def _judge_of(given: argparse.Namespace, version: Version) -> Judge:
+    judge = Judge(version.make_config, _store(version), project=version.project, copy=version.copy)
+    if given.resume:
+        judge.load()
+    else:
+        judge.forget()
+    return judge
+
+
+def _maker(given: argparse.Namespace) -> MakeIn:
+    def make(directory: str, trust: Path | None) -> Config:
+        return read_config(
+            argparse.Namespace(**{**vars(given), "project": directory}), log_file=False, trust_path=trust
+        )
+
+    return make
 
 
 def _happened(given: argparse.Namespace, config: Config, left_out: LeftOut) -> Iterator[Past]:
@@ -108,26 +125,23 @@ def _happened(given: argparse.Namespace, config: Config, left_out: LeftOut) -> I
 
 
 @contextmanager
-def _other_version(given: argparse.Namespace, config: Config) -> Iterator[MakeConfig | None]:
+def _other_version(given: argparse.Namespace, config: Config) -> Iterator[Version | None]:
     """The hooks of the other version, with the project that they run in."""
     if given.against is None:
         yield None
     elif Path(given.against).is_file():
-        file, directory = Path(given.against), config.get_working_dir()
-        if not given.json:
-            tell(f"the scripts of {file} run as they are now: a settings file does not say how they were")
-        yield lambda _: Config(directory, settings_files=[file], quiet=True, log_file=False)
+        yield of_file(config.get_working_dir(), Path(given.against))
     else:
-        with project_at(config.get_working_dir(), given.against) as scratch:
-            usual = default_paths(scratch)
-            # Named files are trusted: whoever names a revision wants its hooks to run.
-            files = [path for _, path in usual.by_source() if path.is_file()]
-            yield lambda _: Config(scratch, settings_files=files, quiet=True, log_file=False)
+        with of_revision(config.get_working_dir(), given.against) as version:
+            yield version
 
 
-def _store(given: argparse.Namespace, config: Config, name: str) -> Path:
-    """Where decisions are kept until the end, by everything that they depend on as far as settings show it."""
+def _store(version: Version) -> Path:
+    """Where decisions are kept until the end, by everything that they depend on."""
     folder = state_path("backtest")
     make_private_directory(folder)
-    facts = [name, str(given.against), config.get_working_dir(), *(str(layer.values) for layer in config.get_layers())]
-    return folder / f"{hashlib.sha256(repr(facts).encode('utf-8', 'replace')).hexdigest()[:24]}.jsonl"
+    for file in folder.glob("*.jsonl"):
+        # Nobody goes on with a backtest of last week.
+        if file.stat().st_mtime < time.time() - _KEPT_S:
+            file.unlink(missing_ok=True)
+    return folder / f"{version.facts}.jsonl"

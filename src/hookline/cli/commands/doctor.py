@@ -30,7 +30,8 @@ def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when something keeps hooks from running."""
     signs = examine(read_config(given, session_id="hookline-doctor"))
     bad = sum(sign.health is Health.BAD for sign in signs)
-    print_report(given, {"healthy": not bad, "signs": [asdict(sign) for sign in signs]}, _lines(signs, bad))
+    shown = [{name: value for name, value in asdict(sign).items() if value is not None} for sign in signs]
+    print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, bad))
     return 1 if bad else 0
 
 

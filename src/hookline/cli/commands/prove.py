@@ -7,7 +7,8 @@ Examples:
   hookline prove --json
 
 Transcripts of Claude Code, Codex, Gemini CLI and hookline's own agent are compared with the log: each call that ran
-must have a decision there. Those that have none are shown with the likely cause.
+must have a decision there. Those that have none are shown with the likely cause. Of Cursor and Copilot no transcript
+is read: there the canary and the log are the proof.
 
 Exit codes:
   0  every call was judged, and the canary was denied    1  something was not    2  there is nothing to compare
@@ -74,22 +75,32 @@ def run(given: argparse.Namespace) -> int:
     with LogReader(recorded_in(config)) as reader:
         statistics = reader.statistics(LogQuery(kinds=frozenset({"hook"})))
     words = agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
+    unread = [hosts()[agent].agent for agent in _without_transcripts(given, words)]
     report: dict[str, Any] = {
         "canary": None if flight is None else flight_report(flight),
         "agents": [proof_report(proof) for proof in proofs],
+        "noTranscripts": unread,
         "words": words,
         "versions": known_versions(),
     }
-    print_report(given, report, _lines(flight, proofs, words))
+    print_report(given, report, _lines(flight, proofs, words, unread))
     if (flight is not None and not flight.denied) or any(proof.bad for proof in proofs):
         return 1
     return 0 if flight is not None or any(proof.findings for proof in proofs) else EXIT_NOTHING
 
 
-def _lines(flight: Flight | None, proofs: list[AgentProof], words: list[dict[str, Any]]) -> Iterator[str]:
+def _lines(
+    flight: Flight | None, proofs: list[AgentProof], words: list[dict[str, Any]], unread: list[str]
+) -> Iterator[str]:
     if flight is not None:
         yield from flight_lines(flight)
-    yield from proof_lines(proofs, words)
+    yield from proof_lines(proofs, words, unread)
+
+
+def _without_transcripts(given: argparse.Namespace, words: list[dict[str, Any]]) -> list[str]:
+    """The agents that are asked about, or in use here, and whose transcripts hookline can't read."""
+    meant = [given.agent] if given.agent else [row["agent"] for row in words]
+    return [agent for agent in meant if agent != OWN and agent not in AGENTS]
 
 
 def _fly(given: argparse.Namespace, config: Config) -> Flight | None:

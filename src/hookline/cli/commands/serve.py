@@ -86,7 +86,7 @@ async def _serve(idle_s: float, port: int | None) -> int:
     from hookline.cli.commands._policy_follow import follow_if_configured  # noqa: PLC0415 - reads settings
 
     follow_if_configured()
-    fleet = _fleet_thread()
+    fleet = fleet_thread()
     try:
         await server.run(lambda: has_started(folder))
     finally:
@@ -97,7 +97,7 @@ async def _serve(idle_s: float, port: int | None) -> int:
     return 0
 
 
-def _fleet_thread() -> "ServiceThread | None":
+def fleet_thread() -> "ServiceThread | None":
     """This machine's part in the fleet, if the settings name a server; whatever goes wrong stops no hook."""
     try:
         fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet  # noqa: PTH111

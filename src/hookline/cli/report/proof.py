@@ -64,12 +64,18 @@ def flight_report(flight: Flight) -> dict[str, Any]:
     }
 
 
-def proof_lines(proofs: Sequence[AgentProof], words: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def proof_lines(
+    proofs: Sequence[AgentProof], words: Sequence[Mapping[str, Any]], unread: Sequence[str] = ()
+) -> Iterator[str]:
     """For each agent a sentence, its three words, and the calls that nobody judged."""
+    for name in unread:
+        yield style.warn(
+            f"{name}: hookline reads no transcripts of it, so calls that ran are not compared with the log"
+        )
     for proof in proofs:
         if proof.findings or proof.unread:
             yield from _agent_lines(proof)
-    if not any(proof.findings for proof in proofs):
+    if proofs and not any(proof.findings for proof in proofs):
         yield "No transcript has a call that ran in that time."
     yield from word_lines(words)
     versions = (f"{row['name']} {row['version']}{'' if row['wasRun'] else ' (not run)'}" for row in known_versions())
@@ -81,6 +87,9 @@ def _agent_lines(proof: AgentProof) -> Iterator[str]:
     parts = [f"{judged} judged"]
     for standing in (Standing.NO_HOOK, Standing.UNKNOWN):
         parts += [f"{count} {standing}"] if (count := proof.count(standing)) else []
+    if unasked := [finding for finding in proof.findings if finding.standing is Standing.NEVER_ASKED]:
+        tools = ", ".join(sorted({finding.call.tool for finding in unasked}))
+        parts.append(style.warn(f"{len(unasked)} {Standing.NEVER_ASKED} ({one_line(tools)})"))
     paint = style.bad if proof.bad else style.good
     parts += [paint(f"{count} {standing}") for standing in _BAD if (count := proof.count(standing))]
     yield f"{style.bold(proof.name)}: {paint(calls)} that ran, {', '.join(parts)}"

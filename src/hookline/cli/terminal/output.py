@@ -12,6 +12,7 @@ from hookline.agent.tool import CallStatus, ToolCall
 from hookline.cli.report.printer import Prose, print_lines, print_wire
 from hookline.cli.report.style import Style
 from hookline.cli.report.text import plain, text_lines
+from hookline.cli.terminal.waiting import Waiting
 from hookline.contract.text import tell
 from hookline.contract.wire import to_plain
 
@@ -31,9 +32,12 @@ class TextOutput:
             # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")
         self._prose = Prose(sys.stdout)
+        self.waiting = Waiting()
+        """What is being waited for, on a terminal."""
 
     def listen(self, event: Event) -> None:
         """Prints the events that matter to a person."""
+        self.waiting.listen(event)
         match event:
             case ModelText():
                 self._prose.print(event.text + ("\n" if event.is_final else ""))
@@ -62,6 +66,8 @@ class TextOutput:
 
 class JsonOutput:
     """One JSON object at the end."""
+
+    waiting: Waiting | None = None
 
     def __init__(self) -> None:
         self._session: SessionStarted | None = None

@@ -30,7 +30,7 @@ from hookline.cli.terminal.output import (
     not_sent,
 )
 from hookline.contract.events import HookEventName
-from hookline.contract.text import printable, visible
+from hookline.contract.text import printable, short_paths, visible
 
 _TICK_S = 0.1
 _SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
@@ -207,7 +207,7 @@ class Terminal:
             case HookEventName.BEFORE_MODEL if event.blocked:
                 self.say(not_called(event.reason, event.decided_by), "yellow")
             case HookEventName.BEFORE_TOOL if event.blocked:
-                self.say(f"{names(event.decided_by)} blocked {event.subject}: {event.reason}", "dim")
+                self.say(f"{names(event.decided_by)} blocked {event.subject}: {event.reason}", "yellow")
             case HookEventName.BEFORE_TOOL if event.effect is not None:
                 self.say(f"hooks changed the arguments of {event.subject}", "dim")
             case _:
@@ -226,5 +226,5 @@ def _subject(arguments: Mapping[str, Any]) -> str:
     """The argument that tells most about a call, or all of them."""
     for name in _MAIN_ARGUMENTS:
         if isinstance(value := arguments.get(name), str):
-            return value
+            return value if name == "command" else short_paths(value)
     return json.dumps(dict(arguments), ensure_ascii=False, default=str) if arguments else ""

@@ -129,6 +129,7 @@ def make_session(
         transcript=transcript,
         listener=listener,
         max_turns=given.max_turns,
+        context_limit=given.context_limit and int(given.context_limit),
         history=past.history if past else (),
         notes=past.notes if past else (),
     )
@@ -144,6 +145,8 @@ def how_to_resume(given: argparse.Namespace, session: Session) -> str | None:
     if given.model != DEFAULT_MODEL and not given.model.startswith("replay:"):
         words += ["--model", given.model]
         words += [] if given.base_url is None else ["--base-url", given.base_url]
+    if given.context_limit is not None:
+        words += ["--context-limit", str(given.context_limit)]
     return shlex.join(words if given.project == "." else [*words, "--project", given.project])
 
 

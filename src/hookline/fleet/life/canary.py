@@ -4,7 +4,9 @@ One is denied by a guard that exists for this moment, as in `hookline prove`: it
 others are calls that the settings name, and that the machine's own guards have to deny. Nothing of it is ever run.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import msgspec
 
 from hookline.contract.vocabulary import CANARY_AGENT
 from hookline.contract.wire import utc_timestamp
+from hookline.files import write_atomically
 from hookline.hooks.hooks import Hooks
 from hookline.hooks.session import Session
 from hookline.proof.canary import canary_at, harmless
@@ -33,6 +36,14 @@ class CanaryWord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Those that nothing denied, in words."""
 
     @property
+    def age_s(self) -> float:
+        """How long ago that was; for ever, if the time can't be read."""
+        try:
+            return time.time() - datetime.fromisoformat(self.time).timestamp()
+        except ValueError:
+            return float("inf")
+
+    @property
     def is_denied(self) -> bool:
         """Whether every one of them was denied."""
         return not self.missed
@@ -48,6 +59,23 @@ def try_canaries(directory: Path, canaries: Sequence[CanarySettings]) -> CanaryW
         if missed and not hooks.config.get_enable_hooks():
             missed = ["hooks are disabled here", *missed]
     return CanaryWord(tried=len(canaries) + 1, missed=tuple(text[:_LONGEST] for text in missed))
+
+
+def read_canary(log: Path) -> CanaryWord | None:
+    """What became of the canaries that were tried last for a log."""
+    try:
+        return msgspec.json.decode(_path(log).read_bytes(), type=CanaryWord)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def write_canary(log: Path, word: CanaryWord) -> None:
+    """Keeps what became of them, for a service that is started again."""
+    write_atomically(_path(log), msgspec.json.encode(word), is_durable=False)
+
+
+def _path(log: Path) -> Path:
+    return log.with_name(f"{log.name}.canary")
 
 
 def _missed(session: Session, canary: Canary, canaries: Sequence[CanarySettings]) -> Iterator[str]:

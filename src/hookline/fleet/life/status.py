@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -64,6 +63,11 @@ def judge(
     return sorted(found, key=lambda status: (status.machine, status.user, status.team))
 
 
+def teams_of(values: Iterable[Value]) -> set[str]:
+    """The teams of the machines that have shown life."""
+    return {opened.statement.team for value in values if (opened := _open(value)) is not None}
+
+
 def _open(value: Value) -> Opened | None:
     opened = open_signed(value.data, Heartbeat) if len(value.data) <= _LONGEST else None
     return opened if opened is not None and opened.statement.key == value.key else None
@@ -90,7 +94,7 @@ def _status(
         status.problems.append("its key is another than before: forged, another machine, or set up anew")
     _look_at_silence(status, beat, value.seconds, now)
     _look_at_policy(status, beat, newest.get(beat.team, 0))
-    unguarded = list(_unguarded(beat, now))
+    unguarded = list(_unguarded(beat))
     status.is_unguarded |= bool(unguarded)
     status.problems += unguarded
     if beat.dropped:
@@ -118,7 +122,7 @@ def _look_at_policy(status: MachineStatus, beat: Heartbeat, newest: int) -> None
         status.problems.append(f"policy: {facts.policy_problem}")
 
 
-def _unguarded(beat: Heartbeat, now: float) -> Iterator[str]:
+def _unguarded(beat: Heartbeat) -> Iterator[str]:
     facts = beat.facts
     if not facts.enabled:
         yield "hooks are disabled"
@@ -131,18 +135,14 @@ def _unguarded(beat: Heartbeat, now: float) -> Iterator[str]:
         if bridge.problem is not None:
             yield f"the bridge of {bridge.agent}: {bridge.problem}"
     yield from facts.problems
-    yield from _canary(beat, now)
+    yield from _canary(beat)
 
 
-def _canary(beat: Heartbeat, now: float) -> Iterator[str]:
+def _canary(beat: Heartbeat) -> Iterator[str]:
     if beat.canary is None:
         return
     yield from (f"canary: {missed}" for missed in beat.canary.missed)
-    try:
-        age = now - datetime.fromisoformat(beat.canary.time).timestamp()
-    except ValueError:
-        age = float("inf")
-    if age > _CANARY_S:
+    if beat.canary.age_s > _CANARY_S:
         yield "canary: the last one is older than two days"
 
 

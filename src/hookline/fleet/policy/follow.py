@@ -64,6 +64,8 @@ class Follower:
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
         self._last_problem = ""
+        self._bucket: tuple[Client, KeyValue] | None = None
+        """The connection and what was opened by it."""
         self._is_late = False
         """Whether something could not be put in force, for a reason that may pass."""
 
@@ -132,13 +134,15 @@ class Follower:
 
     async def _look(self, client: "Client") -> int:
         """Takes what is new under each key, and returns how much that was."""
-        bucket = await open_bucket(client, POLICY_BUCKET)
-        if bucket is None:
+        if self._bucket is None or self._bucket[0] is not client:
+            opened = await open_bucket(client, POLICY_BUCKET)
+            self._bucket = None if opened is None else (client, opened)
+        if self._bucket is None:
             self._report_problem(f"the server has no bucket {POLICY_BUCKET} yet; hookline policy publish makes it")
             return 0
         # The team's own first: it would replace the one for all at once.
         keys = sorted(keys_for(self._place.team), key=lambda key: key.endswith(f".{ALL_TEAMS}"))
-        return sum([await self._look_at(bucket, key) for key in keys])
+        return sum([await self._look_at(self._bucket[1], key) for key in keys])
 
     async def _look_at(self, bucket: "KeyValue", key: str) -> int:
         value = await value_of(bucket, key)

@@ -85,10 +85,15 @@ def _file(path: Path, shown: str) -> PackedFile:
     return packed(path.read_bytes(), executable=bool(status.st_mode & stat.S_IXUSR))
 
 
+_MACHINE = {"hooksConfig": {"fleet": {"servers": ["nats://machine"]}}}
+
+
 def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
     """What is odd; UsageError for hooks that would not run on any machine."""
     as_policy = layer._replace(source=ConfigSource.POLICY, policy=PolicyState(version=bundle.version))
-    settings = decode_settings((as_policy,))
+    # Remote hooks of a policy ask the server that the machine's own system settings name.
+    machine = layer._replace(source=ConfigSource.SYSTEM, origin="a machine", values=_MACHINE, problems=(), text=None)
+    settings = decode_settings((as_policy, machine))
     errors = [str(problem) for problem in settings.problems if problem.is_error]
     for hook in settings.hooks:
         text = " ".join((hook.command or "", *(hook.args or ())))

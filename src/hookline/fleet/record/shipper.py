@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.child.jetstream import store
+from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, write_atomically
 from hookline.fleet.record.anchors import Anchors
 from hookline.fleet.record.keys import MachineKey
@@ -60,6 +61,24 @@ def only_shipper(log: Path) -> Iterator[None]:
         yield
 
 
+def is_sent(log: Path) -> bool:
+    """Whether a service sends this log now."""
+    try:
+        with only_shipper(log):
+            return False
+    except HooklineError:
+        return True
+
+
+def _size_of(log: Path) -> tuple[int, int] | None:
+    """Which file has the name of the log, and its size."""
+    try:
+        status = log.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size
+
+
 class Shipper:
     """Sends one log; only while `only_shipper` is held."""
 
@@ -80,6 +99,7 @@ class Shipper:
         self._most_bytes = most_bytes
         self._tell = on_change
         self.progress = read_progress(log)
+        self._seen: tuple[int, int] | None = None
 
     async def ship(self, client: "Client") -> bool:
         """Sends the next lines, and returns whether there were any; UnreachableError if they did not arrive."""
@@ -119,11 +139,17 @@ class Shipper:
 
     def _next(self, max_payload: int) -> Batch | None:
         cursor, sending = self.progress.cursor, self.progress.sending
+        size = _size_of(self._log)
+        if sending is None and size == self._seen:
+            return None  # nobody has written since there was nothing to send
         most = self._room(max_payload)
         if sending is not None:
             # A batch is in one file: the one of the cursor, or the next.
             most = sending.offset - (cursor.offset if sending.inode == cursor.inode else 0)
-        return next_batch(self._log, cursor, max(1, most))
+        batch = next_batch(self._log, cursor, max(1, most))
+        # As it was before that look.
+        self._seen = size if batch is None else None
+        return batch
 
     def _room(self, max_payload: int) -> int:
         return max(1024, min(self._most_bytes, max_payload - _HEADERS_BYTES))

@@ -1,4 +1,4 @@
-"""Ed25519 keys, by PyNaCl. The only module that loads it, and only where a policy is configured."""
+"""Ed25519 keys, by PyNaCl, which only this module and `fleet/record/keys.py` load, and only where they are needed."""
 
 import base64
 import binascii

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from hookline.errors import HooklineError
 from hookline.testing.backtest.past import Past
+from hookline.testing.backtest.scratch import moved
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outcomes_of
 from hookline.testing.cases.judge import deciders_of
 from hookline.testing.cases.run import Bench, MakeConfig
@@ -91,9 +92,14 @@ class Tally:
 class Judge:
     """One version of the hooks, with what it has decided so far."""
 
-    def __init__(self, make_config: MakeConfig, store: Path | None = None) -> None:
+    def __init__(
+        self, make_config: MakeConfig, store: Path | None = None, *, project: str = "", copy: str = ""
+    ) -> None:
+        """`copy` is where the hooks find the project, if that is a copy."""
+        self._places = (project, copy)
         self._bench = Bench(make_config, lambda _case, _verdict: ())
         self._known: dict[bytes, asyncio.Future[Decision] | Decision] = {}
+        self._alike: dict[Decision, Decision] = {}
         self._store = store
         self.judged = 0
 
@@ -108,6 +114,11 @@ class Judge:
             except (ValueError, TypeError, IndexError):
                 continue  # the last line of a run that was killed
 
+    def forget(self) -> None:
+        """Removes what was kept for an interruption."""
+        if self._store is not None:
+            self._store.unlink(missing_ok=True)
+
     async def decide(self, past: Past) -> Decision:
         """What the hooks decide about an event; each input is fired once."""
         key = _key(past)
@@ -117,6 +128,8 @@ class Judge:
         waiting = self._known[key] = asyncio.get_running_loop().create_future()
         try:
             decision = await self._fire(past)
+            # Most decisions are the same, and a long past has many.
+            decision = self._alike.setdefault(decision, decision)
         except BaseException as error:
             waiting.set_exception(error)
             waiting.exception()  # nobody else may wait for it
@@ -138,14 +151,22 @@ class Judge:
             name=past.origin,
             place=Place(past.origin),
             event=past.event,
-            fields=past.fields,
+            fields=self._there(past.fields),
             expected=Expectation(),
         )
         result = await self._bench.run(case)
         if result.problem is not None or result.verdict is None:
             return Decision(None, result.problem or "", ())
         verdict = result.verdict
-        return Decision(outcomes_of(verdict)[0], verdict.reason or verdict.stop_reason or "", deciders_of(verdict))
+        project, copy = self._places
+        reason = verdict.reason or verdict.stop_reason or ""
+        reason = reason.replace(copy, project) if copy else reason
+        return Decision(outcomes_of(verdict)[0], reason, deciders_of(verdict))
+
+    def _there(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The input as it would be in the copy: paths in the project lead there."""
+        project, copy = self._places
+        return {name: moved(value, project, copy) for name, value in fields.items()} if copy else fields
 
 
 async def backtest(

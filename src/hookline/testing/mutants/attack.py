@@ -1,5 +1,6 @@
 """Cases that a guard stops → mutants of their inputs as cases, and what the guard made of them."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -55,12 +56,22 @@ def originals(cases: Sequence[Case]) -> list[Case]:
     return [case for case in stopped if _target(case) is not None]
 
 
+def path_of(case: Case) -> str | None:
+    """The path that is changed in a case; None where it is a command."""
+    key, value = _target(case) or ("", "")
+    return value if key in _PATH_KEYS else None
+
+
 def attempts(cases: Sequence[Case], project: str, sandbox: Sandbox, link: str) -> Iterator[Attempt]:
     """All mutants of these cases, except those that turned out to do something else."""
     for case in originals(cases):
         key, value = _target(case) or ("", "")
         is_command = key.lower() in COMMAND_KEYS
-        made = commands.mutants_of(value) if is_command else paths.mutants_of(value, project, link)
+        made = (
+            commands.mutants_of(value)
+            if is_command
+            else paths.mutants_of(value, project, link, ignores_case=_ignores_case(link))
+        )
         for mutant in made:
             is_same = sandbox.is_same(value, mutant.text) if is_command and _is_run(mutant) else None
             if is_same is False:
@@ -114,3 +125,9 @@ def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
         expected=Expectation(outcome=wanted),
         input_label="",
     )
+
+
+def _ignores_case(link: str) -> bool:
+    """Whether the file system finds a name in another case, seen on the link that was made there."""
+    folder, name = os.path.split(link)
+    return os.path.lexists(os.path.join(folder, name.swapcase()))  # noqa: PTH118 - one place for both

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 
 from hookline.testing.mutants.mutant import Kind, Mutant
 
+A_LINK = "a link"
+
 # Letters that look like Latin ones.
-_ALIKE = str.maketrans({"a": "а", "e": "е", "o": "о", "p": "р", "c": "с", "x": "х"})  # noqa: RUF001 - on purpose
+_ALIKE = str.maketrans("aeopcxAEOPCX", "аеорсхАЕОРСХ")  # noqa: RUF001 - on purpose
 
 
-def mutants_of(path: str, project: str, link: str) -> Iterator[Mutant]:
+def mutants_of(path: str, project: str, link: str, *, ignores_case: bool = False) -> Iterator[Mutant]:
     """The forms of a path that lead to the same file, and names that only look like it.
 
-    `link` is a symbolic link to it, which the caller has made.
+    `link` is a symbolic link to it, which the caller has made. Where the file system ignores the case of letters,
+    another case is the same file, and elsewhere it is another file.
     """
     whole = posixpath.normpath(posixpath.join(project, path))
     for way, text in (
@@ -20,9 +23,11 @@ def mutants_of(path: str, project: str, link: str) -> Iterator[Mutant]:
         ("through its parent", posixpath.join(posixpath.dirname(path), "x", "..", posixpath.basename(path))),
         ("two slashes", whole.replace("/", "//", 1) if whole.startswith("/") else f".//{path}"),
         ("the whole path", whole),
-        ("a link", link),
+        (A_LINK, link),
+        ("letters in another case", posixpath.join(posixpath.dirname(path), posixpath.basename(path).swapcase())),
     ):
-        if text != path:
+        is_other_file = way == "letters in another case" and not ignores_case
+        if text != path and not is_other_file:
             yield Mutant(kind=Kind.SAME, way=way, text=text, runnable=False)
     name = posixpath.basename(path)
     for way, text in (

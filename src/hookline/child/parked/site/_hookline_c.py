@@ -28,12 +28,15 @@ class Refused(Exception):
     """This interpreter can't be parked; the message has the reason."""
 
 
-class _Long(_ctypes._SimpleCData):  # type: ignore[type-arg]
+class Number(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """A number of 64 bits in memory; as an argument, also an address."""
+
     _type_ = "l"
 
-
-class _Address(_ctypes._SimpleCData):  # type: ignore[type-arg]
-    _type_ = "P"
+    @property
+    def address(self) -> int:
+        """Where it is."""
+        return _ctypes.addressof(self)
 
 
 class _Bytes(_ctypes._SimpleCData):  # type: ignore[type-arg]
@@ -47,7 +50,7 @@ class _Object(_ctypes._SimpleCData):  # type: ignore[type-arg]
 class _Function(_ctypes.CFuncPtr):
     # With the second flag it keeps the interpreter's lock, as os.fork does.
     _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_PYTHONAPI
-    _restype_ = _Long
+    _restype_ = Number
 
 
 _PROGRAM = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
@@ -60,25 +63,32 @@ def function(name: str, *types: type) -> "Callable[..., int]":
     return found
 
 
-_system_call = function("syscall", *[_Long] * 6)
-_madvise = function("madvise", _Address, _Long, _Long)
+_system_call = function("syscall", *[Number] * 6)
+_madvise = function("madvise", Number, Number, Number)
 _before_fork = function("PyOS_BeforeFork")
 _after_fork_in_parent = function("PyOS_AfterFork_Parent")
 _after_fork_in_child = function("PyOS_AfterFork_Child")
 _untrack = function("PyObject_GC_UnTrack", _Object)
 _track = function("PyObject_GC_Track", _Object)
-prctl = function("prctl", _Long, _Long, _Long, _Long, _Long)
-copy_bytes = function("memmove", _Address, _Bytes, _Long)
+prctl = function("prctl", Number, Number, Number, Number, Number)
+copy_bytes = function("memmove", Number, _Bytes, Number)
 
 
 def call_by_name(name: str, *arguments: int) -> int:
     """Call a function that takes numbers or addresses."""
-    return function(name, *[_Long] * len(arguments))(*arguments)
+    return function(name, *[Number] * len(arguments))(*arguments)
 
 
 def address_of(name: str) -> int:
     """Where a function is."""
     return int(_ctypes.dlsym(_PROGRAM, name))
+
+
+def stored(data: bytes) -> int:
+    """The address of a copy of these bytes."""
+    address = call_by_name("malloc", len(data))
+    copy_bytes(address, data, len(data))
+    return address
 
 
 def track_again(thing: object) -> None:
@@ -100,12 +110,12 @@ class Copier:
         numbers = _NUMBERS.get(os.uname().machine)
         if numbers is None or sys.maxsize < 1 << 32:
             raise Refused("this kind of processor is not known")
-        thread, robust_list, size = _Address(), _Address(), _Long()
-        if prctl(_PR_GET_TID_ADDRESS, _ctypes.addressof(thread), 0, 0, 0) or not thread.value:
+        thread, robust_list, size = Number(), Number(), Number()
+        if prctl(_PR_GET_TID_ADDRESS, thread.address, 0, 0, 0) or not thread.value:
             raise Refused("the kernel does not say where the thread has its number")
         # The C library keeps both up to date in its own fork.
-        _system_call(numbers["get_robust_list"], 0, _ctypes.addressof(robust_list), _ctypes.addressof(size), 0, 0)
-        self._set_robust_list = numbers["set_robust_list"], robust_list.value or 0, size.value, 0, 0, 0
+        _system_call(numbers["get_robust_list"], 0, robust_list.address, size.address, 0, 0)
+        self._set_robust_list = numbers["set_robust_list"], robust_list.value, size.value, 0, 0, 0
         flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | _SIGCHLD
         clone = [numbers["clone"], flags, 0, 0, 0, 0]
         clone[1 + numbers["thread"]] = thread.value

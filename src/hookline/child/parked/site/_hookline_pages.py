@@ -12,11 +12,12 @@ import time
 from posix import O_NOFOLLOW, O_RDONLY, O_WRONLY, close, getpid, open, pread, write  # noqa: A004
 from sys import byteorder
 
-from _hookline_c import address_of, call_by_name, copy_bytes, prctl
+from _hookline_c import address_of, call_by_name, prctl, stored
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 # The uppermost bits of an entry in /proc/PID/pagemap: present, neither of a file nor mapped by another process.
 _FLAGS, _OWN = 0xA1, 0x81
+_IS_OWN = bytes([bits & _FLAGS == _OWN for bits in range(256)])
 
 _SIGKILL, _SIGSTOP = 9, 19
 _LOOKS, _LOOK_S = 500, 0.002
@@ -42,14 +43,14 @@ class Witness:
     def __del__(self) -> None:
         try:
             if getpid() == self._pid:
-                report = b"\0".join([b"%x" % page for page in _own_pages("self")])
+                report = b"\0".join([b"%x-%x" % pages for pages in _own_pages("self")])
                 write(open(self._path, O_WRONLY | O_NOFOLLOW), report)
         except BaseException:
             return
 
 
-def pages_of_the_end() -> "list[int]":
-    """The pages that Python writes to when it ends, found by having a copy of this process do that."""
+def pages_of_the_end() -> "list[tuple[int, int]]":
+    """The ranges of pages that Python writes to when it ends, found by having a copy of this process do that."""
     parent, pid = getpid(), os.fork()
     if not pid:
         try:
@@ -70,19 +71,8 @@ def pages_of_the_end() -> "list[int]":
         os.waitpid(pid, 0)
 
 
-def ranges(pages: "list[int]") -> "list[tuple[int, int]]":
-    """Pages that follow each other, as one."""
-    found: "list[tuple[int, int]]" = []
-    for page in sorted(set(pages)):
-        if found and found[-1][1] == page:
-            found[-1] = found[-1][0], page + _PAGE
-        else:
-            found.append((page, page + _PAGE))
-    return found
-
-
-def _own_pages(pid: str) -> "list[int]":
-    """The pages that a process does not share with the one that it is a copy of."""
+def _own_pages(pid: str) -> "list[tuple[int, int]]":
+    """The ranges of pages that a process does not share with the one that it is a copy of."""
     maps, pagemap = open(f"/proc/{pid}/maps", O_RDONLY), open(f"/proc/{pid}/pagemap", O_RDONLY)
     text, part = b"", b"x"
     while part:
@@ -93,8 +83,12 @@ def _own_pages(pid: str) -> "list[int]":
         fields = line.split()
         if fields[1] == b"rw-p":
             start, end = (int(each, 16) for each in fields[0].split(b"-"))
-            uppermost = pread(pagemap, (end - start) // _PAGE * 8, start // _PAGE * 8)[7::8]
-            found += [start + at * _PAGE for at, bits in enumerate(uppermost) if bits & _FLAGS == _OWN]
+            is_own = pread(pagemap, (end - start) // _PAGE * 8, start // _PAGE * 8)[7::8].translate(_IS_OWN) + b"\0"
+            first = is_own.find(1)
+            while first >= 0:
+                after = is_own.find(0, first)
+                found.append((start + first * _PAGE, start + after * _PAGE))
+                first = is_own.find(1, after)
     close(maps)
     close(pagemap)
     return found
@@ -118,13 +112,6 @@ def _confine() -> bool:
         steps += [(*_SKIP_UNLESS, number), (*_RETURN, _ALLOW)]
     steps.append((*_RETURN, _DENY))
     code = b"".join([bytes((step, 0, yes, no)) + value.to_bytes(4, byteorder) for step, yes, no, value in steps])
-    program = len(steps).to_bytes(8, byteorder) + _stored(code).to_bytes(8, byteorder)
+    program = len(steps).to_bytes(8, byteorder) + stored(code).to_bytes(8, byteorder)
     prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    return prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, _stored(program), 0, 0) == 0
-
-
-def _stored(data: bytes) -> int:
-    """The address of a copy of these bytes."""
-    address = call_by_name("malloc", len(data))
-    copy_bytes(address, data, len(data))
-    return address
+    return prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, stored(program), 0, 0) == 0

@@ -17,8 +17,9 @@ try:
     import atexit
 
     from _hookline_c import Copier, Refused, copy_bytes, populate, track_again
+    from _hookline_keeper import Keeper
     from _hookline_library import Library, entries, settle
-    from _hookline_pages import Witness, pages_of_the_end, ranges
+    from _hookline_pages import Witness, pages_of_the_end
 except BaseException:  # without any of them the script would run now, and there is no event
     os._exit(1)
 for _name in set(sys.modules) - _KNOWN:
@@ -126,7 +127,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         raise Refused("a process between hookline and Python waits for it")
     if sys.argv[:1] != [script]:
         raise Refused("Python was given other arguments")
-    copier, environment, library = Copier(), _Environment(), Library(script)
+    copier, environment, library, keeper = Copier(), _Environment(), Library(script), _keeper()
     known = set(sys.modules)
     pages: "list[tuple[int, int]]" = []
     settle()
@@ -144,16 +145,43 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
             control.send(b"\0".join([b"loaded", *[os.fsencode(name) for name in sorted(loaded)]]))
             pages = []
         elif data.startswith(b"pages\0"):
-            pages = ranges([int(page, 16) for page in data.split(b"\0")[1:]] + pages_of_the_end())
+            pages = [_range(each) for each in data.split(b"\0")[1:]] + pages_of_the_end()
         else:  # hookline has ended, or does not need this any more
             os._exit(0)
     os.setsid()
     control.close()
-    _wait_for_event(_socket.socket(fileno=fds[0]), environment, known, pages)
+    _wait_for_event(_socket.socket(fileno=fds[0]), environment, keeper, known, pages)
+
+
+def _range(text: bytes) -> "tuple[int, int]":
+    start, _, end = text.partition(b"-")
+    return int(start, 16), int(end, 16)
+
+
+def _keeper() -> "Keeper | None":
+    try:
+        return Keeper()
+    except (OSError, ValueError):
+        return None
+
+
+def _start_keeper(keeper: "Keeper | None", channel: _socket.socket) -> None:
+    """Start it before the descriptors of the event come: it would keep them open."""
+    pidfd = -1 if keeper is None else keeper.start()
+    if pidfd < 0:
+        channel.send(b"alone")
+    else:
+        rights = pidfd.to_bytes(4, sys.byteorder)
+        channel.sendmsg([b"kept"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+        os.close(pidfd)
 
 
 def _wait_for_event(
-    channel: _socket.socket, environment: _Environment, known: "set[str]", pages: "list[tuple[int, int]]"
+    channel: _socket.socket,
+    environment: _Environment,
+    keeper: "Keeper | None",
+    known: "set[str]",
+    pages: "list[tuple[int, int]]",
 ) -> None:
     """Return when there is an event, with its descriptors, directory and environment."""
     # The collector must find cycles through the script.
@@ -165,6 +193,9 @@ def _wait_for_event(
     except BlockingIOError:
         populate(pages)
     data, fds = _receive(channel, _STDIO)
+    if data == b"soon":
+        _start_keeper(keeper, channel)
+        data, fds = _receive(channel, _STDIO)
     if len(fds) != _STDIO:
         os._exit(0)
     cwd, report, run, *changes = data.split(b"\0")

@@ -7,6 +7,7 @@ export async function showHooks(view) {
   put(view, h("h1", { tabindex: "-1" }, "Hooks"));
   if (!found.enabled) put(view, h("p", { class: "problem" }, "Hooks are disabled: the settings do not say \"enableHooks\": true. No hook runs."));
   if (!found.hooks.length) put(view, h("p", { class: "waiting" }, "No hooks are configured; hookline init writes a first one."));
+  put(view, agents(found.agents));
   const events = Map.groupBy ? Map.groupBy(found.hooks, (hook) => hook.event) : grouped(found.hooks);
   for (const [event, hooks] of events) {
     put(view, h("section", { "aria-label": event }, h("h2", {}, text(event), " ", h("span", { class: "fired" }, `fired ${count(found.fired[event] ?? 0, "time")}`)), h("div", { class: "cards" }, hooks.map((hook) => card(hook, () => reload(view))))));
@@ -14,6 +15,21 @@ export async function showHooks(view) {
   if (found.functions.length) {
     put(view, h("h2", {}, "Functions of programs"), h("ul", { class: "notes" }, found.functions.map((one) => h("li", {}, text(`${one.event} ${one.hook}`, 200), `: ${count(one.runs, "run")}, ${count(one.failures, "failure")}, last ${ago(one.lastRun)}`))));
   }
+}
+
+/** Configured, observed, enforced: each with the date of its last evidence, or that there is none. */
+function words(given) {
+  return h("ul", { class: "words" },
+    h("li", { class: given.configured ? "yes" : "no" }, given.configured ? "configured" : "not configured"),
+    ["observed", "enforced"].map((word) => h("li", { class: given[word] ? "yes" : "no", title: given[word] ? text(given[word], 40) : null }, given[word] ? `${word} ${ago(given[word])}` : `not ${word}`)));
+}
+
+function agents(known) {
+  return h("section", { "aria-label": "Agents" }, h("h2", {}, "Agents"),
+    h("p", { class: "message" }, "Configured: hooks can run there. Observed: the log has a run. Enforced: the log has a deny. ", h("code", {}, "hookline prove"), " tests it."),
+    h("ul", { class: "agents" }, known.map((one) => h("li", {}, h("strong", {}, text(one.name, 60)), words(one),
+      one.problem ? h("p", { class: "problem" }, text(one.problem, 400)) : null,
+      one.files.length ? h("p", { class: "message" }, text(one.files.join(", "), 400)) : null))));
 }
 
 async function reload(view) {
@@ -32,6 +48,7 @@ function card(hook, changed) {
   if (hook.runs > 1) ask("durations", { hook: hook.hook, event: hook.event }).then((values) => { if (values.length > 1) plot.append(sparkline(values)); }, () => {});
   return h("article", { class: `card ${hook.state}` },
     h("div", { class: "head" }, h("h3", {}, text(hook.hook, 120)), h("span", { class: `badge state-${hook.state}` }, hook.state)),
+    words(hook.words),
     hook.description ? h("p", { class: "message" }, text(hook.description, 300)) : null,
     hook.runs
       ? h("p", { class: "numbers" }, h("span", {}, count(hook.runs, "run")), h("span", {}, count(hook.blocks, "block")), h("span", { class: hook.failures ? "bad" : "" }, count(hook.failures, "failure")), hook.timeouts ? h("span", { class: "bad" }, count(hook.timeouts, "timeout")) : null, h("span", {}, `last ${ago(hook.lastRun)}`))

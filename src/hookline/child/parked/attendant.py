@@ -1,0 +1,96 @@
+"""A thread that does what can wait until no hook runs: starting interpreters, making spares, freeing memory."""
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from hookline.child.limit import LIMIT
+
+# How long work waits for the end of hooks that still run: it takes a processor.
+_PATIENCE_S = 0.1
+_POLL_S = 0.002
+
+_Work = Callable[[], None]
+
+
+class Employer(Protocol):
+    """Whom the thread works for."""
+
+    def until_idle(self) -> float:
+        """How many seconds later `end_idle` has something to do, unless there is work before."""
+
+    def end_idle(self) -> bool:
+        """End what was not used for long; return whether anything is left. The lock is held."""
+
+    def close(self) -> None:
+        """Called if `close_later` was."""
+
+
+class Attendant:
+    """Runs work in order, in a thread that exists only while there is something to do or to wait for."""
+
+    def __init__(self, employer: Employer, lock: threading.RLock) -> None:
+        self._employer = employer
+        self._lock = lock
+        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._pending = 0
+        self._idle = threading.Condition(lock)
+
+    def do(self, work: _Work) -> bool:
+        """Have it done later; False after `close`."""
+        with self._lock:
+            if self._is_closed:
+                return False
+            self._pending += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="hookline-parking", daemon=True)
+                self._thread.start()
+        self._work.put(work)
+        return True
+
+    def wait_until_idle(self, timeout_s: float) -> None:
+        """Wait until everything has been done; the lock is held."""
+        self._idle.wait_for(lambda: not self._pending, timeout_s)
+
+    def close_later(self) -> None:
+        """Have the thread close the employer: a garbage collection may call this at any time, even under the lock."""
+        self._work.put(None)
+
+    def close(self) -> None:
+        """Do nothing more; the lock is held."""
+        self._is_closed = True
+        self._idle.notify_all()
+        self._work.put(None)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                work = self._work.get(timeout=self._employer.until_idle())
+            except queue.Empty:
+                with self._lock:
+                    if self._employer.end_idle() or self._pending:
+                        continue
+                    self._thread = None
+                    return
+            if work is None:
+                self._employer.close()
+                return
+            _wait_for_hooks()
+            with contextlib.suppress(Exception):  # whatever it is, hooks run cold
+                work()
+            with self._lock:
+                self._pending -= 1
+                self._idle.notify_all()
+                if self._is_closed:
+                    return
+
+
+def _wait_for_hooks() -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while LIMIT.running and time.monotonic() < deadline:
+        time.sleep(_POLL_S)

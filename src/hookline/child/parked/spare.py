@@ -1,0 +1,128 @@
+"""A copy of a parked interpreter that waits for one event, seen from here; interpreter.py has the messages."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+
+from hookline.child.job import Stdio
+from hookline.child.reaper import REAPER
+
+LONGEST_MESSAGE = 1 << 17
+
+_EXITING_S = 1.0
+
+
+class Spare:
+    """A copy of a parked interpreter that waits for one event."""
+
+    pid = 0
+    """Its process id, once it is ready."""
+    _is_announced = False
+    _has_answered = False
+    _has_taken = False
+    _keeper = -1
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it can be discarded without waiting for an answer."""
+        return self.pid > 0 and self._is_announced == self._has_answered
+
+    def fileno(self) -> int:
+        """The socket, which can be read when the spare is ready."""
+        return self._channel.fileno()
+
+    def announce(self) -> None:
+        """Have it get ready for an event, while we find out whether it can have that; call `send` or `discard` then."""
+        if not self._is_announced:
+            self._is_announced = True
+            with contextlib.suppress(OSError):  # `look` will notice
+                self._channel.send(b"soon", socket.MSG_NOSIGNAL)
+
+    def look(self) -> bool:
+        """Whether it is ready; raise OSError if it is gone."""
+        if not self.pid:
+            try:
+                message = self._channel.recv(64)
+            except BlockingIOError:
+                return False
+            if not message.isdigit():
+                raise ConnectionResetError
+            pid = int(message)
+            # Nobody else's process may be taken for it, and signalled.
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                leave(pid)
+                raise ConnectionResetError
+            self.pid = pid
+            REAPER.running.add(pid)
+        return True
+
+    def send(self, message: bytes, stdio: Stdio) -> bool:
+        """Give it its event; False if it did not get it."""
+        if len(message) > LONGEST_MESSAGE:
+            return False
+        try:
+            socket.send_fds(self._channel, [message], stdio, socket.MSG_NOSIGNAL)
+        except OSError:
+            return False
+        return True
+
+    def has_taken(self) -> bool:
+        """Whether it was about to run the script; known when it has exited."""
+        self._receive()
+        return self._has_taken
+
+    def close(self) -> None:
+        """Let go of it, because it has got its event or has exited; call `free` later."""
+        self._receive()
+        self._channel.close()
+
+    def discard(self) -> None:
+        """Let it exit without an event."""
+        with contextlib.suppress(OSError):
+            if not self.pid:
+                select.select([self._channel], [], [], _EXITING_S)
+                self.look()
+            if self._is_announced and not self._has_answered:
+                select.select([self._channel], [], [], _EXITING_S)
+        self.close()
+        if self.pid:
+            leave(self.pid)
+        self.free()
+
+    def free(self) -> None:
+        """End its keeper, which frees the memory of both; that takes a millisecond."""
+        if self._keeper >= 0:
+            pidfd, self._keeper = self._keeper, -1
+            with contextlib.suppress(OSError):  # it has ended, and maybe somebody has waited for it
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+            os.close(pidfd)
+
+    def forget(self) -> None:
+        """Close what we have of it, and leave it alone."""
+        self._channel.close()
+        if self._keeper >= 0:
+            os.close(self._keeper)
+
+    def _receive(self) -> None:
+        """Take in what it has sent since it was ready."""
+        with contextlib.suppress(OSError):  # there is no more, for now or forever
+            while True:
+                message, fds, _, _ = socket.recv_fds(self._channel, 64, 1, socket.MSG_CMSG_CLOEXEC)
+                if not message:
+                    return
+                self._has_answered = self._has_answered or message in {b"kept", b"alone"}
+                self._has_taken = self._has_taken or message == b"taken"
+                self._keeper = fds[0] if fds else self._keeper
+
+
+def leave(pid: int) -> None:
+    """Have a process reaped that is about to exit, and killed if it does not."""
+    REAPER.adopt(pid, deadline=time.monotonic() + _EXITING_S, unreaped=True)
+    REAPER.running.discard(pid)
