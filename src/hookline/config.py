@@ -81,6 +81,8 @@ class Config:
         self._observer = observer
         self._on_fault = OnError(on_fault)
         self._agent = agent
+        self.is_quiet = quiet
+        """Whether the program shows the problems of the settings itself."""
         self._paths = settings_paths or default_paths(self._working_dir)
         self._dialects = _known_dialects(dialects, settings, settings_files)
         self._has_usual_places = settings is None and settings_files is None
@@ -202,6 +204,22 @@ class Config:
     def get_problems(self) -> tuple[Problem, ...]:
         """What is wrong with the settings files as such; `get_settings().problems` has the problems of their hooks."""
         return self._problems
+
+    def get_hook_errors(self) -> tuple[Problem, ...]:
+        """What is wrong with single hooks, so that they do not run; none while the settings enable no hooks."""
+        if not self._enabled:
+            return ()
+        found = self.get_settings().problems
+        return tuple(problem for problem in found if problem.is_error and problem not in self._problems)
+
+    def get_misplaced(self) -> tuple[Problem, ...]:
+        """Keys that look like ours and are not, in settings that were named or given in code; `check` finds all."""
+        if self._has_usual_places:
+            return ()
+        from hookline.settings.misplaced import misplaced_keys  # noqa: PLC0415 - asked for by `Hooks` only
+
+        named = (layer for layer in self._source.layers if layer.source is ConfigSource.PROJECT)
+        return tuple(problem for layer in named for problem in misplaced_keys(layer))
 
     def get_unread(self) -> "tuple[UnreadAgent, ...]":
         """The other agents that have hooks here which are not read; none for settings that were named or given."""

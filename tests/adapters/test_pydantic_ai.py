@@ -382,6 +382,13 @@ def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.Capt
     assert "suppressOutput hides nothing in Pydantic AI" in capfd.readouterr().err
 
 
+def test_a_stream_without_after_model_hooks_reports_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """No hook changed the answer that was streamed, so nobody is told that one did."""
+    with Hooks(tmp_path, settings=settings("BeforeTool", {})) as hooks:
+        assert "".join(asyncio.run(run_stream_events(agent_with(hooks, Turn("Done."))[0], "Go."))) == "Done."
+    assert capfd.readouterr().err == ""
+
+
 def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
     """A choice of tools in a rewritten request counts for the offer and for the calls."""
     allow = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"allowedFunctionNames": ["second"]}}}}

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import inspect
 import itertools
 import json
 import subprocess
@@ -691,6 +692,30 @@ def test_what_a_thread_hands_over_has_the_rest_of_the_time(program: Program) -> 
     assert (verdict.reason, verdict.runs[0].timed_out) == ("raised", True)
 
 
+def test_what_a_thread_hands_over_too_late_is_closed(program: Program) -> None:
+    """Nobody awaits it any more, and Python does not warn of that."""
+    release, handed = threading.Event(), list[Any]()
+
+    async def answer() -> None:
+        """Is never begun."""
+
+    def late(_event: Any) -> Any:
+        release.wait(10)
+        handed.append(answer())
+        return handed[0]
+
+    program.on("BeforeTool", late, timeout=0.05)
+
+    async def main() -> None:
+        verdict = await program.fire()
+        assert verdict.runs[0].timed_out
+        release.set()
+        while not handed or inspect.getcoroutinestate(handed[0]) != inspect.CORO_CLOSED:  # noqa: ASYNC110 - threads set no event of asyncio
+            await asyncio.sleep(0.001)
+
+    asyncio.run(main())
+
+
 def test_a_plain_function_on_the_loop(program: Program) -> None:
     """With `thread=False` a quick function is called where the event is fired."""
     threads: list[Any] = []
@@ -801,6 +826,7 @@ def test_two_loops(program: Program) -> None:
         ({"function": later, "thread": True}, "later is async, so it runs on the event loop"),
         ({"function": later, "event": "AfterTool"}, "later is for BeforeTool, and not for AfterTool"),
         ({"on_error": "ignore"}, "on_error"),
+        ({"event": "AfterModel", "on_error": "block"}, "AfterModel can't block, so on_error has no effect there"),
     ],
 )
 def test_mistakes_are_told_at_once(options: dict[str, Any], message: str, program: Program) -> None:

@@ -360,6 +360,21 @@ def test_settings_that_cannot_be_read(own_home: Path, project: Path, tmp_path: P
     assert "settings.json" in client.leave()[1]
 
 
+def test_a_hook_that_can_never_run(own_home: Path, project: Path, tmp_path: Path) -> None:
+    """What is wrong with a hook, such as the name of its event, is said on stderr: nobody else would see it."""
+    (own_home / ".llxprt").mkdir()
+    settings = {"enableHooks": True, "hooks": {"BeforeTol": [hook("exit 2")]}}
+    (own_home / ".llxprt" / "settings.json").write_text(json.dumps(settings))
+    (tmp_path / "server.py").write_text(ROUGH + ECHO)
+    own = ["--name", "demo", "--project", str(project)]
+    client = Raw(
+        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
+    )
+    client.call(1, "x")
+    assert "result" in client.read()
+    assert client.leave()[1].count("hooks.BeforeTol is not an event, so its hooks do not run") == 1
+
+
 def test_a_project_that_is_not_trusted(project: Path, tmp_path: Path) -> None:
     """Its hooks don't run, and that is said on stderr with the remedy."""
     (project / ".llxprt").mkdir()

@@ -92,6 +92,40 @@ def test_from_config(tmp_path: Path) -> None:
     hooks.close()
 
 
+def test_from_config_reports_what_will_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hooks without effect are reported as by `Hooks(...)`, once for each Config, and not if the program does it."""
+    settings = {"hooks": {"BeforeTool": [hook("exit 2")]}}
+    line = 'hookline: settings given in code: 1 hook configured, all off: set "enableHooks": true\n'
+    config = Config(tmp_path, settings=settings)
+    for expected in (line, ""):
+        Hooks.from_config(config)
+        assert capsys.readouterr().err == expected
+    Hooks.from_config(Config(tmp_path, settings=settings, quiet=True))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("hook", "did you mean hooks?"),
+        ("hookConfig", "did you mean hooksConfig?"),
+        ("BeforeTool", 'put it inside "hooks": {"BeforeTool": …}'),
+    ],
+)
+def test_a_misspelt_key_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, advice: str) -> None:
+    """A key at the top that looks like ours has no effect, in code and in a file that was named, and this is said."""
+    settings = {"enableHooks": True, key: {}, "theme": "dark"}
+    Hooks(tmp_path, settings=settings)
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"hookline: settings given in code: {key} is ignored")
+    assert error.endswith(advice)
+    (tmp_path / "s.json").write_text(json.dumps(settings))
+    Hooks(tmp_path, settings_files=[tmp_path / "s.json"])
+    assert advice in capsys.readouterr().err
+    Hooks(tmp_path, settings=settings, quiet=True)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 def test_a_session_starts_and_ends(make_hooks: MakeHooks, tmp_path: Path, is_async: bool) -> None:
     """As a context manager a session fires SessionStart and SessionEnd, and has waited for both when it is over."""

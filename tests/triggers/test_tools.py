@@ -592,6 +592,20 @@ def test_a_person_is_asked(project: Path, answer: dict[str, Any], goes_on: bool)
     assert result == (DONE if goes_on else refusal)
 
 
+@pytest.mark.parametrize("answer", ["no", 1, None, [False]])
+def test_only_true_is_a_yes(project: Path, answer: Any) -> None:
+    """An answer of `on_ask` that is neither True nor False is an error of the program, and the tool does not run."""
+
+    async def on_ask(_reason: str, _arguments: Mapping[str, Any]) -> Any:
+        return answer
+
+    tool = _Tool()
+    config = config_of(project, says({"decision": "ask", "reason": "sure?"}))
+    with pytest.raises(TypeError, match=r"the answer of on_ask is .*; expected True or False"):
+        asyncio.run(execute_tool_with_hooks(config, "ls", ARGUMENTS, tool, on_ask=on_ask))
+    assert tool.ran_with == []
+
+
 @pytest.mark.req("HOOK-182")
 def test_an_ask_that_nobody_hears_is_logged(project: Path) -> None:
     """Without `on_ask` the call goes on, as the specification says, and the log warns of it."""

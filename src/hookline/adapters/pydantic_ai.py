@@ -96,7 +96,8 @@ class _HookedModel(WrapperModel):
             return
         async with self.wrapped.request_stream(*call, run_context) as stream:
             yield stream
-        if await self._run.after_model(stream.get()) is not stream.get():
+        response = stream.get()  # another object each time
+        if await self._run.after_model(response) is not response:
             report_once(
                 "an AfterModel hook changed an answer that was streamed, because of streamDuringAfterModel; it stays"
             )

@@ -107,6 +107,19 @@ def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "
     return config
 
 
+def report_unusable_hooks(config: "Config") -> None:
+    """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
+    from hookline.settings.read import MOST_PROBLEMS  # noqa: PLC0415 - not needed to print a schema
+
+    errors = config.get_hook_errors()
+    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
+    shown = errors[: max(0, MOST_PROBLEMS // 2 - len(config.get_problems()))]
+    for problem in shown:
+        tell(str(problem))
+    if len(errors) > len(shown):
+        tell("more hooks can't run because of their settings; hookline check shows them")
+
+
 def read_config(
     given: argparse.Namespace, *sinks: "LogSink", project_must_exist: bool = True, **facts: Any
 ) -> "Config":

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
@@ -140,8 +140,10 @@ class _Calls:
         self.in_threads.clear()
 
     def _finish_later(self, index: int, context: Context, returned: Any, error: BaseException | None) -> None:
-        if index in self.running:  # or it was given up
+        if index in self.running:
             self._finish(index, context, returned, error)
+        elif isinstance(returned, Coroutine):  # it was given up, and nobody will await this
+            returned.close()
 
     def _finish(self, index: int, context: Context, returned: Any, error: BaseException | None) -> None:
         """Takes what a thread has for a call."""

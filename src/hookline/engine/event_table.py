@@ -200,6 +200,12 @@ def can_block(hook: HookEntry) -> bool:
     return EVENT_TABLE[hook.event].can_block and hook.counts
 
 
+def hears_block(event: HookEventName) -> bool:
+    """Whether a block has any effect: it ends the operation, makes the agent go on, or the model reads its reason."""
+    row = EVENT_TABLE[event]
+    return row.can_block or row.can_go_on or event is HookEventName.AFTER_TOOL
+
+
 def is_awaited(event: HookEventName, hooks: Iterable[HookEntry]) -> bool:
     """Whether something that these hooks of an event answer can be applied, so that the agent has to wait for them."""
     return not EVENT_TABLE[event].only_watches and any(hook.counts for hook in hooks)

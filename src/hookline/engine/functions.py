@@ -9,7 +9,7 @@ from hookline.contract.events import HookEventName, suggest_event
 from hookline.contract.hooks import Callback, HookEntry
 from hookline.contract.matchers import pattern_fault
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, ConfigSource, HookType, OnError
-from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.event_table import EVENT_TABLE, Matching, hears_block
 from hookline.errors import HooklineError
 from hookline.hook import Event, expected_events
 from hookline.settings.merge import PROGRAM_RANK
@@ -52,6 +52,8 @@ def callable_hook(
         raise HooklineError(f"a timeout is a number of seconds, and not {timeout!r}")
     if on_error not in set(OnError):
         raise HooklineError(f"on_error is allow or block, and not {on_error!r}")
+    if on_error == OnError.BLOCK and not hears_block(HookEventName(event)):
+        raise HooklineError(f"{event} can't block, so on_error has no effect there; leave it out")
     origin, location = place_of(function)
     return HookEntry(
         event=HookEventName(event),

@@ -10,13 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents import ModelResponse, Usage
-from agents.models.fake_id import FAKE_RESPONSES_ID
-from agents.tool import ToolOutputText
-from openai.types import responses as events
-
 from hookline.formats import openai, responses
 from hookline.formats.native import kind_of, with_fields
+from hookline.formats.needing import needing
 from hookline.formats.openai import (
     from_hook_llm_request,
     offer,
@@ -25,6 +21,12 @@ from hookline.formats.openai import (
     tool_names,
     with_note,
 )
+
+with needing("openai-agents", "openai-agents"):
+    from agents import ModelResponse, Usage
+    from agents.models.fake_id import FAKE_RESPONSES_ID
+    from agents.tool import ToolOutputText
+    from openai.types import responses as events
 
 __all__ = [
     "from_hook_llm_request",

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from hookline.log.logger import LogSink
     from hookline.settings.paths import SettingsPaths
     from hookline.system import HookSystem
+
+
+# Several `Hooks` may share a `Config`, whose problems are reported once.
+_reported: "weakref.WeakSet[Config]" = weakref.WeakSet()
 
 
 class Hooks:
@@ -90,8 +95,6 @@ class Hooks:
             ),
             on_ask,
         )
-        if not quiet:
-            self._report_problems()
 
     @classmethod
     def from_config(cls, config: Config, *, on_ask: OnAsk | None = None) -> Self:
@@ -105,6 +108,9 @@ class Hooks:
         self._engine = Engine(config, on_ask)
         self._is_shared = is_shared
         self._lock = threading.Lock()
+        if not config.is_quiet and config not in _reported:
+            _reported.add(config)
+            self._report_problems()
 
     def _report_problems(self) -> None:
         """Says on stderr what is configured and will not run; `Config` has reported files that can't be read."""
@@ -112,10 +118,7 @@ class Hooks:
         if not os.path.isdir(config.get_working_dir()):  # noqa: PTH112 - as `Config` has it
             tell(f"the project's directory {config.get_working_dir()} does not exist, so nothing is read from it")
         found = [problem for problem in config.get_problems() if not problem.is_error]
-        if config.get_enable_hooks():
-            errors = (problem for problem in config.get_settings().problems if problem.is_error)
-            found += [problem for problem in errors if problem not in config.get_problems()]
-        for problem in found:
+        for problem in (*found, *config.get_hook_errors(), *config.get_misplaced()):
             tell(str(problem))
 
     @property

@@ -93,7 +93,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The first time that is too late."""
     kinds: frozenset[str] | None = None
     hides_unmatched: bool = False
-    """Leaves out the hooks that did not match, and all others that were skipped as a matter of course."""
+    """Leaves out events that no hook ran for, and hooks that did not match or were skipped as a matter of course."""
 
     @property
     def wants_starts(self) -> bool:
@@ -113,7 +113,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a record matches everything but the session and the times."""
         return (
             (self.kinds is None or record.kind in self.kinds)
-            and not (self.hides_unmatched and record.kind == "skip" and record.level == "debug")
+            and not (self.hides_unmatched and record.kind in ("skip", "unmatched") and record.level == "debug")
             and (self.event is None or record.event == self.event)
             and (self.tool is None or record.subject == self.tool)
             and (self.hook is None or record.hook == self.hook)

@@ -93,8 +93,8 @@ async def execute_tool_with_hooks(
     `execute_fn` gets the arguments to run with and returns a `ToolResult`, a text or a mapping; it is not called when
     a hook blocks or stops. Arguments that a hook rewrote pass `normalize`, which gives them their proper names, and
     `validate`, which returns what is wrong with them or None. When a hook wants a person to be asked, `on_ask` gets the
-    reason (with the hooks' names in its `hooks`) and the arguments, and returns whether the call may go on; without it
-    the call goes on, and the log says so.
+    reason (with the hooks' names in its `hooks`) and the arguments, and returns True or False, whether the call may go
+    on (TypeError for anything else); without it the call goes on, and the log says so.
     Only what `execute_fn` and `on_ask` raise reaches the caller.
     """
     system = system_of(config)
@@ -117,13 +117,20 @@ async def execute_tool_with_hooks(
     if before is not None and before.ask:
         if on_ask is None:
             apply_tool.log_unasked(before, system.get_log().write)
-        elif not await on_ask(AskReason(before.reason or "", before.deciders), arguments):
+        elif not _is_yes(await on_ask(AskReason(before.reason or "", before.deciders), arguments)):
             return apply_tool.refusal(before)
     # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
     result = to_tool_result(await execute_fn(own_copy(arguments) or {}))
     fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
     after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)
     return apply_tool.applied(result, before, after)
+
+
+def _is_yes(answer: object) -> bool:
+    """TypeError for an answer of `on_ask` that is neither yes nor no: "no" would be true."""
+    if not isinstance(answer, bool):
+        raise TypeError(f"the answer of on_ask is {answer!r}; expected True or False")
+    return answer
 
 
 def _output(verdict: "Verdict | None") -> "DefaultHookOutput | None":

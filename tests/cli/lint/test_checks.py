@@ -63,6 +63,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooks.BeforeTool[0].hooks[0].timout",
         "is not an option and is ignored; did you mean timeout?",
     ),
+    (
+        "no-block",
+        on("AfterModel", hook(onError="block")),
+        "hooks.AfterModel[0].hooks[0].onError",
+        "has no effect: AfterModel can't block; remove it, and let the hook itself answer when it fails",
+    ),
     ("misplaced-key", {"BeforeTool": []}, "BeforeTool", 'is ignored here; put it inside "hooks": {"BeforeTool": …}'),
     ("misplaced-key", {"hookConfig": {}}, "hookConfig", "is ignored; did you mean hooksConfig?"),
     ("misplaced-key", {"disableAllHooks": True}, "disableAllHooks", 'is ignored; write "enableHooks": false'),
@@ -74,7 +80,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         (
             "is not an option of hooksConfig and is ignored; the options are disabled, outputLimit, maxConcurrent,"
             " streamDuringAfterModel, lifecycle, maxStopBlocks, onFault, trust, redact, dialects, teams, serve, warm,"
-            " environment, http, log, fleet, policy"
+            " environment, http, log, managedOnly, fleet, policy"
         ),
     ),
     (

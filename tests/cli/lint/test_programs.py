@@ -151,6 +151,6 @@ def test_a_path_with_a_space_wants_quotes(command: str, taken: str, project: Pat
     guard.write_text("#!/bin/sh\n")
     guard.chmod(0o755)
     assert fault(command, project) == (
-        f"names ./my hooks/guard.sh, which has a space in it, so only {taken} is taken; quote it: './my hooks/guard.sh'"
+        f"names a file that has a space in it, so only {taken} is taken; quote it: './my hooks/guard.sh'"
     )
     assert fault(command.replace("./my hooks/guard.sh", "'./my hooks/guard.sh'"), project) is None

@@ -70,7 +70,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", metavar="N", type=at_least(0), default=_SHOWN, help="how many at most (default: 50; 0 for all)"
     )
     parser.add_argument(
-        "--skipped", action="store_true", help="also hooks that did not run because they did not match or are disabled"
+        "--skipped",
+        action="store_true",
+        help="also events that no hook ran for, and hooks that did not match or are disabled",
     )
     parser.add_argument("-f", "--follow", action="store_true", help="then print new records until interrupted")
     parser.add_argument("--file", metavar="FILE", help="read this log instead of the one in the settings")

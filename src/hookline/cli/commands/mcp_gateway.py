@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
-from hookline.cli.options import add_common_options, make_config
+from hookline.cli.options import add_common_options, make_config, report_unusable_hooks
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 
@@ -65,6 +65,7 @@ async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str
     from hookline.gateway.serve import Server, serve  # noqa: PLC0415 - not needed for the help
 
     config = make_config(given)
+    report_unusable_hooks(config)
     server: Server
     if given.url:
         from hookline.gateway.http import HttpServer, require_mcp  # noqa: PLC0415 - needs an extra

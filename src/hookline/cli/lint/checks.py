@@ -30,14 +30,15 @@ from hookline.contract.events import HookEventName
 from hookline.contract.fleet import secret_in
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookType, OnError
 from hookline.dialects.known import dialect_of
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, hears_block
 from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import by_authority
+from hookline.settings.misplaced import misplaced_keys
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import (
     EnvironmentSettings,
@@ -145,17 +146,8 @@ def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what:
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:
-    ours = ("enableHooks", "hooks", "hooksConfig", "use")
     for layer in setup.layers:
-        for key in layer.values:
-            meant = difflib.get_close_matches(key, ours, n=1, cutoff=0.8)
-            if key in set(HookEventName):
-                yield layer.problem((key,), f'is ignored here; put it inside "hooks": {{"{key}": …}}')
-            elif key == "disableAllHooks":  # Claude Code's
-                advice = 'write "enableHooks": false' if layer.values[key] else "remove it"
-                yield layer.problem((key,), f"is ignored; {advice}")
-            elif meant and key not in ours:
-                yield layer.problem((key,), f"is ignored; did you mean {meant[0]}?")
+        yield from misplaced_keys(layer)
 
 
 def _disabled_name(setup: Setup) -> Iterator[Problem]:
@@ -223,6 +215,14 @@ def _uncovered(setup: Setup) -> Iterator[Problem]:
             yield setup.at(hook, f"does not run: {refused}", "command")
         elif words := setup.uncovered(hook):
             yield setup.at(hook, f"has words that trust can't cover; {show_uncovered(words)}", "command")
+
+
+def _no_block(setup: Setup) -> Iterator[Problem]:
+    for hook in setup.active():
+        is_given = hook.dialect == OWN_DIALECT and hook.pack is None and hook.refusal is None and not hook.required
+        if is_given and hook.on_error is OnError.BLOCK and not hears_block(hook.event):
+            advice = "remove it, and let the hook itself answer when it fails"
+            yield setup.at(hook, f"has no effect: {hook.event} can't block; {advice}", "onError")
 
 
 def _erased_block(setup: Setup) -> Iterator[Problem]:
@@ -298,6 +298,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
+    Check("no-block", "onError on an event that can't block", _no_block),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
     Check("unseen-rewrite", "a guard that judges other arguments than will be used", _unseen_rewrite, needs_trust=True),
 )

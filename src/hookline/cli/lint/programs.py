@@ -75,8 +75,9 @@ def _space_fault(words: Sequence[str], project_dir: str) -> str | None:
         for last in range(first + 2, min(len(words), first + _MOST_SPACES) + 1):
             joined = " ".join(words[first:last])
             if "/" in joined and Path(project_dir, joined).is_file():
-                taken = f"which has a space in it, so only {words[first]} is taken"
-                return f"names {joined}, {taken}; quote it: {quote(joined)}"
+                # In quotes, so that nothing of it is shortened.
+                taken = f"has a space in it, so only {quote(words[first])} is taken"
+                return f"names a file that {taken}; quote it: {quote(joined)}"
     return None
 
 

@@ -20,7 +20,7 @@ from hookline.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.agent.replay import Recorder, ReplayModel
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.transcript import PastSession, Transcript, find_session, transcript_path
-from hookline.cli.options import make_config
+from hookline.cli.options import make_config, report_unusable_hooks
 from hookline.cli.report.foreign import unread_lines, unread_report
 from hookline.cli.terminal.permission import refuse
 from hookline.cli.terminal.readiness import require_hooks
@@ -28,7 +28,6 @@ from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.settings.merge import names_dialects
-from hookline.settings.read import MOST_PROBLEMS
 
 _NAMES = {"openai": ("gpt-", "o1", "o3", "o4"), "anthropic": ("claude-",)}
 DEFAULT_MODEL = "gemini"
@@ -116,7 +115,7 @@ def make_session(
     path = transcript_path(own_id)
     watch = HookWatch(listener)
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
-    _report_unusable_hooks(config)
+    report_unusable_hooks(config)
     _report_other_agents(config)
     transcript = Transcript(path, config.get_redactor())
     agent = Agent(
@@ -155,20 +154,6 @@ def cancel_on(*signals: signal.Signals) -> None:
     if (task := asyncio.current_task()) is not None:
         for number in signals:
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-
-
-def _report_unusable_hooks(config: Config) -> None:
-    """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
-    if not config.get_enable_hooks():
-        return
-    reported = config.get_problems()
-    errors = [problem for problem in config.get_settings().problems if problem.is_error and problem not in reported]
-    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
-    shown = errors[: max(0, MOST_PROBLEMS // 2 - len(reported))]
-    for problem in shown:
-        tell(str(problem))
-    if len(errors) > len(shown):
-        tell("more hooks can't run because of their settings; hookline check shows them")
 
 
 def _report_other_agents(config: Config) -> None:
