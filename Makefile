@@ -82,6 +82,7 @@ bench: $(READY) ## measure the runner against its floor and its peers; writes do
 	@VENV="$(VENV)" sh tools/peer.sh
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
+	@$(BIN)/python benchmarks/ends.py
 	@$(BIN)/python -m benchmarks.remote
 
 gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients

@@ -63,7 +63,7 @@ class Workers:
     def __init__(self, folder: Path) -> None:
         self.missing: dict[str, str] = {}
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        hook = _build(HERE / "hook.c", folder / "hook")
+        hook = build(HERE / "hook.c", folder / "hook")
         if hook is None:
             self.missing[FLOOR] = "no C compiler (cc) was found; the hook is a shell script instead"
             hook = folder / "hook"
@@ -80,7 +80,7 @@ class Workers:
             BARE: [sys.executable, str(HERE / "bare_asyncio.py"), *self._arguments],
             ASYNCIO: [sys.executable, str(HERE / "with_asyncio.py"), *self._arguments],
         }
-        if FLOOR not in self.missing and (floor := _build(HERE / "floor.c", folder / "floor")):
+        if FLOOR not in self.missing and (floor := build(HERE / "floor.c", folder / "floor")):
             commands[FLOOR] = [str(floor), *self._arguments]
         if node := shutil.which("node"):
             commands[NODE] = [node, str(HERE / "node.mjs"), *self._arguments]
@@ -158,7 +158,8 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "SHLVL": "2"}
 
 
-def _build(source: Path, target: Path) -> Path | None:
+def build(source: Path, target: Path) -> Path | None:
+    """Compile a C program; None where there is no compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None

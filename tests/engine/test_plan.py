@@ -224,6 +224,13 @@ def test_a_hook_that_is_off_shadows_nobody(off: dict[str, Any], kind: SkipKind, 
     assert [hook.source for hook in made.hooks] == [ConfigSource.USER]
 
 
+def test_a_hook_on_trial_shadows_no_guard() -> None:
+    """A more trusted file tries a command out that another one enforces: both run, and the guard counts."""
+    trial = {"hooks": [{"type": "command", "command": "guard", "mode": "shadow"}]}
+    planned = Planned(layer(group("guard"), source=ConfigSource.USER), layer(trial, source=ConfigSource.SYSTEM))
+    assert planned.commands("x") == ["guard", "guard"]
+
+
 @pytest.mark.req("HOOK-195")
 def test_a_plugin_shadows_no_command() -> None:
     """A plugin that names a command does not keep the command hook from running."""

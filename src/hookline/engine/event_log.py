@@ -158,7 +158,8 @@ class EventLog:
         """Logs that an event is blocked without asking a hook."""
         message = f"{event}: blocked: {why}"
         session = self._session_if_known()
-        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, session=session, event=event.value))
+        common = {"session": session, "event": event.value, "blocked": True, **self._asked_by()}
+        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common))
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""

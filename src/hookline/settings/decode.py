@@ -86,7 +86,8 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             {**_disabled_for(authority(problems.layer), problems.layer.dialect, ranked), **off},
             applies_lifecycle=applies_lifecycle or _lifecycle_in(problems.layer, ranked) is Lifecycle.APPLY,
             silenced_by=_silenced_by(problems.layer, layers) or _unless_exempt(problems.layer, outsiders),
-            teams=options.teams,
+            # The system's file says which team's policy this machine follows; rollouts of that know it, too.
+            teams=options.teams if state is None else (*options.teams, state.team),
             fleet=options.fleet,
         )
         for problems, _ in given

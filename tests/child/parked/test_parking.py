@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -488,11 +489,13 @@ def test_ten_thousand_events(parked: Garage) -> None:
 
 def _flat(garage: Garage, events: int) -> None:
     job = garage.job(f"{garage.python} hook.py")
+    ways: Counter[str] = Counter()
 
     async def fire(times: int) -> None:
         for _ in range(times):
             (outcome,) = await run_children([job])
-            assert (outcome.way, outcome.stdout) == ("warm", b"ran\n")
+            assert outcome.stdout == b"ran\n"
+            ways[outcome.way] += 1
 
     def state() -> tuple[int, int]:
         garage.settle()
@@ -507,6 +510,8 @@ def _flat(garage: Garage, events: int) -> None:
     assert state() == before
     assert _resident(os.getpid()) - memory < 4 << 20
     assert _resident(garage.parking.pids[0]) - parked_memory < 1 << 20
+    # A busy machine may take longer for a new spare than an event waits.
+    assert ways["warm"] > 0.99 * (events + events // 10)
 
 
 def _children() -> list[str]:

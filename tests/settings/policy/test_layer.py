@@ -80,13 +80,6 @@ def test_a_later_allow_undoes_nothing(company: Company, project: Path, own_home:
     assert Machine(project).fires(event).blocked
 
 
-def test_a_copy_in_shadow_mode_replaces_no_guard(company: Company, project: Path, own_home: Path) -> None:
-    """The policy tries a command that a user already enforces: the user's goes on to count."""
-    company.gives_settings(settings(DENY, mode="shadow"))
-    local(own_home, settings(DENY))
-    assert Machine(project).fires().blocked
-
-
 def test_options_that_weaken_its_hooks_are_not_the_users(company: Company, project: Path, own_home: Path) -> None:
     """One byte of output would cut a deny in half; the file that says so is told that it does not count."""
     deny = json.dumps({"decision": "deny", "reason": "from JSON"})
@@ -374,6 +367,9 @@ def test_a_program_does_not_switch_a_policys_hook_off(company: Company, project:
     assert system is not None
     assert not system.set_hook_enabled("guard", enabled=False)
     assert machine.fires().blocked
+    machine.config.add_hook("BeforeTool", lambda _event: None, name="guard")
+    assert system.set_hook_enabled("guard", enabled=False)
+    assert [run.hook.source for run in machine.fires().runs] == [ConfigSource.POLICY]
 
 
 def test_managed_only(company: Company, project: Path, own_home: Path) -> None:
@@ -466,3 +462,26 @@ def test_every_way_in_is_closed_while_agents_are_off(company: Company, project: 
     reason, is_blocked = asyncio.run(go())
     assert "incident 4711" in reason
     assert (is_blocked, ran) == (True, [])
+
+
+@pytest.mark.parametrize(("team", "runs"), [("payments", True), ("web", False)])
+def test_a_rollout_knows_the_machines_team(company: Company, project: Path, team: str, *, runs: bool) -> None:
+    """The team of the system's file, whatever teams a user claims to be in."""
+    company.write_system(team=team)
+    hook = settings(rollout={"teams": ["payments"]})
+    company.gives(company.bundle(hook, teams=("payments", "web")), team)
+    assert Machine(project).fires().blocked is runs
+
+
+def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
+    """With its event, as a block: nobody else would know why an agent stood still."""
+    company.gives(company.switches(agents_off()))
+    machine = Machine(project)
+    machine.fires()
+    machine.close()
+    log = Path(os.environ["HOOKLINE_STATE_DIR"], "hooks.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in log]
+    blocked = [(record["event"], record["message"]) for record in records if record.get("blocked")]
+    assert len(blocked) == 1
+    assert blocked[0][0] == "BeforeTool"
+    assert "incident 4711" in blocked[0][1]

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.fleet.company import Company, agents_off
 
+import hookline.settings.policy.place as place_module
 from hookline.contract.hooks import PolicyMark
 from hookline.errors import HooklineError
 from hookline.settings.policy.documents import LessSpecificError, PolicyError, now
@@ -197,3 +198,23 @@ def test_signatures_are_checked_in_the_directory_too(company: Company) -> None:
     company.place().current.write_bytes(forged.to_bytes())
     with pytest.raises(PolicyError, match="not signed by a key"):
         company.place().read(company.place().current)
+
+
+def test_a_reader_meets_a_whole_policy_at_any_moment(company: Company) -> None:
+    """Whoever reads while the next version is put in force gets the old or the new one, and no complaint."""
+    company.gives_settings(version=1)
+    place = company.place()
+    whole = place_module.read_data
+
+    def read_late(file: Path) -> bytes | None:
+        data = whole(file)
+        if file == place.current and version_now[0] == 1:
+            version_now[0] = 2
+            company.gives_settings(version=2)
+        return data
+
+    version_now = [1]
+    with patch.object(place_module, "read_data", read_late):
+        found = place.read(place.current)
+    assert found is not None
+    assert found.document.version == 1

@@ -109,6 +109,8 @@ class PolicyPlace:
 
     def read(self, file: Path) -> Verified | None:
         """The document of a file here, signature, team and version checked; None if there is no file."""
+        # First: a document is put in force before its version is remembered, perhaps at this moment.
+        seen = self.seen()
         data = read_data(file)
         if data is None:
             return None
@@ -117,7 +119,7 @@ class PolicyPlace:
         if (kind is Kind.BUNDLE) is not (file == self.current):
             raise PolicyError("is a document of another kind")
         channel = self._channel(document)
-        highest = self.seen().get(kind, {}).get(channel, 0)
+        highest = seen.get(kind, {}).get(channel, 0)
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
