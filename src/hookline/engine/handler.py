@@ -37,7 +37,7 @@ from hookline.engine.run import HookRunner, skips
 
 if TYPE_CHECKING:
     from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
-    from hookline.contract.messages import HookExecutionResponse, Message, MessageBus, Subscription
+    from hookline.contract.messages import AddressedResponse, Message, MessageBus, Subscription
 
 
 class HookEventHandler:
@@ -272,7 +272,7 @@ class HookEventHandler:
             is_authenticated = getattr(self._bus, "is_authenticated", False) is True
             await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
 
-    async def respond(self, message: "Message", *, is_authenticated: bool = False) -> "HookExecutionResponse":
+    async def respond(self, message: "Message", *, is_authenticated: bool = False) -> "AddressedResponse":
         """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
         from hookline.engine.mediation import respond  # noqa: PLC0415 - few programs have a bus
 
