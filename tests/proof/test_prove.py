@@ -378,6 +378,18 @@ def test_an_earlier_canary_that_ran_is_no_call_to_answer_for(
     assert (code, len(causes(report))) == (1, 1)
 
 
+def test_a_home_that_cannot_be_written_is_said(
+    own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A canary needs its file; the message names it, and what works without."""
+    (own_home / ".llxprt").write_text("a file where the directory should be")
+    assert main(["prove", "claude", "--wait", "0", "--project", str(project)]) == 1
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "hookline-canary.json can't be written" in shown
+    assert "--no-canary" in shown
+    assert "bug in hookline" not in shown
+
+
 def test_a_wrong_time_is_said_before_a_canary_flies(own_home: Path, project: Path) -> None:
     """Nothing is started, and nobody is asked to run a line."""
     configure(own_home)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hookline.contract.events import HookEventName
+from hookline.errors import UsageError
 from hookline.history.made import Fate, MadeCall
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
 from hookline.log.entry import LogQuery
@@ -49,7 +50,11 @@ class Flight:
 def canary_at(path: Path, seconds: float) -> Iterator[Canary]:
     """A canary whose guard every hook system has until the end of the block, or until it expires."""
     canary = new_canary(seconds + _GRACE_S)
-    write_canary(path, canary)
+    try:
+        write_canary(path, canary)
+    except OSError as error:
+        message = f"{path} can't be written: {error.strerror}; without it no canary can fly; try --no-canary"
+        raise UsageError(message) from error
     try:
         yield canary
     finally:
