@@ -39,6 +39,13 @@ def test_texts_that_are_no_unicode_lose_no_deny() -> None:
     assert b"deny" in read_answer(b'{"id":"a","output":{"decision":"deny","reason":"\xff"}}')[1].stdout
 
 
+def test_an_answer_that_is_nested_too_deeply_loses_no_deny() -> None:
+    """Beside whatever else the answer has."""
+    deep = b"[" * 50_000 + b"]" * 50_000
+    _, outcome = read_answer(b'{"id":"1","exit":2,"x":' + deep + b"}")
+    assert outcome.exit_code == 2
+
+
 def test_a_request_is_one_line() -> None:
     """Whatever is around the JSON that a command would get."""
     assert request_line("a-1", "BeforeTool", b' {"x":1}\n') == b'{"id":"a-1","event":"BeforeTool","input":{"x":1}}\n'

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 from tests.fleet.records import KEY, PLACE, findings, send_all, set_up, shipper, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored
+from hookline.child.jetstream import Stored, Value
 from hookline.cli.main import main
 from hookline.contract.fleet import anchor_subject
+from hookline.fleet.life.status import judge
 from hookline.fleet.record.keys import MachineKey, machine_key
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals, messages_of
+from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.pins import add_pins, read_pins
 from hookline.fleet.record.source import Place, Source
 from hookline.fleet.record.statement import StatementKind, state
@@ -206,6 +209,44 @@ def test_hostile_numbers_and_hashes_are_no_statement() -> None:
     data = KEY.sign(msgspec.structs.replace(state(PLACE, StatementKind.HEAD, Head(1, "x"))))
     (found,) = read([Stored(anchor_subject("all", "m1"), data, {}, 0, 0.0)])
     assert isinstance(found, Foreign)
+
+
+DEEP = "[" * 50_000 + "]" * 50_000
+NAMED = '"machine": "m1", "user": "ann", "log": "log1"'
+
+
+@pytest.mark.parametrize(
+    ("subject", "data", "header"),
+    [
+        pytest.param("audit", f'{{"x":{DEEP},"seq":1,"hash":"{"a" * 64}"}}\n', f"{{{NAMED}}}", id="record"),
+        pytest.param("audit", f'{{"x":{DEEP}}}\n', f"{{{NAMED}}}", id="line"),
+        pytest.param("audit", "{}\n", f'{{{NAMED}, "x": {DEEP[:1500]}}}', id="header"),
+        pytest.param("anchor", json.dumps({"statement": DEEP, "key": "", "signature": ""}), "", id="statement"),
+    ],
+)
+def test_no_machine_can_keep_others_from_being_seen(tmp_path: Path, subject: str, data: str, header: str) -> None:
+    """JSON that is nested too deeply is a finding, and ends neither the audit nor what events and stats read."""
+    hostile = Stored(f"hookline.{subject}.all.m1", data.encode(), {"Hookline": header}, 0, time.time())
+    found = read([hostile])
+    assert findings(found)
+    mirror = Mirror(tmp_path / "records.jsonl")
+    for each in found:
+        if isinstance(each, Arrival):
+            mirror.add(each)
+    mirror.close()
+    assert judge([Value("all.m1.ann", data.encode(), time.time())], keys={})[0].is_unguarded
+
+
+def test_a_machine_can_t_hide_the_records_of_another(log: Path, tmp_path: Path) -> None:
+    """By sending something of its own with their hashes first."""
+    (first, *_) = (found for found in read(sent(log)) if isinstance(found, Arrival))
+    lines = tuple(line.replace(b"event", b"bogus") for line in first.lines)
+    file = tmp_path / "records.jsonl"
+    mirror = Mirror(file)
+    mirror.add(msgspec.structs.replace(first, source=Source("m2", "eve", "log1"), lines=lines))
+    mirror.add(first)
+    mirror.close()
+    assert file.read_bytes().count(b'"m1"') == len(first.lines)
 
 
 def test_the_key_is_private_and_stays(tmp_path: Path) -> None:

@@ -106,6 +106,10 @@ def test_a_machine_in_order_has_no_problem() -> None:
             "older than two days",
             id="old-canary",
         ),
+        pytest.param(value(beat(time="2026-01-01T00:00:00.000Z")), "or an old heartbeat was sent again", id="replayed"),
+        pytest.param(value(beat(time="9000-01-01T00:00:00.000Z")), "ahead of the server's", id="clock-ahead"),
+        pytest.param(value(beat(time="soon")), "behind the server's", id="no-time"),
+        pytest.param(value(beat(every_s=86_400.0), age_s=7200.0), "silent for 2 h", id="seldom"),
         pytest.param(value(beat(dropped=5)), "5 of its records were dropped", id="dropped"),
         pytest.param(value(beat(), at="all.m2.ann"), "or is another machine's", id="another-machine's"),
         pytest.param(Value("all.m1.ann", b"{}", time.time()), "can't be read", id="unreadable"),
@@ -128,6 +132,19 @@ def test_another_key_than_before_is_a_problem() -> None:
 def test_a_machine_that_was_never_seen_is_listed() -> None:
     found = judge([value(beat())], keys={}, expected=["m1", "m2"])
     assert [(status.machine, status.problems) for status in found] == [("m1", []), ("m2", ["was never seen"])]
+
+
+def test_a_machine_whose_key_is_listed_and_that_says_nothing_is_shown() -> None:
+    """Somebody may have removed its heartbeat from the bucket."""
+    found = judge([value(beat())], keys={}, listed=[("m1", "ann"), ("m1", "bob"), ("m2", "ann")])
+    assert [(one.machine, one.user) for one in found if one.is_silent] == [("m1", "bob"), ("m2", "ann")]
+
+
+def test_a_machine_can_t_make_others_look_out_of_date() -> None:
+    """Where it is known what was published, no machine's own word counts."""
+    liar = value(beat(msgspec.structs.replace(GOOD, policy=10**6), machine="liar"))
+    found = judge([value(beat()), liar], keys={}, newest={"all": 7})
+    assert not any(one.is_outdated for one in found)
 
 
 def test_hooks_that_a_person_disabled_are_no_problem_unless_required() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -212,6 +213,33 @@ def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, na
             await until(lambda: following.has_said("can't be put in force"))
             company.directory.unlink()
             await until(lambda: company.place().current.exists() and version_in(company) == 1)
+
+    run(work)
+
+
+@pytest.mark.parametrize("harm", ["bundle", "script", "switches", "everything"])
+def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: NatsServer, harm: str) -> None:
+    """By a follower that runs, without anything new from the company; and it is said."""
+
+    async def work() -> None:
+        place = company.place()
+        await put(nats, company, company.bundle(version=7, files={"guard.sh": "exit 2"}))
+        await put(nats, company, company.switches(agents_off(), version=3))
+        async with Following(company, nats).running() as following:
+            await until(lambda: place.is_whole() and place.switches_of("all").exists())
+            match harm:
+                case "bundle":
+                    place.current.unlink()
+                case "script":
+                    next(company.directory.glob("versions/*/guard.sh")).unlink()
+                case "switches":
+                    place.switches_of("all").unlink()
+                case "everything":
+                    shutil.rmtree(company.directory)
+            await until(lambda: following.has_said("changed or removed here"))
+            await until(lambda: place.is_whole() and place.switches_of("all").exists())
+            assert version_in(company) == 7
+            assert not following.has_said("refused")
 
     run(work)
 

@@ -12,8 +12,10 @@ import pytest
 from tests.fleet.server import NatsServer, find_program, free_port
 from tests.fleet.workers import ECHO, Machine, WorkerProcess, guard, remote_settings
 
+from hookline.child.nats import connected
 from hookline.config import Config
 from hookline.contract.events import HookEventName
+from hookline.contract.fleet import Server
 from hookline.contract.verdict import Verdict
 from hookline.fleet.policy.packing import pack
 from hookline.log.logger import MemorySink
@@ -153,6 +155,23 @@ def test_an_event_that_no_hook_of_the_worker_is_for_fails(
         machine.close()
     assert verdict.blocked
     assert "it has no hook for BeforeAgent" in (verdict.reason or "")
+
+
+def test_whatever_is_sent_to_a_worker_it_goes_on(place: tuple[dict[str, Any], WorkerProcess], project: Path) -> None:
+    """Messages that are none, nested without end, or without a reply are dropped, and the next event is served."""
+    fleet, _ = place
+    subject = "hookline.ask.all.dlp.x.one.hook-execution-request"
+
+    async def send() -> None:
+        async with connected(Server(addresses=tuple(fleet["servers"])), "stranger") as client:
+            for data in (b"", b"[]", b"{", b"[" * 100_000, b'{"a":' * 100_000, b'{"correlationId": {"a": [1]}}'):
+                await client.publish(subject, data)
+                await client.publish(subject, data, reply="nobody.hears")
+            await client.flush()
+
+    asyncio.run(send())
+    (verdict,) = fire(project, remote_settings(fleet), ANSWERS["deny"])
+    assert verdict.reason == "a secret is in it"
 
 
 def test_a_request_that_is_too_long_for_the_server_fails(

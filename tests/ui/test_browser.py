@@ -140,6 +140,23 @@ def test_filters_and_older_pages(page: Page, chromium: Any, address: str) -> Non
     tab.close()
 
 
+def test_one_project_can_be_chosen(page: Page, chromium: Any, address: str) -> None:
+    """All are shown, and the chooser has those of the log."""
+    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
+    places = ("/home/ada/shop", "/home/ada/site", "/home/ada/site")
+    records = [{**_event(number), "session": f"s{number}", "project": place} for number, place in enumerate(places)]
+    page.desk.log.write_text("".join(map(_line, records)))
+    tab = Tab(chromium, address)
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(3)
+    chooser = tab.tab.get_by_label("Project")
+    api.expect(chooser.locator("option")).to_have_count(3)
+    chooser.select_option("/home/ada/site")
+    api.expect(tab.tab.locator("tbody tr")).to_have_count(2)
+    tab.tab.get_by_role("link", name="Sessions").click()
+    api.expect(tab.tab.locator("tbody")).to_contain_text("/home/ada/shop")
+    tab.close()
+
+
 def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address: str) -> None:
     """Health and plots; "never ran" with its reason; switching asks first."""
     page.fire("shell", command="ls")

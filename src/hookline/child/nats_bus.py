@@ -475,4 +475,6 @@ def _read(data: bytes) -> dict[str, Any] | None:
             message = parse_json(data.decode("utf-8", "surrogatepass"))  # such as a lone surrogate
         except (ValueError, RecursionError):
             return None
+    except RecursionError:  # nested too deep
+        return None
     return message if isinstance(message, dict) else None

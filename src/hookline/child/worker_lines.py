@@ -46,7 +46,7 @@ def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
     """Which event a line answers, and the answer as a process's outcome; raise a WrongLineError for any other line."""
     try:
         said = _decode(line)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # A lone surrogate or a wrong byte in a text is no reason to lose a deny.
         said = _lenient(line)
     if said.output is msgspec.UNSET and said.exit is msgspec.UNSET:

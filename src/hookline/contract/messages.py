@@ -37,9 +37,6 @@ class HookExecutionRequest(TypedDict):
     eventName: HookEventName
     input: Mapping[str, Any]
     correlationId: NotRequired[str | int]
-    asker: NotRequired[AskerFacts]
-    replyTo: NotRequired[str]
-    """Set by the bus, for `request`: the response goes `to` this address, and to nobody else."""
 
 
 class HookExecutionFailure(TypedDict):
@@ -57,11 +54,24 @@ class HookExecutionResponse(TypedDict):
     correlationId: str | int
     success: bool
     output: NotRequired[dict[str, Any]]
+    error: NotRequired[HookExecutionFailure]
+
+
+class AddressedRequest(HookExecutionRequest):
+    """A request of one asker: what `request` of a bus delivers."""
+
+    asker: NotRequired[AskerFacts]
+    replyTo: NotRequired[str]
+    """Set by the bus: the response goes `to` this address, and to nobody else."""
+
+
+class AddressedResponse(HookExecutionResponse):
+    """The answer to one asker."""
+
     verdict: NotRequired[dict[str, Any]]
-    """In place of `output` where one asker is answered: the whole Verdict, without the hooks behind it."""
+    """In place of `output`: the whole Verdict, without the hooks behind it."""
     by: NotRequired[list[str]]
     """Beside `verdict`: the hooks that decided."""
-    error: NotRequired[HookExecutionFailure]
     to: NotRequired[str]
 
 

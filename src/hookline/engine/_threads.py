@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,8 @@ from hookline.errors import HooklineError
 
 MOST_THREADS = 32
 _IDLE_S = 10.0
+# How deep functions may ask for each other before they share threads.
+_DEEPEST = 8
 
 # What a function returned, or what it raised.
 Ending = tuple[Any, BaseException | None]
@@ -32,8 +34,10 @@ class Threads:
     They are daemons: a function that never returns must not keep the program from ending.
     """
 
-    def __init__(self, most: int = MOST_THREADS) -> None:
+    def __init__(self, most: int = MOST_THREADS, *, depth: int = 1) -> None:
         self.most = most
+        self._depth = depth
+        self._inner: Threads | None = None
         self._reset()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)  # the threads stay in the parent
@@ -51,7 +55,10 @@ class Threads:
 
     def submit(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> "Job":
         """Calls a function in a thread; raises a RuntimeError if there can be none."""
-        job = Job(work, loop, self._lock)
+        return (_INNER.get() or self)._submit(work, loop)  # noqa: SLF001 - of the same class
+
+    def _submit(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> "Job":
+        job = Job(work, loop, self)
         with self._lock:
             if self._idle:
                 # The last one that became idle: its memory is the most likely to be in the processor's cache.
@@ -74,8 +81,22 @@ class Threads:
 
     def give_up(self, job: "Job") -> None:
         """Does not call the function any more; if it runs already, its thread can't be stopped."""
+        job.threads._remove(job)  # noqa: SLF001 - of the same class
+
+    def _remove(self, job: "Job") -> None:
         with self._lock, suppress(ValueError):
             self._waiting.remove(job)
+
+    @property
+    def inner(self) -> "Threads":
+        """The threads for events that a function of these fires and waits for.
+
+        They are other ones: functions that have all threads, and wait for each other, would wait until their time is
+        over, and then let everything pass.
+        """
+        if self._inner is None:
+            self._inner = Threads(self.most, depth=self._depth + 1) if self._depth < _DEEPEST else self
+        return self._inner
 
     def _start(self, job: "Job") -> None:
         self._threads += 1
@@ -92,6 +113,7 @@ class Threads:
         self._rest(own)
         while (job := self._next(own)) is not None:
             try:
+                job.context.run(_INNER.set, self.inner)
                 ending: Ending = job.context.run(job.work), None
             except BaseException as raised:  # noqa: BLE001 - foreign code: a thread must not end with it, not even by sys.exit()
                 ending = None, raised
@@ -124,14 +146,15 @@ class Threads:
 class Job:
     """A call that was asked for."""
 
-    __slots__ = ("_ending", "_is_over", "_lock", "_loop", "_on_end", "context", "work")
+    __slots__ = ("_ending", "_is_over", "_lock", "_loop", "_on_end", "context", "threads", "work")
 
-    def __init__(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop, lock: threading.Lock) -> None:
+    def __init__(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop, threads: Threads) -> None:
         self.work = work
+        self.threads = threads
         self.context = copy_context()
         """The caller's: what a program keeps in context variables is seen by its hooks."""
         self._loop = loop
-        self._lock = lock
+        self._lock = threads._lock  # noqa: SLF001 - they share it
         self._ending: Ending | None = None
         self._is_over = threading.Lock()
         self._is_over.acquire()
@@ -196,4 +219,6 @@ def describe(error: BaseException) -> str:
         return name
 
 
+# Set in the context of each function: the threads for the events that it fires itself.
+_INNER: ContextVar[Threads | None] = ContextVar("hookline_threads", default=None)
 THREADS = Threads()

@@ -5,7 +5,7 @@ from typing import Any
 
 from hookline.contract.events import HookEventName
 from hookline.contract.inputs import input_problems
-from hookline.contract.messages import AskerFacts, HookExecutionFailure, HookExecutionResponse, Message
+from hookline.contract.messages import AddressedResponse, AskerFacts, HookExecutionFailure, Message
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import Verdict
 from hookline.engine.event_table import EVENT_TABLE
@@ -40,7 +40,7 @@ class AskersSession:
 
 async def respond(
     message: Message, fire: Fire, translate: Translate, *, is_authenticated: bool = False
-) -> HookExecutionResponse:
+) -> AddressedResponse:
     """The response to one request; a request with a fault gets a response that says so, and nothing is run.
 
     `is_authenticated` says whether the asker's facts can be believed.
@@ -60,7 +60,7 @@ async def respond(
 
 async def _serve(
     message: Message, correlation_id: Any, fire: Fire, translate: Translate, facts: AskerFacts | None
-) -> HookExecutionResponse:
+) -> AddressedResponse:
     try:
         event = HookEventName(str(message.get("eventName")))
     except ValueError:
@@ -99,7 +99,7 @@ def _with_asker(fields: Mapping[str, Any], facts: AskerFacts | None) -> Mapping[
     return {name: value for name, value in fields.items() if name != "asker"} if "asker" in fields else fields
 
 
-def _response(correlation_id: Any, verdict: Verdict, *, is_addressed: bool) -> HookExecutionResponse:
+def _response(correlation_id: Any, verdict: Verdict, *, is_addressed: bool) -> AddressedResponse:
     if (fault := verdict.fault) is not None and not verdict.blocked:
         return failed(correlation_id, f"{fault.stage}_failed", fault.message, fault.details)
     if is_addressed:
@@ -118,7 +118,7 @@ def _response(correlation_id: Any, verdict: Verdict, *, is_addressed: bool) -> H
     }
 
 
-def failed(correlation_id: Any, code: str, message: str, details: Any) -> HookExecutionResponse:
+def failed(correlation_id: Any, code: str, message: str, details: Any) -> AddressedResponse:
     """The response to a request that could not be served."""
     error: HookExecutionFailure = {"code": code, "message": message, "details": details}
     return {"type": "hook-execution-response", "correlationId": correlation_id, "success": False, "error": error}

@@ -39,9 +39,16 @@ class LoopThread:
             return future.result()
         except BaseException as error:
             future.cancel()
-            if isinstance(error, CancelledError) and self._loop is not loop:
-                raise HooklineError("the hooks were closed while they ran, so nothing is decided") from None
+            if isinstance(error, CancelledError):
+                if self._loop is not loop:
+                    raise HooklineError("the hooks were closed while they ran, so nothing is decided") from None
+                if self._ends_with_program():
+                    # Only daemons run at this point, and Python ends them without a word. An error would be printed.
+                    threading.Event().wait()
             raise
+
+    def _ends_with_program(self) -> bool:
+        return self._stop is not None and not self._stop.alive and threading.current_thread().daemon
 
     def close(self) -> None:
         """Ends the thread within bounded time, and the hooks that still run; another call would start it again."""

@@ -327,6 +327,24 @@ def test_switches_can_not_be_undone_locally(company: Company, project: Path, har
     assert machine.fires().blocked
 
 
+@pytest.mark.parametrize("on_expiry", ["allow", "block"])
+@pytest.mark.parametrize("harm", ["forge", "roll back", "delete"])
+def test_switches_that_are_gone_are_not_forgotten(company: Company, project: Path, harm: str, on_expiry: str) -> None:
+    """In an engine that starts afterwards it is said, and where the settings want a valid policy it blocks."""
+    company.write_system(onExpiry=on_expiry)
+    company.gives_settings(settings(ALLOW))
+    old = company.signed(company.switches()).to_bytes()
+    company.gives(company.switches(agents_off(), version=2))
+    file = company.place().switches_of("all")
+    if harm == "delete":
+        file.unlink()
+    else:
+        file.write_bytes(old if harm == "roll back" else file.read_bytes().replace(b"agents", b"nobody"))
+    machine = Machine(project)
+    assert any("switches of the policy are not used" in str(problem) for problem in machine.config.get_problems())
+    assert machine.fires().blocked is (on_expiry == "block")
+
+
 def test_a_forged_switch_stops_nobody(company: Company, project: Path) -> None:
     """And is said."""
     company.directory.mkdir()

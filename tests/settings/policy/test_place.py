@@ -59,6 +59,35 @@ def test_the_highest_version_is_remembered(company: Company) -> None:
         company.place().read(company.place().current)
 
 
+@pytest.mark.parametrize("harm", ["delete", "damage"])
+@pytest.mark.parametrize("kind", ["bundle", "switches"])
+def test_what_was_deleted_or_damaged_can_be_brought_back(company: Company, harm: str, kind: str) -> None:
+    """By the same document; otherwise a machine would be without it until the company publishes another."""
+    document = company.bundle(version=7) if kind == "bundle" else company.switches(agents_off(), version=7)
+    company.gives(document)
+    place = company.place()
+    file = place.current if kind == "bundle" else place.switches_of("all")
+    if harm == "delete":
+        file.unlink()
+    else:
+        file.write_text("{")
+    assert not place.is_whole()
+    with pytest.raises(PolicyError, match="version 7 was in force here before" if harm == "delete" else "cut off"):
+        place.read(file)
+    assert company.gives(document).is_new
+    assert place.is_whole()
+
+
+def test_switches_of_a_team_are_not_those_for_all(company: Company) -> None:
+    """A file with fewer switches can't be copied over the one that keeps agents off."""
+    place = company.place("payments")
+    company.gives(company.switches(agents_off()), "payments")
+    company.gives(company.switches(version=9, teams=["payments"]), "payments")
+    place.switches_of("all").write_bytes(place.switches_of("payments").read_bytes())
+    with pytest.raises(PolicyError, match="belong into another file"):
+        place.read(place.switches_of("all"))
+
+
 def test_the_same_bundle_again_mends_its_scripts(company: Company) -> None:
     """It is no news; but what somebody did to the scripts is undone."""
     taken = company.gives_settings(files={"guard.py": "print(1)\n"})

@@ -101,7 +101,11 @@ def _run(given: argparse.Namespace) -> int:
 def _configure_status(parser: argparse.ArgumentParser) -> None:
     add_machine_options(parser)
     parser.add_argument("--expect", metavar="FILE", help="names of machines that must have shown life, one per line")
-    parser.add_argument("--keys", metavar="FILE", help="the machines' keys: a machine, a user and a key on each line")
+    parser.add_argument(
+        "--keys",
+        metavar="FILE",
+        help="the machines' keys: a machine, a user and a key on each line; each must show life",
+    )
     add_common_options(parser, dialect=False)
 
 
@@ -109,12 +113,13 @@ def read_status(
     fleet: FleetSettings, given: argparse.Namespace, policy_keys: Sequence[str] = ()
 ) -> list[MachineStatus]:
     """What the machines said last, judged; by the policies that are published, if it is known who signs them."""
-    keys = {**read_pins(), **(read_listed(Path(given.keys)) if getattr(given, "keys", None) else {})}
+    listed = read_listed(Path(given.keys)) if getattr(given, "keys", None) else {}
+    keys = {**read_pins(), **listed}
     expected = _expected(given.expect) if getattr(given, "expect", None) else []
     kept, newest = ask(fleet, lambda client: _read_machines(client, policy_keys))
     found = [
         status
-        for status in judge(kept, keys=keys, expected=expected, newest=newest)
+        for status in judge(kept, keys=keys, expected=expected, listed=listed.keys(), newest=newest)
         if given.machine in (None, status.machine) and given.team in (None, status.team)
     ]
     # Only what is in order is remembered as the first that was seen.

@@ -40,7 +40,7 @@ class CanaryWord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """How long ago that was; for ever, if the time can't be read."""
         try:
             return time.time() - datetime.fromisoformat(self.time).timestamp()
-        except ValueError:
+        except (ValueError, OverflowError):
             return float("inf")
 
     @property

@@ -1,7 +1,8 @@
 """Heartbeats → which machines are silent, out of date, or without working guards."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -12,6 +13,10 @@ from hookline.fleet.record.pins import Person
 
 _MISSED_BEATS = 5
 _LEAST_SILENCE_S = 60.0
+# A machine says itself how often it speaks, and must not be able to ask for days.
+_RAREST_BEAT_S = 600.0
+_CLOCK_S = 900.0
+"""How far the clock of a machine may be from the server's."""
 _CANARY_S = 2 * 86_400.0
 _LONGEST = 256 * 1024
 
@@ -38,19 +43,21 @@ def judge(
     *,
     keys: Mapping[Person, str],
     expected: Sequence[str] = (),
+    listed: Collection[Person] = (),
     newest: Mapping[str, int] | None = None,
     now: float | None = None,
 ) -> list[MachineStatus]:
     """Every machine that has shown life, and those that were expected to.
 
-    `newest` is the version of the policy that each team should have; without it, the newest that one of its machines
-    has.
+    `newest` is the version of the policy that each team should have; for a team without one it is the newest that one
+    of its machines has. `listed` are those whose heartbeats must be there, because the company lists their keys.
     """
     moment = time.time() if now is None else now
     read = [(value, _open(value)) for value in values]
-    wanted = dict(newest or {})
+    published = newest or {}
+    wanted = dict(published)
     for _, opened in read:
-        if opened is not None and opened.is_genuine:
+        if opened is not None and opened.is_genuine and opened.statement.team not in published:
             beat: Heartbeat = opened.statement
             wanted[beat.team] = max(wanted.get(beat.team, 0), beat.facts.policy or 0)
     found = [_status(value, opened, keys, wanted, moment) for value, opened in read]
@@ -59,6 +66,17 @@ def judge(
         MachineStatus(team="", machine=machine, user="", is_silent=True, problems=["was never seen"])
         for machine in expected
         if machine not in seen
+    ]
+    known = {(status.machine, status.user) for status in found}
+    found += [
+        MachineStatus(
+            team="",
+            machine=machine,
+            user=user,
+            is_silent=True,
+            problems=["its key is listed, and no heartbeat is there"],
+        )
+        for machine, user in sorted(set(listed) - known)
     ]
     return sorted(found, key=lambda status: (status.machine, status.user, status.team))
 
@@ -103,12 +121,28 @@ def _status(
 
 
 def _look_at_silence(status: MachineStatus, beat: Heartbeat, seen: float, now: float) -> None:
-    allowed = max(_LEAST_SILENCE_S, _MISSED_BEATS * min(max(beat.every_s, 0.0), 86_400.0))
+    allowed = max(_LEAST_SILENCE_S, _MISSED_BEATS * min(max(beat.every_s, 0.0), _RAREST_BEAT_S))
     silence = now - seen
     if silence > allowed or beat.is_leaving:
         status.is_silent = True
         how = "its service was ended" if beat.is_leaving else "its service did not say why"
         status.problems.append(f"silent for {_duration(silence)}; {how}")
+    _look_at_clock(status, beat, seen)
+
+
+def _look_at_clock(status: MachineStatus, beat: Heartbeat, seen: float) -> None:
+    """A heartbeat that was signed long before it came proves nothing; and expiry and records go by that clock."""
+    try:
+        signed = datetime.fromisoformat(beat.time).timestamp()
+    except (ValueError, OverflowError):
+        signed = 0.0
+    behind = seen - signed
+    if behind > _CLOCK_S:
+        status.is_silent = True
+        words = f"its clock is {_duration(behind)} behind the server's, or an old heartbeat was sent again"
+        status.problems.append(words)
+    elif behind < -_CLOCK_S:
+        status.problems.append(f"its clock is {_duration(-behind)} ahead of the server's")
 
 
 def _look_at_policy(status: MachineStatus, beat: Heartbeat, newest: int) -> None:

@@ -63,6 +63,8 @@ class Follower:
         self._alive_s = alive_s
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
+        self._taken: set[str] = set()
+        """The keys whose document is in force here."""
         self._last_problem = ""
         self._bucket: tuple[Client, KeyValue] | None = None
         """The connection and what was opened by it."""
@@ -123,6 +125,16 @@ class Follower:
                 poll_at = loop.time() + self._poll_s
             else:
                 await _require_answer(client, self._server)
+                await self._mend(client)
+
+    async def _mend(self, client: "Client") -> None:
+        """Puts in force again what somebody damaged or removed here; what can't be taken again is refused once."""
+        if self._taken and not await asyncio.to_thread(self._place.is_whole):
+            self._tell(News("policy: files of it were changed or removed here; taking it again", is_problem=True))
+            for key in self._taken:
+                self._known.pop(key, None)
+            self._taken.clear()
+            await self._look(client)
 
     async def _look_until_new(self, client: "Client", changed: asyncio.Event) -> None:
         before = dict(self._known)
@@ -165,6 +177,7 @@ class Follower:
             self._is_late = True
             return 0
         self._known[key] = digest
+        self._taken.add(key)
         if taken.is_new:
             self._tell(News(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)

@@ -73,7 +73,7 @@ def open_signed(data: bytes, kind: type) -> Opened | None:
     try:
         signed = msgspec.json.decode(data[:_LONGEST], type=Signed)
         statement: Any = msgspec.json.decode(signed.statement, type=kind)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return Opened(statement, signed.key, _is_genuine(signed))
 

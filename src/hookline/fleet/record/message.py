@@ -132,7 +132,7 @@ def _envelope(message: Stored) -> _Envelope | None:
         return None
     try:
         found = msgspec.json.decode(text, type=_Envelope)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return found if 1 <= found.part <= found.parts <= _MOST_PARTS else None
 

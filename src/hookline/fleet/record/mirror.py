@@ -56,7 +56,8 @@ class Mirror:
     def _line(self, line: bytes, source: Source, mark: str) -> bytes | None:
         link = Link.read(line)
         if link is not None:
-            number = int(link.hash[:_HASH_DIGITS], 16)
+            # With the source: a machine must not be able to name the hash of another's record, and so hide that.
+            number = int(hashlib.sha256(f"{mark}{link.hash}".encode()).hexdigest()[:_HASH_DIGITS], 16)
             if number in self._seen:
                 return None
             self._seen.add(number)
@@ -77,7 +78,7 @@ class Mirror:
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         try:
             value = parse_json(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):

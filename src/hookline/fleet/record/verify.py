@@ -316,5 +316,5 @@ _TIMED = msgspec.json.Decoder(_Timed)
 def _time_of(line: bytes) -> str | None:
     try:
         return _TIMED.decode(line).time
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

@@ -113,7 +113,7 @@ def _believed(place: PolicyPlace) -> Verified | None:
         if fault := access_fault(place.current, status):
             raise HooklineError(f"{fault[0]}; {fault[1]}")
     except FileNotFoundError:
-        return None
+        pass  # `read` knows whether there ever was one
     except OSError as error:
         raise HooklineError(f"can't be read ({error.strerror})") from error
     return place.read(place.current)

@@ -113,16 +113,31 @@ class PolicyPlace:
         seen = self.seen()
         data = read_data(file)
         if data is None:
+            self._check_absent(file, seen)
             return None
         verified = self.verify(data)
         kind, document = Kind.of(verified.document), verified.document
         if (kind is Kind.BUNDLE) is not (file == self.current):
             raise PolicyError("is a document of another kind")
         channel = self._channel(document)
+        if kind is Kind.SWITCHES and file != self.switches_of(channel):
+            raise PolicyError(f"has the switches for {channel}, which belong into another file")
         highest = seen.get(kind, {}).get(channel, 0)
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
+
+    def is_whole(self) -> bool:
+        """Whether something was put in force here, and all of it is still there and as it was signed."""
+        if not self.seen():
+            return False
+        try:
+            verified = self.read(self.current)
+            for file in self.switch_files:
+                self.read(file)
+        except HooklineError:
+            return False
+        return verified is None or tree_fault(self.mark(verified)) is None
 
     def take(self, data: bytes, *, at: datetime | None = None) -> Taken:
         """Puts a document in force, in one step; PolicyError, and nothing changes, if it must not be."""
@@ -171,6 +186,16 @@ class PolicyPlace:
     def _versions(self) -> Path:
         return self.directory / "versions"
 
+    def _check_absent(self, file: Path, seen: Mapping[str, Mapping[str, int]]) -> None:
+        """PolicyError if a document was in force here whose file is gone: that must not look like none at all."""
+        if file == self.current:
+            versions = dict(seen.get(Kind.BUNDLE, {}))
+        else:
+            known = seen.get(Kind.SWITCHES, {})
+            versions = {team: version for team, version in known.items() if self.switches_of(team) == file}
+        if versions:
+            raise PolicyError(f"is gone, and version {max(versions.values())} was in force here before")
+
     def _channel(self, document: Document) -> str:
         channel = channel_of(document, self.team)
         if channel is None:
@@ -195,6 +220,8 @@ class PolicyPlace:
                     f" to replace that, sign one for {self.team} and all"
                 )
             highest = max(highest, before.document.version) if own == channel else highest
+        elif document.version == highest:
+            return True  # its file was damaged or deleted, and this brings it back
         if document.version <= highest:
             raise PolicyError(
                 f"version {document.version} is not newer than {highest}, which this machine has seen;"

@@ -53,10 +53,15 @@ class PolicyState(NamedTuple):
 
     @property
     def blocks(self) -> str | None:
-        """Why every event that can block does, or None: there is no valid policy, and the settings want one."""
-        if self.on_expiry is OnError.ALLOW or (self.version is not None and not self.has_expired()):
+        """Why every event that can block does, or None: there is no valid policy, and the settings want one.
+
+        Switches that can't be verified count as well: they may be what keeps agents off.
+        """
+        is_valid = self.version is not None and not self.has_expired()
+        if self.on_expiry is OnError.ALLOW or (is_valid and self.switch_fault is None):
             return None
-        return f"{self.why_unsure}, and hooksConfig.policy.onExpiry is block; {self.remedy}"
+        why = f"switches of the policy are not used: {self.switch_fault}" if is_valid else self.why_unsure
+        return f"{why}, and hooksConfig.policy.onExpiry is block; {self.remedy}"
 
     @property
     def agents_off(self) -> str | None:
@@ -77,14 +82,14 @@ class PolicyState(NamedTuple):
     def warnings(self) -> tuple[str, ...]:
         """What a person should know, each as a sentence."""
         found = []
-        if self.why_unsure is not None:
-            if self.blocks:
-                found.append(self.blocks)
-            else:
-                goes_on = "its guards go on" if self.version is not None else "agents go on without its guards"
-                why = "because hooksConfig.policy.onExpiry is allow"
-                found.append(f"{self.why_unsure}; {goes_on}, {why}; {self.remedy}")
-        if self.switch_fault is not None:
+        blocks = self.blocks
+        if blocks is not None:
+            found.append(blocks)
+        elif self.why_unsure is not None:
+            goes_on = "its guards go on" if self.version is not None else "agents go on without its guards"
+            why = "because hooksConfig.policy.onExpiry is allow"
+            found.append(f"{self.why_unsure}; {goes_on}, {why}; {self.remedy}")
+        if self.switch_fault is not None and self.switch_fault not in (blocks or ""):
             found.append(f"switches of the policy are not used: {self.switch_fault}")
         if self.agents_off is not None:
             found.append(self.agents_off)
