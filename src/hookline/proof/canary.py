@@ -1,6 +1,7 @@
 """A call that only a hook can deny, through the live path of an agent."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.settings.canary import CANARY, Canary, new_canary, write_canary
 
+_ECHO = re.compile(rf"echo {CANARY}-[0-9a-f]{{32}}")
 _POLL_S = 0.3
 _GRACE_S = 30.0
 _OWN_S = 120.0
@@ -64,6 +66,11 @@ def command_line(agent: str, canary: Canary) -> str:
 def harmless(canary: Canary) -> str:
     """The command of the call: it does no harm where nothing denies it."""
     return f"echo {canary.text}"
+
+
+def is_canary(call: MadeCall) -> bool:
+    """Whether a call is nothing but a canary's; what became of that was said when it flew."""
+    return any(_ECHO.fullmatch(value) is not None for value in call.arguments.values() if isinstance(value, str))
 
 
 def wait_for(
