@@ -79,6 +79,7 @@ trace-event: $(READY) ## how many calls and changes of module one BeforeTool eve
 	@$(BIN)/python tools/trace_event.py
 
 bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/fleet.md
+	@VENV="$(VENV)" sh tools/peer.sh
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
 	@$(BIN)/python benchmarks/ends.py

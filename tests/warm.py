@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import hookline
+from hookline.errors import MissingExtraError
 
 # What the adapters and the gateway load is large, and no command but their own needs it.
 _LOADED = ("google.genai.types", "prompt_toolkit.shortcuts")
@@ -178,7 +179,7 @@ def _server() -> _Server:
 def _serve(channel: socket.socket) -> None:
     ours = (module.name for module in pkgutil.walk_packages(hookline.__path__, "hookline."))
     for name in (*_LOADED, *(name for name in ours if not name.startswith(_NOT_LOADED))):
-        with suppress(ModuleNotFoundError):  # of a framework that is not installed here; no command needs it then
+        with suppress(ModuleNotFoundError, MissingExtraError):  # no command needs it then
             importlib.import_module(name)
     from google.genai import types  # noqa: PLC0415 - only the process that forks needs it
 

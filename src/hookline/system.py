@@ -25,7 +25,6 @@ from hookline.contract.vocabulary import DEFAULT_MAX_WARM, HookOptions, Lifecycl
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
-from hookline.engine.observing import Observing
 from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
@@ -43,6 +42,7 @@ from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings, W
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
+    from hookline.engine.observing import Observing
     from hookline.hook import Event, Hook
     from hookline.settings.policy.tree import Pins
     from hookline.settings.trust import TrustStore
@@ -92,7 +92,7 @@ class HookSystem:
         self._sinks = sinks
         self._log_file = log_file
         self._trust_path = trust_path
-        self._observer = None if observer is None else Observing(observer, facts.get_session_id, agent)
+        self._observer = None if observer is None else _observing(observer, facts.get_session_id, agent)
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._reported |= {str(problem) for problem in policy_problems(source.layers)}
@@ -386,6 +386,12 @@ class HookSystem:
             fleet=options.fleet,
             agent=self._agent,
         )
+
+
+def _observing(observer: AnyObserver, own_session: Callable[[], str], agent: str | None) -> "Observing":
+    from hookline.engine.observing import Observing  # noqa: PLC0415 - few programs have an observer
+
+    return Observing(observer, own_session, agent)
 
 
 def warmth_of(options: HooksConfigSettings) -> Warmth:

@@ -57,14 +57,62 @@ def test_a_request_can_be_made_over_tls(tmp_path: Path) -> None:
     assert "ssl" in loaded("fire BeforeTool", HTTP, tmp_path)
 
 
-def test_what_was_left_out_can_be_loaded_later(tmp_path: Path) -> None:
-    """Hiding a module is over when the package has been loaded."""
-    program = (
-        "import sys; from hookline.cli.loading import load_without\n"
-        "load_without('asyncio', 'ssl'); assert 'ssl' not in sys.modules\n"
-        "import ssl, asyncio; assert ssl.create_default_context and asyncio.run\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, timeout=20)
+LEFT_OUT = {
+    "load_asyncio(with_ssl=False)": (
+        "ssl inspect locale logging",
+        (
+            "import ssl, asyncio, inspect, locale; assert ssl.create_default_context\n"
+            "assert inspect.getsource(asyncio.run)\n"
+            "async def f(): pass\n"
+            "assert asyncio.iscoroutinefunction(f) and not asyncio.iscoroutinefunction(print)\n"
+            "assert not asyncio.iscoroutinefunction(lambda: 0)\n"
+            "import contextlib, io, logging, concurrent.futures._base as base\n"
+            "with contextlib.redirect_stderr(io.StringIO()) as said:\n"
+            "    asyncio.new_event_loop().call_exception_handler({'message': 'broken'})\n"
+            "    base.LOGGER.error('also broken')\n"
+            "assert said.getvalue() == 'broken\\nalso broken\\n', said.getvalue()\n"
+            "logging.getLogger('asyncio').setLevel(50); assert not asyncio.log.logger.isEnabledFor(40)\n"
+            "assert asyncio.coroutines.inspect.unwrap(f) is f\n"
+            "import subprocess; assert subprocess.run(['echo', 'é'], capture_output=True, text=True).stdout == 'é\\n'"
+        ),
+    ),
+    "load_msgspec()": (
+        "platform textwrap typing_extensions",
+        (
+            "import msgspec, uuid, platform\n"
+            "class Documented(msgspec.Struct):\n    'A text.'\n"
+            "assert msgspec.json.schema(Documented)['$defs']['Documented']['description'] == 'A text.'\n"
+            "assert uuid._LINUX == (platform.system() == 'Linux') and uuid.uuid1() and uuid.getnode()"
+        ),
+    ),
+    "load_argparse()": (
+        "gettext",
+        (
+            "import argparse, gettext; assert gettext.gettext('x') == 'x'\n"
+            "parser = argparse.ArgumentParser(prog='p'); parser.add_argument('a', nargs=2)\n"
+            "assert parser.format_usage() == 'usage: p [-h] a a\\n'\n"
+            "try: parser.parse_args(['1'])\n"
+            "except SystemExit as error: assert error.code == 2"
+        ),
+    ),
+    "load_pathlib()": (
+        "urllib.parse",
+        "import pathlib, urllib.parse; assert pathlib.Path('/a b/é').as_uri() == 'file:///a%20b/%C3%A9'",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", LEFT_OUT)
+def test_what_was_left_out_works_when_it_is_used(call: str, tmp_path: Path) -> None:
+    """Neither hiding a module nor putting another in its place outlasts the import."""
+    names, use = LEFT_OUT[call]
+    program = f"""import sys; from hookline.cli.loading import *
+before = {{name for name in {names.split()} if name in sys.modules}}
+{call}
+assert before == {{name for name in {names.split()} if name in sys.modules}}, [*sys.modules]
+{use}
+"""
+    subprocess.run([sys.executable, "-X", "utf8", "-c", program], check=True, cwd=tmp_path, timeout=20)
 
 
 def test_the_end_of_a_short_command_is_complete() -> None:

@@ -15,6 +15,7 @@ from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import Stored, Value
 from hookline.cli.main import main
+from hookline.cli.report.audit import audit_lines
 from hookline.contract.fleet import anchor_subject
 from hookline.fleet.life.status import judge
 from hookline.fleet.record.keys import MachineKey, machine_key
@@ -23,6 +24,7 @@ from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.pins import add_pins, read_pins
 from hookline.fleet.record.source import Place, Source
 from hookline.fleet.record.statement import StatementKind, state
+from hookline.fleet.record.verify import Audit, Window
 from hookline.log.chain import Head, Link, link_lines
 from hookline.log.outgoing import Cursor, next_batch
 
@@ -203,6 +205,20 @@ def test_a_key_that_was_seen_before_counts(log: Path, tmp_path: Path) -> None:
     assert read_pins(pins) == {PLACE.source.person: KEY.public, ("m2", "bob"): STRANGER.public}
     forged = [anchor(Head(1, "0" * 64), key=STRANGER), *sent(log)]
     assert any("forged" in finding for finding in findings(read(forged), keys=read_pins(pins)))
+
+
+def test_records_without_any_signature_are_said_to_be_so(log: Path) -> None:
+    """Somebody who keeps the stream can remove the heads and compute all hashes anew."""
+    bare = [message for message in hashed_anew(sent(log), replaced) if message.subject == PLACE.audit]
+    audit = Audit(Window(), {})
+    for found in read(bare):
+        audit.add(found)
+    done = audit.finish()
+    assert done.is_intact
+    shown = list(audit_lines(done, Window()))
+    assert any("Intact by the hashes alone: nothing of 1 log is signed" in line for line in shown)
+    known = findings(read(bare), keys={PLACE.source.person: KEY.public})
+    assert any("signed no head of these records" in finding for finding in known)
 
 
 def test_hostile_numbers_and_hashes_are_no_statement() -> None:

@@ -288,6 +288,19 @@ def test_serve_and_doctor_know_whether_the_log_is_sent(
         thread.stop()
 
 
+def test_settings_that_a_running_service_does_not_use_are_said(own_home: Path) -> None:
+    """In its heartbeat, and once where it runs."""
+    write_settings(own_home, ["nats://old"])
+    heard: list[str] = []
+    service = machine_service(heard.append)
+    assert service is not None
+    assert not service.facts().problems
+    write_settings(own_home, ["nats://new"])
+    for _ in range(2):
+        assert "restart it" in service.facts().problems[0]
+    assert len(heard) == 1
+
+
 def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
     write_settings(own_home, [])
     assert fleet_thread() is None

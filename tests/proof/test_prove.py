@@ -362,6 +362,41 @@ def test_the_canary_of_another_agent(
     assert message in flight.message
 
 
+def test_an_earlier_canary_that_ran_is_no_call_to_answer_for(
+    claude: Claude, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A guard that was not there last week, and is now, must not fail the proof; a call with more in it counts."""
+    configure(own_home)
+    text = new_canary(60).text
+    claude.ask("ls")
+    claude.wrote("ls", refused=True)
+    claude.wrote(f"echo {text}")
+    code, report = prove(capsys, project)
+    assert (code, causes(report)) == (2, [])  # nothing that ran is left to compare
+    claude.wrote(f"echo {text}; rm -rf build")
+    code, report = prove(capsys, project)
+    assert (code, len(causes(report))) == (1, 1)
+
+
+def test_a_home_that_cannot_be_written_is_said(
+    own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A canary needs its file; the message names it, and what works without."""
+    (own_home / ".llxprt").write_text("a file where the directory should be")
+    assert main(["prove", "claude", "--wait", "0", "--project", str(project)]) == 1
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "hookline-canary.json can't be written" in shown
+    assert "--no-canary" in shown
+    assert "bug in hookline" not in shown
+
+
+def test_a_wrong_time_is_said_before_a_canary_flies(own_home: Path, project: Path) -> None:
+    """Nothing is started, and nobody is asked to run a line."""
+    configure(own_home)
+    assert main(["prove", "--since", "yesterday", "--project", str(project)]) == 1
+    assert not state_path("sessions").exists()
+
+
 def test_a_canary_file_can_only_deny_its_own_text(tmp_path: Path) -> None:
     """It enables nothing, runs no command of its own, and counts only while it is fresh and nobody else's."""
     file = tmp_path / "canary.json"

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,9 +29,25 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt, task.cancel)
         return await work
 
+    _keep_asyncio_from_handling_it()
     try:
         return asyncio.run(cancellable())
     except asyncio.CancelledError:
         if interrupts:
             raise KeyboardInterrupt from None
         raise
+
+
+def _keep_asyncio_from_handling_it() -> None:
+    """Has Ctrl-C raise as ever, by a handler of ours, until the loop has its own.
+
+    With the usual one asyncio would set a third, and Python 3.11 writes each that is replaced out as a text: that takes
+    as long as the event.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _raise)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    signal.default_int_handler(number, frame)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
-from hookline.cli.loading import load_without
+from hookline.cli.loading import load_msgspec, load_pathlib
 from hookline.contract.text import tell, visible
 from hookline.errors import HooklineError, MissingExtraError
 
@@ -149,9 +149,8 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    # If typing_extensions is installed, msgspec loads it, and with it `inspect`: a tenth of `hookline log`. It is for
-    # versions of Python that are older than ours.
-    load_without("msgspec", "typing_extensions")
+    load_pathlib()
+    load_msgspec()
     # A module can't have the name of a keyword.
     module = "import_" if name == "import" else name.replace("-", "_")
     try:

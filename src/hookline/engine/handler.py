@@ -17,7 +17,6 @@ from hookline.contract.events import (
 )
 from hookline.contract.inputs import SessionFacts, SharedSession, current_session
 from hookline.contract.llm import Translator
-from hookline.contract.messages import AddressedResponse, Message, MessageBus, MessageBusType, Subscription
 from hookline.contract.observer import HookObserver
 from hookline.contract.results import (
     AggregatedHookResult,
@@ -33,12 +32,12 @@ from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.mediation import respond
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, skips
 
 if TYPE_CHECKING:
     from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
+    from hookline.contract.messages import AddressedResponse, Message, MessageBus, Subscription
 
 
 class HookEventHandler:
@@ -52,7 +51,7 @@ class HookEventHandler:
         runner: HookRunner,
         translator: Translator | None = None,
         event_log: EventLog,
-        bus: MessageBus | None = None,
+        bus: "MessageBus | None" = None,
         observer: HookObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
         has_changed: Callable[[], bool] = lambda: False,
@@ -76,6 +75,8 @@ class HookEventHandler:
         self._bus = bus
         self._subscription: Subscription | None = None
         if bus is not None:
+            from hookline.contract.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
+
             self._subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
     async def fire_before_tool_event(
@@ -264,15 +265,17 @@ class HookEventHandler:
         applies = self.applies_lifecycle if plan is None else any(hook.counts for hook in plan.hooks)
         return EVENT_TABLE[event].can_block and applies
 
-    async def serve(self, message: Message) -> None:
+    async def serve(self, message: "Message") -> None:
         """Answers a request on the bus."""
         if self._bus is not None:
             # A bus of somebody else's may know nothing of askers.
             is_authenticated = getattr(self._bus, "is_authenticated", False) is True
             await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
 
-    async def respond(self, message: Message, *, is_authenticated: bool = False) -> AddressedResponse:
+    async def respond(self, message: "Message", *, is_authenticated: bool = False) -> "AddressedResponse":
         """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
+        from hookline.engine.mediation import respond  # noqa: PLC0415 - few programs have a bus
+
         return await respond(message, self.fire, self._in_hook_form, is_authenticated=is_authenticated)
 
     async def ready(self) -> None:

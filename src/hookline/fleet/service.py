@@ -50,7 +50,7 @@ class Service:
         """`facts` and `canary` are called in threads, and may take their time."""
         self._log = log
         self._fleet = fleet
-        self._facts = facts
+        self.facts = facts
         self._try_canaries = canary
         self._place = place_of(fleet, log)
         self._key = machine_key()
@@ -175,7 +175,7 @@ class Service:
 
     async def _beat(self, client: "Client", *, is_leaving: bool = False) -> None:
         try:
-            facts = await asyncio.to_thread(self._facts)
+            facts = await asyncio.to_thread(self.facts)
         except Exception as error:  # noqa: BLE001 - a machine that can't look at itself says so
             facts = Facts(enabled=False, problems=(f"it can't look at itself: {type(error).__name__}",))
         source, progress = self._place.source, self._shipper.progress

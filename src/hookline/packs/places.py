@@ -34,6 +34,8 @@ _GENERATED = re.compile(
     r"|[\w.-]+\.egg-info|DerivedData"
 )
 
+_GLOB = re.compile(r"[*?[]")
+
 # Directories whose files people write.
 _SOURCES = re.compile(
     r"src|app|apps|source|sources|packages|internal|cmd|pkg|components|migrations|tests?|spec|scripts|config"
@@ -159,9 +161,29 @@ def _by_name(path: str) -> set[str]:
         found.add("secret")
     if (UNKNOWN in name or not name.strip("*?.")) and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
         found.add("secret")
+    if _GLOB.search(path) and any(_expands_to(path, each) for each in _hidden()):
+        found.add("secret")
     return found | {
         kind for kind in ("startup", "access", "hooks", "log", "programs") if _matches(path, PLACES_KNOWN[kind])
     }
+
+
+def _expands_to(glob: str, known: tuple[str, ...]) -> bool:
+    """Whether a shell may make this of a pattern: a leading dot has to stand in it, a lone star is too little."""
+    parts = glob.split("/")[-len(known) :]
+    return len(parts) == len(known) and all(
+        part.startswith(".") == name.startswith(".") and part != "*" and fnmatch.fnmatchcase(name, part)
+        for part, name in zip(parts, known, strict=True)
+    )
+
+
+@lru_cache(maxsize=1)
+def _hidden() -> list[tuple[str, ...]]:
+    """Files with secrets whose names say enough: those with a leading dot, and those in directories of their own."""
+    names = [(each.rstrip("*."),) for each in PLACES_KNOWN["secret_names"] if each.startswith(".")]
+    paths = [each.removeprefix("*/").rstrip("*") for each in PLACES_KNOWN["secret_paths"] if not each.endswith("/*")]
+    keys = [(".ssh", name) for name in ("id_rsa", "id_ed25519", "id_ecdsa")]
+    return [*names, *keys, *(tuple(each.split("/")) for each in paths if "*" not in each)]
 
 
 @lru_cache(maxsize=64)

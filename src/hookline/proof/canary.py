@@ -1,6 +1,7 @@
 """A call that only a hook can deny, through the live path of an agent."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,12 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hookline.contract.events import HookEventName
+from hookline.errors import UsageError
 from hookline.history.made import Fate, MadeCall
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.settings.canary import CANARY, Canary, new_canary, write_canary
 
+_ECHO = re.compile(rf"echo {CANARY}-[0-9a-f]{{32}}")
 _POLL_S = 0.3
 _GRACE_S = 30.0
 _OWN_S = 120.0
@@ -47,7 +50,11 @@ class Flight:
 def canary_at(path: Path, seconds: float) -> Iterator[Canary]:
     """A canary whose guard every hook system has until the end of the block, or until it expires."""
     canary = new_canary(seconds + _GRACE_S)
-    write_canary(path, canary)
+    try:
+        write_canary(path, canary)
+    except OSError as error:
+        message = f"{path} can't be written: {error.strerror}; without it no canary can fly; try --no-canary"
+        raise UsageError(message) from error
     try:
         yield canary
     finally:
@@ -64,6 +71,11 @@ def command_line(agent: str, canary: Canary) -> str:
 def harmless(canary: Canary) -> str:
     """The command of the call: it does no harm where nothing denies it."""
     return f"echo {canary.text}"
+
+
+def is_canary(call: MadeCall) -> bool:
+    """Whether a call is nothing but a canary's; what became of that was said when it flew."""
+    return any(_ECHO.fullmatch(value) is not None for value in call.arguments.values() if isinstance(value, str))
 
 
 def wait_for(

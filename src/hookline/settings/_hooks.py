@@ -19,11 +19,10 @@ from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of
 from hookline.settings._faults import hook_fault, remote_fault, unreadable
 from hookline.settings._fields import LayerProblems, Path, decode_fields
 from hookline.settings._limits import read_limits
-from hookline.settings._rollout import left_out
 from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
-from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSettings
+from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSettings, RolloutSettings
 from hookline.shell.bridge import BridgeUse, bridge_use
 
 # What other systems keep beside the events.
@@ -263,6 +262,13 @@ class HookReader:
                 )
                 return replace(entry, refusal=refusal)
 
+    def _left_out(self, rollout: RolloutSettings | None, label: str) -> str | None:
+        if rollout is None:
+            return None
+        from hookline.settings._rollout import left_out  # noqa: PLC0415 - few hooks have a rollout
+
+        return left_out(rollout, label, self._teams)
+
     def _entry(
         self,
         raw: Mapping[str, Any],
@@ -300,7 +306,7 @@ class HookReader:
             sequential=bool(group.sequential),
             disabled_by=self.silenced_by
             or self.disabled.get(label)
-            or left_out(hook.rollout or group.rollout, label, self._teams)
+            or self._left_out(hook.rollout or group.rollout, label)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
             subject=hook.subject if is_remote else None,

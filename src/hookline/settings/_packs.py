@@ -1,7 +1,6 @@
 """The key `use`: packs of guards that come with hookline, as hooks of a layer."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +9,6 @@ from hookline.contract.answers import kind_of
 from hookline.contract.hooks import Callback, HookEntry
 from hookline.contract.vocabulary import HookMode, HookType, OnError
 from hookline.packs.catalog import PACKS
-from hookline.packs.hook import PackHook
 from hookline.settings._fields import LayerProblems, Path
 from hookline.settings.jsonc import show_path
 from hookline.settings.merge import authority
@@ -52,6 +50,8 @@ class PackReader:
             return
         name = given["pack"]
         if name not in PACKS:
+            from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
             near = get_close_matches(name, PACKS, 1, 0.5)
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(PACKS)}"
             self._problems.error(path, f"names the pack {name!r}, which does not exist, so it does not run; {advice}")
@@ -92,6 +92,8 @@ class PackReader:
         return f"{self._layer.origin}: {show_path((*path, 'enabled'))}" if enabled is False else None
 
     def _entry(self, name: str, event: Any, options: Mapping[str, Any], off: str | None, path: Path) -> HookEntry:
+        from hookline.packs.hook import PackHook  # noqa: PLC0415 - most settings have no packs
+
         return HookEntry(
             event=event,
             source=self._layer.source,

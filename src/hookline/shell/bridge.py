@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import PurePosixPath
 
-from hookline.shell.lexer import read_script
-from hookline.shell.pieces import Item, Text, Word
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing
+if TYPE_CHECKING:
+    from hookline.shell.pieces import Item
 
 CLIENT = ("hookline", "bridge", "client.py")
 
@@ -27,7 +28,9 @@ class BridgeUse(Enum):
 def bridge_use(command: str, depth: int = 0) -> BridgeUse:
     """Whether a command plainly runs `hookline bridge` or its client, also behind `env`, `sh -c` or `python -m`."""
     if CLIENT[0] not in command or CLIENT[1] not in command:
-        return BridgeUse.NO  # reading all commands would take long
+        return BridgeUse.NO  # reading all commands would take long, and so would loading what reads them
+    from hookline.shell.lexer import read_script  # noqa: PLC0415
+
     used = [_use_of(words, depth) for words in _simple_commands(read_script(command)[0])]
     if all(use is BridgeUse.NO for use in used):
         return BridgeUse.NO
@@ -47,8 +50,10 @@ def _is_bridge(words: list[str]) -> bool:
     return path.parts[-3:] == CLIENT or (path.name == "hookline" and words[1:2] == ["bridge"])
 
 
-def _simple_commands(items: tuple[Item, ...]) -> Iterator[list[str]]:
+def _simple_commands(items: "tuple[Item, ...]") -> Iterator[list[str]]:
     """The words of each command, without redirections and without commands that do nothing of their own."""
+    from hookline.shell.pieces import Text, Word  # noqa: PLC0415 - loaded with the lexer
+
     words: list[str] = []
     is_target = False
     for item in (*items, ";"):

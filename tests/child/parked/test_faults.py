@@ -1,9 +1,11 @@
 """Scripts that misbehave, in processes that were parked. `make faults` has many more."""
 
 import signal
+import sys
 from pathlib import Path
 
-from tests.child.parked.conftest import Garage
+import pytest
+from tests.child.parked.conftest import PYTHONS, Garage
 from tests.child.parked.test_parking import is_alive, wait_for
 
 from hookline.child.batch import ChildLimits
@@ -34,9 +36,12 @@ def marked(folder: Path) -> list[int]:
     return found
 
 
-def test_they_end_as_cold_ones_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "python", [sys.executable, *(pytest.param(path, id=name, marks=pytest.mark.slow) for name, path in PYTHONS)]
+)
+def test_they_end_as_cold_ones_do(tmp_path: Path, python: str) -> None:
     """At their timeout, with everything that they have started; and the output stays bounded."""
-    garage = Garage(tmp_path, most=len(BAD))
+    garage = Garage(tmp_path, most=len(BAD), python=python)
     jobs = {}
     for name in BAD:
         path = garage.script("", f"{name}.py")

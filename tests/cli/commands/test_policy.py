@@ -107,6 +107,38 @@ def test_a_policy_that_would_not_run_is_not_packed(
     assert not (tmp_path / "x").exists()
 
 
+def test_a_path_of_this_machine_alone_is_said(guards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The guard would not be there on any other machine; programs of the system are."""
+    commands = ["python3 /home/ann/guards/guard.py", "sh ~/guard.sh", "/usr/bin/env true >/dev/null", "cat | /bin/cat"]
+    write(guards, *({"type": "command", "name": f"g{n}", "command": text} for n, text in enumerate(commands)))
+    (guards / "lib" / "guard.sh").unlink()
+    warnings = report(capsys, "pack", guards, "--version", 1, "-o", tmp_path / "x")["warnings"]
+    outside = [line.partition(",")[0] for line in warnings if "not in the bundle" in line]
+    assert outside == ["g0 names /home/ann/guards/guard.py", "g1 names ~/guard.sh"]
+
+
+def test_a_bundle_that_no_machine_takes_is_not_packed(
+    guards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Already here, and not when somebody signs it."""
+    for number in range(4):
+        (guards / f"data{number}").write_bytes(bytes(3_500_000))
+    assert hookline("pack", guards, "--version", 1, "-o", tmp_path / "x") == 1
+    assert "the bundle would have 18 MiB" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_whose_signature_counts_has_to_be_said(own_home: Path, tmp_path: Path, guards: Path) -> None:
+    """On a machine that has no policy itself, by an option."""
+    del own_home
+    key, bundle = tmp_path / "policy.key", tmp_path / "policy.json"
+    public = new_key(key)
+    hookline("pack", guards, "--version", 1, "-o", bundle)
+    hookline("sign", bundle, "--key", key)
+    assert hookline("verify", bundle) == 1
+    assert hookline("verify", bundle, "--public-key", public) == 0
+
+
 @pytest.mark.parametrize("kind", ["link", "fifo", "name", "huge"])
 def test_what_is_no_plain_file_is_not_packed(
     guards: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]

@@ -230,3 +230,15 @@ def test_an_interrupted_backtest_goes_on(project: Path, tmp_path: Path, user: Pa
     second = asyncio.run(backtest(iter([past, past]), again, None, jobs=2))
     assert (first.refused_now, second.refused_now, second.judged) == (1, 2, 0)
     assert Decision.from_json(json.loads(store.read_text().splitlines()[0])[1]).by == ("guard",)
+
+
+@pytest.mark.usefixtures("user")
+def test_a_page_that_cannot_be_written_is_said(
+    transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the file; it is no bug of ours."""
+    page = tmp_path / "missing" / "page.html"
+    assert main(["backtest", "--project", str(project), "--from", str(transcript), "--html", str(page)]) == 1
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "page.html can't be written: No such file or directory; name another file" in shown
+    assert "bug in hookline" not in shown

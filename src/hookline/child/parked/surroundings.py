@@ -31,9 +31,10 @@ _HARMLESS = frozenset(
 )
 _MARK = CHILD_MARK.encode() + b"="
 # What a child inherits of this process; both files have more, which changes all the time.
-_INHERITED = re.compile(
-    rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|SigBlk|SigIgn|Cpus_allowed):.*", re.MULTILINE
-)
+_INHERITED = re.compile(rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Cpus_allowed):.*", re.MULTILINE)
+_SIGNALS = re.compile(rb"^Sig(?:Blk|Ign):\s*(\w+)", re.MULTILINE)
+# 32 and 33 are the C library's own, which changes them when the first thread starts. Programs can't even name them.
+_NAMED_SIGNALS = ~(3 << 31)
 _STATUS_BYTES = 1 << 14
 
 
@@ -57,7 +58,8 @@ def facts_of(recipe: Recipe, invocation: Invocation, cwd: str) -> tuple[Any, ...
 def own_state() -> tuple[Any, ...]:
     """What a child inherits of this process besides its environment: its user, umask, signals, limits."""
     status = _read("/proc/thread-self/status")
-    return (*_INHERITED.findall(status), _read("/proc/self/limits"), os.getpriority(os.PRIO_PROCESS, 0))
+    signals = [int(found, 16) & _NAMED_SIGNALS for found in _SIGNALS.findall(status)]
+    return (*_INHERITED.findall(status), *signals, _read("/proc/self/limits"), os.getpriority(os.PRIO_PROCESS, 0))
 
 
 @lru_cache(maxsize=16)

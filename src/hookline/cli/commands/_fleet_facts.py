@@ -5,17 +5,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hookline.cli.report.overview import known_hooks
 from hookline.config import Config
 from hookline.fleet.life.canary import CanaryWord, try_canaries
 from hookline.fleet.life.heartbeat import MOST_HOOKS, BridgeWord, Facts, HookWord, short
-from hookline.fleet.service import Service
+from hookline.fleet.service import Once, Service
 from hookline.history.transcripts import OWN
 from hookline.log.paths import log_path
 from hookline.proof.standing import agent_words
 from hookline.system import policy_version
 
 _MOST_PROBLEMS = 10
+_CHANGED = "settings: hooksConfig.fleet or the log was changed after the service was started; restart it"
 
 
 def machine_service(tell: Callable[[str], None]) -> Service | None:
@@ -24,12 +27,19 @@ def machine_service(tell: Callable[[str], None]) -> Service | None:
     options = config.get_settings().options
     if options.fleet is None or not options.fleet.servers:
         return None
-    fleet = options.fleet
+    fleet, said = options.fleet, Once(tell)
 
     def canary() -> CanaryWord:
         return try_canaries(Path(config.get_working_dir()), fleet.canaries)
 
-    return Service(log_path(options.log.path), fleet, facts=read_facts, canary=canary, tell=tell)
+    def facts() -> Facts:
+        found, now = read_facts(), _config().get_settings().options
+        if (now.fleet, now.log) == (fleet, options.log):
+            return found
+        said(_CHANGED)
+        return msgspec.structs.replace(found, problems=(_CHANGED, *found.problems))
+
+    return Service(log_path(options.log.path), fleet, facts=facts, canary=canary, tell=tell)
 
 
 def read_facts() -> Facts:

@@ -153,6 +153,8 @@ def setup_here() -> PolicySetup:
 
 def keys_given(given: Sequence[str] | None) -> tuple[str, ...]:
     """The public keys that were named, or those of this machine."""
+    if not given and policy_setup(system_layer()) is None:
+        raise UsageError("this machine's settings name no key; say whose signature counts: --public-key ed25519:…")
     if not given:
         return tuple(setup_here().place.keys)
     for key in given:

@@ -75,7 +75,8 @@ def run(given: argparse.Namespace) -> int:
         tally = _judge(given, config, [now, other], left_out)
     title = f"today's hooks against {given.against}" if given.against else "today's hooks against what happened"
     if given.html:
-        write_atomically(Path(given.html), html_page(tally, left_out, title).encode("utf-8", "replace"))
+        with _said_if_not_written(Path(given.html)):
+            write_atomically(Path(given.html), html_page(tally, left_out, title).encode("utf-8", "replace"))
     lines = markdown_lines if given.markdown else backtest_lines
     print_report(given, backtest_report(tally, left_out, title), lines(tally, left_out, title))
     if not tally.events:
@@ -136,10 +137,19 @@ def _other_version(given: argparse.Namespace, config: Config) -> Iterator[Versio
             yield version
 
 
+@contextmanager
+def _said_if_not_written(path: Path, remedy: str = "name another file") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}; {remedy}") from error
+
+
 def _store(version: Version) -> Path:
     """Where decisions are kept until the end, by everything that they depend on."""
     folder = state_path("backtest")
-    make_private_directory(folder)
+    with _said_if_not_written(folder, "HOOKLINE_STATE_DIR names another directory"):
+        make_private_directory(folder)
     for file in folder.glob("*.jsonl"):
         # Nobody goes on with a backtest of last week.
         if file.stat().st_mtime < time.time() - _KEPT_S:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hookline.cli.ending import end_at_once
-from hookline.cli.loading import load_without
+from hookline.cli.loading import load_asyncio
 from hookline.cli.options import add_common_options, event_of, make_config
 from hookline.cli.report.fire import fire_lines, times_lines
 from hookline.cli.report.printer import print_lines, print_wire
@@ -92,9 +92,10 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _load_asyncio(config: Config) -> None:
-    if all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks):
-        # asyncio loads ssl, a twentieth of this command. Only requests, and plugins in this process, could use it.
-        load_without("asyncio", "ssl")
+    # Only requests, and plugins in this process, could use ssl.
+    is_simple = all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks)
+    load_asyncio(with_ssl=not is_simple)
+    if is_simple:
         end_at_once()
 
 

@@ -33,7 +33,7 @@ from hookline.history.made import Fate, MadeCall
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
-from hookline.proof.canary import Flight, canary_at, command_line, fly_own, wait_for
+from hookline.proof.canary import Flight, canary_at, command_line, fly_own, is_canary, wait_for
 from hookline.proof.causes import Causes
 from hookline.proof.evidence import read_evidence
 from hookline.proof.reconcile import reconcile
@@ -69,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the proof; the exit code is 1 when a call was not judged, or a canary not denied."""
     config = make_config(given, log_file=False)
+    time_of("--since", given.since)  # a wrong word is said before anybody waits for a canary
     flight = None if given.no_canary else _fly(given, config)
     agents = [given.agent] if given.agent else [OWN, *AGENTS]
     proofs = [proof for agent in agents if (proof := _compare(given, config, agent)) is not None]
@@ -148,4 +149,5 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
 
 
 def _is_wanted(call: MadeCall, since: str | None, session: str | None) -> bool:
-    return (since is None or not call.time or call.time >= since) and session in (None, call.session)
+    is_recent = since is None or not call.time or call.time >= since
+    return is_recent and session in (None, call.session) and not is_canary(call)

@@ -41,7 +41,12 @@ def audit_lines(done: Verification, window: Window) -> Iterator[str]:
     if done.is_intact:
         gaps = sum(len(report.gaps) for report in done.sources)
         more = f", but for {plural(gaps, 'gap')} that a machine declared" if gaps else ""
-        yield style.good(f"Intact: no record was changed, removed or invented{more}.")
+        unsigned = sum(report.records > 0 and report.proven is None for report in done.sources)
+        if unsigned:
+            what = f"nothing of {plural(unsigned, 'log')} is signed, and anybody can compute hashes"
+            yield style.warn(f"Intact by the hashes alone{more}: {what}.")
+        else:
+            yield style.good(f"Intact: no record was changed, removed or invented{more}.")
     else:
         count = len(done.findings) + sum(len(report.findings) for report in done.sources)
         yield style.bad(f"Not intact: {plural(count, 'finding')}.")

@@ -14,6 +14,7 @@ from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource
 from hookline.errors import UsageError
 from hookline.settings.decode import decode_settings
 from hookline.settings.policy.documents import (
+    MOST_BYTES,
     MOST_FILE_BYTES,
     MOST_FILES,
     Bundle,
@@ -27,8 +28,13 @@ from hookline.settings.policy.state import PolicyState
 from hookline.settings.read import Layer, read_layer
 
 SETTINGS = "settings.json"
+# Room for signatures, which come later.
+_SIGNATURES_BYTES = 16 * 256
 _LEFT_OUT = ("__pycache__",)
 _NAMED = re.compile(rf"\$\{{?{POLICY_DIR_VARIABLE}\}}?[\"']?/([A-Za-z0-9._/-]+)")
+
+# Paths that only the machine of whoever packs may have; programs of the system are everywhere.
+_ELSEWHERE = re.compile(r"""(?:^|[\s"'=])((?:~|\$\{?HOME\}?)?/(?!usr/|bin/|sbin/|dev/|etc/|proc/)[^\s"';|&<>]+)""")
 
 
 class Packed(NamedTuple):
@@ -50,7 +56,14 @@ def pack(directory: Path, *, version: int, expires: datetime, teams: Sequence[st
     )
     warnings = _check(layer, bundle)
     # What every machine is going to check.
-    unsigned(bundle).document  # noqa: B018
+    envelope = unsigned(bundle)
+    envelope.document  # noqa: B018
+    size = len(envelope.to_bytes()) + _SIGNATURES_BYTES
+    if size > MOST_BYTES:
+        raise UsageError(
+            f"the bundle would have {size / 2**20:.0f} MiB, and machines take {MOST_BYTES >> 20} at most (files grow by"
+            " a third in it); take out what is no script"
+        )
     return Packed(bundle, warnings)
 
 
@@ -108,11 +121,16 @@ def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
             for name in bundle.files
             if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", plain)
         ]
+    outside = [
+        f"{hook.label} names {path}, which is not in the bundle: it has to be on every machine"
+        for hook in settings.hooks
+        for path in _ELSEWHERE.findall(" ".join((hook.command or "", *(hook.args or ()))))
+    ]
     if errors:
         raise UsageError(f"this policy would not run as it is meant: {'; '.join(errors)}")
     if not settings.hooks:
-        return ("it has no hooks", *(str(problem) for problem in settings.problems))
-    return tuple(str(problem) for problem in settings.problems)
+        outside.append("it has no hooks")
+    return (*outside, *(str(problem) for problem in settings.problems))
 
 
 def _is_folder(name: str, bundle: Bundle) -> bool:

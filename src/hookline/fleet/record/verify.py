@@ -4,6 +4,7 @@ Records are followed by the chain of their hashes. Anybody can compute hashes, s
 which chain is its own, and how far it goes.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from hookline.log.chain import Head, Link
 from hookline.log.verify import ChainCheck, is_record
 
 _MOST_FINDINGS = 1000
+_UNSIGNED_S = 600.0
+"""A machine signs what it has sent every minute."""
 
 
 class Window(NamedTuple):
@@ -105,6 +108,8 @@ class SourceCheck:
         self._is_anew = False
         self._heads: list[Statement] = []
         self._other_keys: set[str] = set()
+        self._stored: float | None = None
+        """When the server stored the first of these records."""
 
     def add_statement(self, statement: Statement, key: str, expected: str | None) -> None:
         """Takes what the machine has signed; heads are compared at the end."""
@@ -121,6 +126,7 @@ class SourceCheck:
 
     def add(self, arrival: Arrival) -> None:
         """Takes records, in the order of the stream."""
+        self._stored = arrival.seconds if self._stored is None else self._stored
         links = [(line, Link.read(line)) for line in arrival.lines]
         first = next((link for _, link in links if link is not None), None)
         strand = None if first is None else self._strand_of(first, arrival.prev)
@@ -208,10 +214,16 @@ class SourceCheck:
             " or this one's key was made anew"
         )
 
-    def finish(self) -> SourceReport:
-        """The report, with the signed heads compared."""
+    def finish(self, expected: str | None) -> SourceReport:
+        """The report, with the signed heads compared; `expected` is the machine's key, if that is known."""
         for statement in self._heads:
             self._compare(statement)
+        is_old = self._stored is not None and time.time() - self._stored > _UNSIGNED_S
+        if expected is not None and is_old and not self._heads:
+            self.report.find(
+                "the machine's key is known, and it signed no head of these records: the heads were removed, the"
+                " records were invented, or its service ended before it could sign"
+            )
         return self.report
 
     def _compare(self, statement: Statement) -> None:
@@ -281,7 +293,7 @@ class Audit:
 
     def finish(self) -> Verification:
         """What was found."""
-        reports = [check.finish() for _, check in sorted(self._checks.items())]
+        reports = [check.finish(self._keys.get(source.person)) for source, check in sorted(self._checks.items())]
         return Verification(sources=reports, findings=self._findings)
 
     def _check(self, source: Source) -> SourceCheck:

@@ -25,6 +25,9 @@ _FLAGS = {
     "nawk": (),
     "sed": (),
 }
+# Options before the script that take a value, and the names of the input itself.
+_WITH_VALUE = frozenset(("-W", "-X", "-I", "-r", "--require", "--import", "-C"))
+_INPUT = frozenset(("-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _VERSIONED = re.compile(r"(python|pypy|ruby|perl|lua|php|node)[0-9.]*$")
 _RUNS = re.compile(
     r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec(?:l|le|lp|lpe|v|ve|vp|vpe)?(?!\w)|shell_exec|passthru|proc_open"
@@ -101,7 +104,18 @@ def _pieces(commands: Reader, call: Call, language: str) -> list[str]:
 
 
 def _has_script(call: Call) -> bool:
-    return any(not word.startswith("-") for word in call.words[1:2])
+    """Whether it runs a file or a module, so that its input is data."""
+    words = iter(call.words[1:])
+    for word in words:
+        if word in _INPUT:
+            return False
+        if word in _WITH_VALUE:
+            next(words, None)
+        elif word.startswith("-m") and _language(call.program) in ("python", "pypy"):
+            return (word[2:] or next(words, "")) not in ("code", "pdb", "runpy")
+        elif not word.startswith("-"):
+            return True
+    return False
 
 
 def _reads_network(commands: Reader, call: Call, language: str) -> bool:

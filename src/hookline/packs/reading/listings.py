@@ -58,6 +58,18 @@ def find(commands: Reader, call: Call) -> Stream | None:
     return Stream(entries=tuple(each if ENTRY in each else f"{each}/*" for each in found))
 
 
+def fd(commands: Reader, call: Call) -> Stream | None:
+    """Follows what fd runs for what it finds: fd PATTERN [PATH…] -x COMMAND."""
+    at = next((at for at, word in enumerate(call.words) if word in ("-x", "-X", "--exec", "--exec-batch")), None)
+    if at is None:
+        return None
+    own = Call(call.words[:at], cwd=call.cwd)
+    base = [call.path(word) for word in own.operands[1:]] or [call.path(".")]
+    is_narrow = own.operands[:1] not in ((), (".",)) or not own.flags.isdisjoint(("-e", "--extension"))
+    _execute(commands, call, (*call.words[at + 1 :], "{}"), [f"{each}/{ENTRY}" for each in base] if is_narrow else base)
+    return None
+
+
 def _begins_tests(word: str) -> bool:
     return word.startswith(("-", "(", "!", ",")) and word not in _OPTIONS
 

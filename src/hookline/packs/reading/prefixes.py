@@ -63,6 +63,7 @@ RUNNERS: Mapping[str, tuple[str, str]] = {
     "conda": ("run", "np"),
     "mamba": ("run", "np"),
     "bundle": ("exec", ""),
+    "heroku": ("run", "ar"),
     "npm": ("exec", "cw"),
     "pnpm": ("exec", "C"),
     "mise": ("exec", ""),

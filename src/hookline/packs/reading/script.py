@@ -3,7 +3,7 @@
 import re
 
 from hookline.packs.reading.calls import ANYTHING, NOTHING, Reader, Stream
-from hookline.packs.reading.shells import RUN_LATER
+from hookline.packs.reading.shells import RUN_BY_PROGRAMS, RUN_LATER
 from hookline.packs.reading.words import OUTPUT, UNKNOWN, Expander
 from hookline.shell.pieces import Item, Text, Word
 
@@ -58,7 +58,8 @@ class Run:
         if word.is_compared:
             self._expander.words(word)  # for the commands in it
         elif not self._words and not self._assigned and word.source in _SKIPPED:
-            pass
+            if word.source == "while":
+                self._loop()
         elif not self._words and word.source == "coproc":
             self._at += isinstance(name := self._next(1), Word) and name.source == "{"  # its name stands before
         elif not self._words and word.source in ("for", "select"):
@@ -151,14 +152,14 @@ class Run:
             self._words.pop()
         if operator == "<<":
             body = self._bodies.get(self._at - 1)
-            self._stdin = ANYTHING if body is None else Stream(text=self._expander.text(body))
+            self._stdin = ANYTHING if body is None else self._text(body)
             return
         target = self._next()
         if not isinstance(target, Word):
             return
         self._at += 1
         if operator == "<<<":
-            self._stdin = Stream(text=self._expander.text(target))
+            self._stdin = self._text(target)
             return
         for text in self._expander.words(target):
             if operator in ("<", "<&", "<>"):
@@ -168,6 +169,21 @@ class Run:
                 )
             elif not (operator == ">&" and text.isdigit()):
                 self._writes.append(text)
+
+    def _text(self, word: Word) -> Stream:
+        """A here-document or a here-string, with what is known about the output that stands in it."""
+        self._commands.given = set()
+        text = self._expander.text(word)
+        return Stream(frozenset(self._commands.given) if UNKNOWN in text else frozenset(), text=text)
+
+    def _loop(self) -> None:
+        """A loop without an end that starts programs without waiting for any fills the machine."""
+        rest = self._items[self._at :]
+        end = next((at for at, item in enumerate(rest) if isinstance(item, Word) and item.source == "done"), len(rest))
+        names = {item.source for item in rest[:end] if isinstance(item, Word)}
+        is_endless = isinstance(rest[0], Word) and rest[0].source in ("true", ":") if rest else False
+        if is_endless and "&" in rest[:end] and names.isdisjoint(("sleep", "wait", "read", "break")):
+            self._commands.emit(("fork-bomb",))
 
     def _finish(self, *, is_piped: bool = False) -> None:
         words, assigned = self._words, tuple(self._assigned)
@@ -186,6 +202,9 @@ class Run:
         expanded = [text for word in words for text in self._expander.words(word)]
         if not expanded:
             return
+        for name, _, value in (each.partition("=") for each in assigned):
+            if name in RUN_BY_PROGRAMS:
+                self._commands.inner(value)
         given = frozenset(self._commands.given | ({"shown"} if not is_piped and not writes else set()))
         self._output = self._commands.simple(
             expanded,

@@ -12,6 +12,13 @@ _TRUSTED_EVAL = re.compile(
 )
 # A shell runs the values of these by itself.
 RUN_LATER = frozenset(("PROMPT_COMMAND", "BASH_ENV", "ENV", "PS0", "PS4"))
+# Other programs do so with these.
+RUN_BY_PROGRAMS = frozenset(
+    (
+        *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"),
+        *("GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "BROWSER", "RSYNC_RSH"),
+    )
+)
 
 
 def shell(commands: Reader, call: Call) -> Stream | None:
@@ -83,7 +90,7 @@ def declare(commands: Reader, call: Call) -> Stream | None:
         name, equals, value = word.partition("=")
         if equals:
             commands.assign(name, value)
-            if name in RUN_LATER:
+            if name in RUN_LATER or name in RUN_BY_PROGRAMS:
                 commands.inner(value)
     return None
 

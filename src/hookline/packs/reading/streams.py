@@ -2,13 +2,12 @@
 
 import base64
 import binascii
-import codecs
 import re
 from collections.abc import Callable, Mapping
 
 from hookline.packs.known import FETCHING, PASSING, SHELLS
 from hookline.packs.places import is_private, is_whole
-from hookline.packs.reading.calls import ANYTHING, Call, Stream
+from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
 from hookline.packs.reading.transfers import read_by
 from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
 
@@ -43,6 +42,11 @@ def _variables(call: Call) -> Stream:
     return ANYTHING if call.operands else Stream(frozenset({"environment"}))
 
 
+def _fields(call: Call) -> Stream:
+    # The names of variables are no secrets.
+    return Stream() if re.fullmatch(r"cut -d ?= -f ?1", call.line) else _passed(call)
+
+
 def _entries(call: Call) -> Stream:
     return Stream(entries=(f"{call.path(call.operands[0]) if call.operands else call.cwd}/*",))
 
@@ -73,6 +77,9 @@ def _passed(call: Call) -> Stream:
     text = call.stdin.text
     if files and "-" not in files:
         return Stream()
+    if call.stdin == NOTHING and call.program != "cat":
+        # It makes its output of a file or a program of its own.
+        return ANYTHING
     if text is None or call.program == "cat":
         return call.stdin
     decoded = _decoded(call, text)
@@ -97,11 +104,17 @@ def _decoded(call: Call, text: str) -> str | None:
 
 
 def _translated(text: str, old: str = "", new: str = "") -> str | None:
-    if {old, new} == {"A-Za-z", "N-ZA-Mn-za-m"}:
-        return codecs.encode(text, "rot13")
-    if len(old) == 1 and len(new) == 1:
-        return text.replace(old, new)
-    return None
+    letters, others = _range(old), _range(new)
+    if not others or old.startswith("[:") or new.startswith("[:"):
+        return None
+    return text.translate(dict(zip(map(ord, letters), others.ljust(len(letters), others[-1]), strict=False)))
+
+
+def _range(letters: str) -> str:
+    """The letters of a set as tr has it: `a-c` is `abc`."""
+    return re.sub(
+        r"(.)-(.)", lambda found: "".join(map(chr, range(ord(found[1]), min(ord(found[2]), 0xFF) + 1))), letters
+    )
 
 
 def _echoed(call: Call) -> str:
@@ -143,4 +156,5 @@ _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     **dict.fromkeys(("which", "command", "type"), _named),
     **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),
+    "cut": _fields,
 }

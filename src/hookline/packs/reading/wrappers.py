@@ -52,6 +52,7 @@ _FOLLOWS: Mapping[str, Follow] = {
     **dict.fromkeys(("xargs", "gxargs"), listings.xargs),
     "parallel": listings.parallel,
     **dict.fromkeys(("find", "gfind"), listings.find),
+    **dict.fromkeys(("fd", "fdfind"), listings.fd),
     **dict.fromkeys(("su", "script"), programs.su),
     "ssh": programs.ssh,
     **dict.fromkeys(("docker", "podman", "kubectl", "oc"), programs.container),
