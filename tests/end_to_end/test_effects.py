@@ -140,6 +140,8 @@ def test_without_effects_the_baseline_holds(scene: Scene) -> None:
     assert scene.outcome() == BASELINE
 
 
+RESTRICTED = "write_file was not run: it may not be called now, because tested restricted the tools. Allowed tools: {}."
+
 BLOCK = {"decision": "block", "reason": "Not here."}
 STOP = {"continue": False, "stopReason": "Enough."}
 STOPPED: dict[str, Any] = {"stopped": True, "stopReason": "Enough."}
@@ -255,8 +257,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. Allowed tools: none.",
-            "display": "write_file was not run: it may not be called now. Allowed tools: none.",
+            "llmContent": RESTRICTED.format("none"),
+            "display": RESTRICTED.format("none"),
         },
     ),
     case(
@@ -270,8 +272,8 @@ EFFECTS = [
             **NOT_RUN,
             "input": BASELINE["input"],
             "status": "error",
-            "llmContent": "write_file was not run: it may not be called now. Allowed tools: read_file.",
-            "display": "write_file was not run: it may not be called now. Allowed tools: read_file.",
+            "llmContent": RESTRICTED.format("read_file"),
+            "display": RESTRICTED.format("read_file"),
         },
     ),
 ]

@@ -469,8 +469,9 @@ def test_a_tool_selection(project: Path, tool_config: dict[str, Any], mode: str,
     result = selection(project, {"hookSpecificOutput": {"toolConfig": tool_config}})
     wanted = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode(mode), allowed_function_names=names)
     assert result == BeforeToolSelectionHookResult(
-        tool_config=types.ToolConfig(function_calling_config=wanted), tools=TOOLS
+        tool_config=types.ToolConfig(function_calling_config=wanted), tools=TOOLS, restricted_by=result.restricted_by
     )
+    assert len(result.restricted_by) == 1
     assert result.tools is REQUEST.config.tools
     assert REQUEST.config.tool_config is None
 

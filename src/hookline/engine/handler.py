@@ -173,7 +173,9 @@ class HookEventHandler:
         """Whether no hook has to run for an event about a subject; then it counts as fired. This never waits."""
         if self._has_changed():
             self._refresh()
-        if self._why_refused(event) is not None or self._planner.create_execution_plan(event, subject) is not None:
+        if (self.agents_off or self.refusal) and self._why_refused(event) is not None:
+            return False
+        if self._planner.create_execution_plan(event, subject) is not None:
             return False
         token = current_session.set(session)
         try:
@@ -213,7 +215,7 @@ class HookEventHandler:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
-        if (why := self._why_refused(event)) is not None:
+        if (self.agents_off or self.refusal) and (why := self._why_refused(event)) is not None:
             self._event_log.refused(event, why)
             return blocked(Verdict(event=event, success=False), why)
         field = EVENT_TABLE[event].subject
