@@ -31,7 +31,7 @@ from hookline import Config, ToolResult, execute_tool_with_hooks
 
 PACKAGE = str(Path(hookline.__file__).parent) + os.sep
 WARM_EVENTS = 20
-COUNTED_EVENTS = 20
+COUNTED_EVENTS = 100
 
 Fire = Callable[[Config], Awaitable[object]]
 

@@ -43,9 +43,9 @@ def test_what_is_dangerous_is_stopped(cwd: str, home: str) -> None:
     """By the pack about commands alone, and by a deny: a question may be answered by mistake."""
     found = judged("dangerous", cwd, home)
     missed = [each for each, by in found.items() if ("shell", "deny") not in by]
-    assert len(missed) <= 0.04 * len(found), missed
+    assert len(missed) <= 0.08 * len(found), missed
     unseen = [each for each, by in found.items() if not by & {("shell", "deny"), ("shell", "ask")}]
-    assert len(unseen) <= 0.02 * len(found), unseen
+    assert len(unseen) <= 0.04 * len(found), unseen
 
 
 @pytest.mark.parametrize(("cwd", "home"), PLACES)
