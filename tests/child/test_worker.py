@@ -39,6 +39,9 @@ def answer(fields: str, *words: str) -> str:
 ANSWER = answer('"output":{"decision":"allow"}')
 GOOD = f"{BEGIN}; {loop(ANSWER)}"
 ALLOWED = b'{"decision":"allow"}'
+# It answers the first event at once, and the others when the file `go` is there.
+_UNTIL_GO = "if [ -e first ]; then while ! [ -e go ]; do sleep 0.02; done; fi; touch first"
+WAITING = f"{BEGIN}; {loop(f'{_UNTIL_GO}; {ANSWER}')}"
 
 
 class Shop:
@@ -434,11 +437,12 @@ def test_another_thread_can_send_only_to_a_process_that_waits(run_worker: RunWor
         assert not shop.worker.offer(event())
         assert await asyncio.to_thread(shop.worker.offer, event(30_000))
         assert not shop.worker.offer(event(30_000))
+        (tmp_path / "go").touch()
         await until(lambda: len(answers) == 1)
         shop.worker.close("it is time")
         assert not shop.worker.offer(event(30_000))
 
-    run_worker(GOOD, use)
+    run_worker(WAITING, use)
     assert len((tmp_path / "asked").read_text().split()) == 2
 
 
@@ -457,8 +461,7 @@ def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: R
         assert outcome is not None
         assert outcome.stdout == ALLOWED
 
-    wait = "if [ -e first ]; then while ! [ -e go ]; do sleep 0.02; done; fi; touch first"
-    run_worker(f"{BEGIN}; {loop(f'{wait}; {ANSWER}')}", use)
+    run_worker(WAITING, use)
     assert len((tmp_path / "asked").read_text().split()) == 2
 
 
