@@ -34,8 +34,10 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+def open_pipes() -> set[str]:
+    """What this process has open that a command could have left; files are other tests' and come and go."""
+    found = {f"{each.name}: {each.readlink()}" for each in Path("/proc/self/fd").iterdir() if each.is_symlink()}
+    return {each for each in found if ": /" not in each}
 
 
 @pytest.mark.parametrize(
@@ -132,15 +134,15 @@ def test_a_background_process_does_not_hold_the_call(context: ToolContext) -> No
 def test_no_descriptor_is_left_open(context: ToolContext) -> None:
     """However a command ends, its pipes are closed."""
 
-    async def several() -> tuple[int, int]:
+    async def several() -> tuple[set[str], set[str]]:
         await RUN_SHELL_COMMAND.execute({"command": "true"}, context)
-        before = open_descriptors()
+        before = open_pipes()
         for command, timeout in (("echo x", 5000), ("sleep 9", 1), ("no-such-command", 5000)):
             await RUN_SHELL_COMMAND.execute({"command": command, "timeout": timeout}, context)
-        return before, open_descriptors()
+        return before, open_pipes()
 
     before, after = asyncio.run(several())
-    assert after == before
+    assert after <= before
 
 
 def test_running_a_command_needs_approval(context: ToolContext) -> None:

@@ -244,6 +244,22 @@ def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: Nat
     run(work)
 
 
+def test_a_change_does_not_hide_that_the_rest_was_removed(company: Company, nats: NatsServer) -> None:
+    """Switches that arrive in an emptied directory are all that seen.json knows then; the bundle comes back as well."""
+
+    async def work() -> None:
+        place = company.place()
+        await put(nats, company, company.bundle(version=7))
+        async with Following(company, nats).running():
+            await until(place.is_whole)
+            shutil.rmtree(company.directory)
+            place.take(company.signed(company.switches(agents_off(), version=3)).to_bytes())
+            assert version_in(company) == 0
+            await until(lambda: version_in(company) == 7)
+
+    run(work)
+
+
 def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) -> None:
     """A lower version is refused before it is published; two at the same time can't both win."""
 

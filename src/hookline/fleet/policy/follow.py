@@ -9,6 +9,7 @@ import hashlib
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.child.nats import UnreachableError, close, connect
@@ -63,8 +64,8 @@ class Follower:
         self._alive_s = alive_s
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
-        self._taken: set[str] = set()
-        """The keys whose document is in force here."""
+        self._taken: dict[str, Path] = {}
+        """The keys whose document is in force here, and its file."""
         self._last_problem = ""
         self._bucket: tuple[Client, KeyValue] | None = None
         """The connection and what was opened by it."""
@@ -129,7 +130,7 @@ class Follower:
 
     async def _mend(self, client: "Client") -> None:
         """Puts in force again what somebody damaged or removed here; what can't be taken again is refused once."""
-        if self._taken and not await asyncio.to_thread(self._place.is_whole):
+        if self._taken and not await asyncio.to_thread(self._place.is_whole, self._taken.values()):
             self._tell(News("policy: files of it were changed or removed here; taking it again", is_problem=True))
             for key in self._taken:
                 self._known.pop(key, None)
@@ -177,7 +178,7 @@ class Follower:
             self._is_late = True
             return 0
         self._known[key] = digest
-        self._taken.add(key)
+        self._taken[key] = taken.file
         if taken.is_new:
             self._tell(News(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)

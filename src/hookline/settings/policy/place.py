@@ -69,6 +69,8 @@ class Taken(NamedTuple):
 
     verified: Verified
     channel: str
+    file: Path
+    """Where it is kept."""
     is_new: bool
     """False for one that was in force already."""
 
@@ -127,17 +129,20 @@ class PolicyPlace:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
 
-    def is_whole(self) -> bool:
-        """Whether something was put in force here, and all of it is still there and as it was signed."""
+    def is_whole(self, expected: Collection[Path] = ()) -> bool:
+        """Whether something was put in force here, and all of it is still there and as it was signed.
+
+        The expected files must be there whatever seen.json says: that file may have been deleted with them.
+        """
         if not self.seen():
             return False
         try:
-            verified = self.read(self.current)
-            for file in self.switch_files:
-                self.read(file)
+            found = {file: self.read(file) for file in (self.current, *self.switch_files)}
         except HooklineError:
             return False
-        return verified is None or tree_fault(self.mark(verified)) is None
+        verified = found[self.current]
+        has_scripts = verified is None or tree_fault(self.mark(verified)) is None
+        return has_scripts and all(found.get(file) is not None for file in expected)
 
     def take(self, data: bytes, *, at: datetime | None = None) -> Taken:
         """Puts a document in force, in one step; PolicyError, and nothing changes, if it must not be."""
@@ -163,7 +168,7 @@ class PolicyPlace:
             raise HooklineError(
                 f"{self.directory} can't be written: {error.strerror}; is this user allowed to?"
             ) from error
-        return Taken(verified, channel, is_new)
+        return Taken(verified, channel, file, is_new)
 
     def mark(self, verified: Verified) -> PolicyMark:
         """Where the scripts of a bundle are, and what they have to be."""
