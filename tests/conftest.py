@@ -114,7 +114,7 @@ class Person:
         self.type(f"{line}\r")
         self.expect(line)
 
-    def expect(self, text: str, within_s: float = 15) -> str:
+    def expect(self, text: str, within_s: float = 45) -> str:
         """Waits for a text after the one expected before, and returns what was shown until then."""
         deadline = time.monotonic() + within_s
         while (found := self.shown.find(text, self._read_to)) < 0:
@@ -123,7 +123,7 @@ class Person:
         before, self._read_to = self.shown[self._read_to : found], found + len(text)
         return before
 
-    def leaves_with(self, within_s: float = 15) -> int:
+    def leaves_with(self, within_s: float = 45) -> int:
         """Waits for the program to end, and returns its exit code."""
         deadline = time.monotonic() + within_s
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -160,7 +160,7 @@ def call(name: str, number: int = 1, **arguments: Any) -> ToolCall:
 
 
 def is_gone(pid: int) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
         if not Path(f"/proc/{pid}").exists():
             return True
