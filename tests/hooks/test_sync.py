@@ -230,7 +230,15 @@ print("done")
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_an_interrupt_ends_the_hooks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "interrupts",
+    [
+        pytest.param("os.kill(os.getpid(), signal.SIGINT)", id="while-it-waits"),
+        # It wakes this thread only, as one that comes just before the main thread blocks wakes nobody.
+        pytest.param("signal.pthread_kill(threading.get_ident(), signal.SIGINT)", id="before-it-waits"),
+    ],
+)
+def test_an_interrupt_ends_the_hooks(tmp_path: Path, interrupts: str) -> None:
     """Ctrl-C in the thread that waits reaches it at once, and ends the hooks it waited for."""
     script = f"""
 import json, os, signal, sys, threading, time
@@ -244,7 +252,7 @@ pid = Path({str(tmp_path)!r}, "pid")
 def interrupt():
     while not (pid.exists() and pid.read_text().endswith("\\n")):
         time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGINT)
+    {interrupts}
 threading.Thread(target=interrupt).start()
 try:
     hooks.session().sync.before_tool("slow", {{}})
