@@ -1,3 +1,4 @@
+import gc
 import os
 import pty
 import re
@@ -23,6 +24,9 @@ from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Ten thousand tests are a million objects that stay: looking through them again and again takes seconds of each worker.
+gc.disable()
+
 # Hooks say `python3`, which a version manager may put a slow script of its own in front of: a hook with half a second
 # to live must not spend it there.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -44,6 +48,8 @@ HookScript = Callable[..., Path]
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Starts what commands are forked from before a test needs it: its loading is no part of any test's time."""
+    gc.freeze()
+    gc.enable()
     items = [item for item in session.items if isinstance(item, pytest.Function)]
     uses_it = any("warm" in vars(item.module) or {"person", "bench"} & {*item.fixturenames} for item in items)
     if uses_it and not session.config.option.collectonly:

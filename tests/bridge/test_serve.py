@@ -211,7 +211,7 @@ def test_a_hung_hook_delays_nobody_else(own_home: Path, project: Path, tmp_path:
     pid = int(until(lambda: mark.exists() and mark.read_text().strip()))
     started = time.monotonic()
     assert reason(call(project)[1]) == "no"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     hung.kill()
     hung.communicate()
     until(lambda: not Path(f"/proc/{pid}").exists())
