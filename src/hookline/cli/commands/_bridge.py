@@ -1,8 +1,8 @@
 """The forms of `hookline bridge` for people: install, uninstall, status, explain."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,36 +12,13 @@ from hookline.bridge.install import install, installed, is_strict_json, uninstal
 from hookline.bridge.judge import hosts
 from hookline.bridge.losses import Loss, losses_of
 from hookline.bridge.state import Installation, installations
+from hookline.cli.commands._forms import Form
 from hookline.cli.lint.setup import read_setup
-from hookline.cli.main import Parser
 from hookline.cli.options import make_config, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_message, show_place
 from hookline.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One form of the command."""
-
-    purpose: str
-    examples: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
-def people_parser(form: str) -> argparse.ArgumentParser:
-    """The parser of the words after a form."""
-    parser = Parser(
-        prog=f"hookline bridge {form}",
-        description=FORMS[form].purpose,
-        epilog=f"Examples:\n{FORMS[form].examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    FORMS[form].configure(parser)
-    return parser
 
 
 def _agent(word: str) -> str:
