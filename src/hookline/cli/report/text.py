@@ -11,9 +11,10 @@ from hookline.cli.guess import did_you_mean
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import short_paths, visible
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.dialects.known import dialect_of
 
-HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
+HOOKS_DISABLED = f"Hooks are disabled: {WHY_DISABLED}. No hook runs."
 
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
