@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import Loss, losses_of
 from hookline.bridge.state import Installation, installations
 from hookline.cli.commands._forms import Form
+from hookline.cli.guess import did_you_mean
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_json_option, make_config, require_project
 from hookline.cli.report.printer import print_report
@@ -23,8 +23,7 @@ from hookline.errors import UsageError
 
 def _agent(word: str) -> str:
     if word not in ENTRIES:
-        near = get_close_matches(word.lower(), ENTRIES, 1)
-        advice = f"did you mean {near[0]}?" if near else f"the agents are {', '.join(ENTRIES)}"
+        advice = did_you_mean(word, ENTRIES, f"the agents are {', '.join(ENTRIES)}")
         raise argparse.ArgumentTypeError(f"{word} is not an agent that hookline knows; {advice}")
     return word
 
@@ -114,8 +113,7 @@ def _events(agent: str, given: str) -> list[str]:
         raise UsageError(f"--events needs at least one of {', '.join(known)}")
     for event in events:
         if event not in known:
-            near = get_close_matches(event, known, 1)
-            advice = f"did you mean {near[0]}?" if near else f"they are {', '.join(known)}"
+            advice = did_you_mean(event, known, f"they are {', '.join(known)}")
             raise UsageError(f"{hosts()[agent].agent} has no event {event} that hookline can be asked about; {advice}")
     return events
 

@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from hookline.cli.guess import did_you_mean
 from hookline.cli.main import Parser
 from hookline.errors import UsageError
 
@@ -67,7 +67,6 @@ class Forms:
 
     def _known(self, word: str) -> str:
         if word not in self._forms:
-            near = get_close_matches(word.lower(), self._forms, 1)
-            advice = f"did you mean {near[0]}?" if near else f"the forms are {', '.join(self._forms)}"
+            advice = did_you_mean(word, self._forms, f"the forms are {', '.join(self._forms)}")
             raise argparse.ArgumentTypeError(f"{word} is no form of this command; {advice}")
         return word

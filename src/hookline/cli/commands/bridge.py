@@ -22,7 +22,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Coroutine, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from hookline.bridge.call import Bridge, Call, Reply
@@ -30,6 +29,7 @@ from hookline.bridge.judge import EXIT_BLOCK, hosts
 from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS
 from hookline.cli.commands._forms import Forms
+from hookline.cli.guess import did_you_mean
 from hookline.errors import UsageError
 
 _FORMS = Forms("bridge", FORMS)
@@ -67,8 +67,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _form(word: str) -> str:
     if word not in _WORDS:
-        near = get_close_matches(word.lower(), _WORDS, 1)
-        advice = f"did you mean {near[0]}?" if near else f"give {', '.join(FORMS)}, or an agent: {', '.join(hosts())}"
+        advice = did_you_mean(word, _WORDS, f"give {', '.join(FORMS)}, or an agent: {', '.join(hosts())}")
         raise argparse.ArgumentTypeError(f"{word} is no agent and no form of this command; {advice}")
     return word
 
