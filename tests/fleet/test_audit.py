@@ -13,7 +13,8 @@ import pytest
 from tests.fleet.records import KEY, PLACE, findings, send_all, set_up, shipper, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored, Value
+from hookline.child.jetstream import Stored
+from hookline.child.nats_bucket import Latest
 from hookline.cli.main import main
 from hookline.cli.report.audit import audit_lines
 from hookline.contract.fleet import anchor_subject
@@ -250,7 +251,7 @@ def test_no_machine_can_keep_others_from_being_seen(tmp_path: Path, subject: str
         if isinstance(each, Arrival):
             mirror.add(each)
     mirror.close()
-    assert judge([Value("all.m1.ann", data.encode(), time.time())], keys={})[0].is_unguarded
+    assert judge([Latest("all.m1.ann", data.encode(), time.time())], keys={})[0].is_unguarded
 
 
 def test_a_machine_can_t_hide_the_records_of_another(log: Path, tmp_path: Path) -> None:
