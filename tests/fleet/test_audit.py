@@ -19,13 +19,14 @@ from hookline.cli.main import main
 from hookline.cli.report.audit import audit_lines
 from hookline.contract.fleet import anchor_subject
 from hookline.fleet.life.status import judge
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey, machine_key
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals, messages_of
 from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.pins import add_pins, read_pins
 from hookline.fleet.record.source import Place, Source
 from hookline.fleet.record.statement import StatementKind, state
-from hookline.fleet.record.verify import Audit, Window
+from hookline.fleet.record.verify import Audit
 from hookline.log.chain import Head, Link, link_lines
 from hookline.log.outgoing import Cursor, next_batch
 

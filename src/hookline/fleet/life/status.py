@@ -58,7 +58,7 @@ def judge(
     wanted = dict(published)
     for _, opened in read:
         if opened is not None and opened.is_genuine and opened.statement.team not in published:
-            beat: Heartbeat = opened.statement
+            beat = opened.statement
             wanted[beat.team] = max(wanted.get(beat.team, 0), beat.facts.policy or 0)
     found = [_status(value, opened, keys, wanted, moment) for value, opened in read]
     seen = {status.machine for status in found}
@@ -86,20 +86,20 @@ def teams_of(values: Iterable[Latest]) -> set[str]:
     return {opened.statement.team for value in values if (opened := _open(value)) is not None}
 
 
-def _open(value: Latest) -> Opened | None:
+def _open(value: Latest) -> Opened[Heartbeat] | None:
     opened = open_signed(value.data, Heartbeat) if len(value.data) <= _LONGEST else None
     return opened if opened is not None and opened.statement.key == value.key else None
 
 
 def _status(
-    value: Latest, opened: Opened | None, keys: Mapping[Person, str], newest: Mapping[str, int], now: float
+    value: Latest, opened: Opened[Heartbeat] | None, keys: Mapping[Person, str], newest: Mapping[str, int], now: float
 ) -> MachineStatus:
     if opened is None:
         team, machine, user = (*value.key.split("."), "", "", "")[:3]
         status = MachineStatus(team=team, machine=machine, user=user, is_unguarded=True, last_seen=value.seconds)
         status.problems.append("its heartbeat can't be read, or is another machine's")
         return status
-    beat: Heartbeat = opened.statement
+    beat = opened.statement
     status = MachineStatus(
         team=beat.team, machine=beat.machine, user=beat.user, last_seen=value.seconds, key=opened.key, beat=beat
     )
