@@ -18,6 +18,7 @@ from hookline.cli.report.trials import NO_TRIALS, trial_report
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.errors import HooklineError, UsageError
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
@@ -109,7 +110,7 @@ class CommandDesk:
         """What `hookline replay` finds for one event."""
         recorded = await asyncio.to_thread(self._recorded, fire)
         if not self._config().get_enable_hooks():
-            raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; nothing was replayed')
+            raise UsageError(f"hooks are disabled: {WHY_DISABLED}; nothing was replayed")
 
         def compare(_case: Case, verdict: Verdict) -> tuple[Difference, ...]:
             return changes_since(recorded, verdict)

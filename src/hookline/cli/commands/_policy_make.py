@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
+from hookline.cli.commands._forms import Form
 from hookline.cli.commands._policy_words import (
-    Form,
     about,
     add_expires,
     add_json,

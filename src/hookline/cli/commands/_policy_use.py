@@ -10,8 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.child.nats import connected
+from hookline.cli.commands._forms import Form
 from hookline.cli.commands._policy_words import (
-    Form,
     about,
     add_expires,
     add_json,
