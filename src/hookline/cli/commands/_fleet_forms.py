@@ -25,7 +25,14 @@ from hookline.cli.report.log import show_entry
 from hookline.cli.report.printer import print_json, print_lines, print_report
 from hookline.cli.report.text import plural
 from hookline.cli.report.trials import trial_lines, trial_report
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects, token_of
+from hookline.contract.fleet import (
+    AUDIT_STREAM,
+    AUDIT_SUBJECTS,
+    MACHINES_BUCKET,
+    NAME_A_SERVER,
+    record_subjects,
+    token_of,
+)
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.fleet.life.status import MachineStatus, judge, teams_of
@@ -84,7 +91,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     service = machine_service(tell)
     if service is None:
-        raise UsageError('the settings name no server; write "hooksConfig": {"fleet": {"servers": ["nats://…"]}}')
+        raise UsageError(f"the settings name no server; {NAME_A_SERVER}")
 
     async def serve() -> int:
         if given.once:
