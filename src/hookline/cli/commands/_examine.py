@@ -336,7 +336,8 @@ def _canary(config: Config) -> Sign:
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
         # Elsewhere than the system's settings: a policy may allow its own hooks alone, and has signs of its own.
-        nowhere = SettingsPaths(*[Path(folder, "none.json")] * 3)
+        none = Path(folder, "none.json")
+        nowhere = SettingsPaths(project=none, user=none, system=none)
         copy = Config(
             config.get_working_dir(), settings_files=[file], settings_paths=nowhere, environ=config.get_environ()
         )
