@@ -222,7 +222,13 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("ui", "--settings", ATTACK),
         row("ui", "--fleet", "--settings", "{fleet}"),
     ],
-    "stats": [row("stats"), row("stats", "--json"), row("stats", "--hook", ATTACK), row("stats", "--event", ATTACK)],
+    "stats": [
+        row("stats"),
+        row("stats", "--json"),
+        row("stats", "--shadow", says_nothing=True),
+        row("stats", "--hook", ATTACK),
+        row("stats", "--event", ATTACK),
+    ],
     "doctor": [
         row("doctor"),
         row("doctor", trusted=False),
@@ -265,6 +271,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("fleet", "events", "--since", ATTACK),
         row("fleet", "events", "--settings", "{fleet}"),
         row("fleet", "stats", "--event", ATTACK),
+        row("fleet", "stats", "--shadow", "--settings", "{fleet}"),
         row("fleet", "setup", "--replicas", ATTACK),
         row("fleet", "run", ATTACK),
     ],

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from hookline.child.nats_bucket import Latest
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
+from hookline.cli.report.text import show_size
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS
 from hookline.contract.vocabulary import ConfigSource
 from hookline.fleet.life.canary import CanaryWord, read_canary, try_canaries
@@ -262,6 +264,10 @@ def test_a_machine_with_an_older_policy_is_out_of_date(
     assert "it has version 1 of the policy, and 2 is in force" in capsys.readouterr().out
 
 
+# The service's canary writes records as well.
+_ALL_SENT = re.compile(r"record (?!0)(\d+) of \1 was sent last .*(now|ago); 0 bytes of at most")
+
+
 def test_serve_and_doctor_know_whether_the_log_is_sent(
     nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,14 +283,19 @@ def test_serve_and_doctor_know_whether_the_log_is_sent(
 
     ((health, message),) = record()
     assert health == "odd"
-    assert "no service sends the log" in message
+    assert "no service sends the log; record 0 of 0 was sent last; 0 bytes of at most 256 MiB wait" in message
     assert "hookline fleet run" in message
+    write_log(default_log_path(), range(1, 6))
+    size = default_log_path().stat().st_size
+    ((_, message),) = record()
+    assert f"record 0 of 5 was sent last; {show_size(size)} of at most 256 MiB wait" in message
     thread = fleet_thread()
     assert thread is not None
     try:
         wait_until(lambda: is_sent(default_log_path()))
         ((health, message),) = record()
         assert (health, "a service sends the log" in message) == ("good", True)
+        wait_until(lambda: _ALL_SENT.search(record()[0][1]))
     finally:
         thread.stop()
 

@@ -24,6 +24,7 @@ from hookline.cli.report.fleet import status_lines, status_report
 from hookline.cli.report.log import show_entry
 from hookline.cli.report.printer import print_json, print_lines, print_report
 from hookline.cli.report.text import plural
+from hookline.cli.report.trials import trial_lines, trial_report
 from hookline.contract.fleet import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
@@ -39,6 +40,7 @@ from hookline.fleet.policy.bucket import latest
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.log.reader import LogReader
 from hookline.log.statistics import RUNS
+from hookline.proof.trials import read_trials
 from hookline.settings.policy.documents import ALL_TEAMS
 from hookline.settings.policy.place import Kind
 from hookline.settings.schema import FleetSettings
@@ -201,12 +203,19 @@ def _configure_stats(parser: argparse.ArgumentParser) -> None:
     add_stream_option(parser)
     add_filter_options(parser, of_projects=False)
     parser.set_defaults(since="1d")
+    parser.add_argument(
+        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
+    )
     add_common_options(parser, dialect=False)
 
 
 def _stats(given: argparse.Namespace) -> int:
     query = query_of(given, RUNS)
     with mirrored(fleet_of(given), given) as log, LogReader(log) as reader:
+        if given.shadow:
+            report = [trial_report(each) for each in read_trials(reader, query, lambda value: value)]
+            print_report(given, {"trials": report}, trial_lines(report))
+            return 0
         numbers = reader.statistics(query).hooks
     entries = [entry_of(key, hook) for key, hook in numbers.items()]
     runs = sum(hook.runs for hook in numbers.values())
@@ -244,7 +253,8 @@ FORMS: Mapping[str, Form] = {
     ),
     "stats": Form(
         "Count the runs of every hook on all machines: those of the last day, unless --since says otherwise.",
-        "  hookline fleet stats --since 7d\n  hookline fleet stats --team payments --hook guard",
+        "  hookline fleet stats --since 7d\n  hookline fleet stats --team payments --hook guard\n"
+        "  hookline fleet stats --shadow --since 7d",
         _configure_stats,
         _stats,
     ),
