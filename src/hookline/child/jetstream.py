@@ -99,7 +99,7 @@ async def stored(
             except TimeoutError as error:
                 if follow:
                     continue
-                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer") from error
+                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
             for message in messages:
                 left = message.metadata.num_pending
                 yield _stored(message)
@@ -134,6 +134,6 @@ def _refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, NoStreamResponseError | NotFoundError):
         return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s, or not allowed")
+        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     return UnreachableError(f"{what}: {said}")

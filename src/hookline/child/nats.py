@@ -115,7 +115,9 @@ def _identity(server: Server) -> dict[str, Any]:
 def _existing(path: str, option: str) -> Path:
     file = Path(path).expanduser()
     if not file.is_file():
-        raise UnreachableError(f"hooksConfig.fleet.{option} names {path}, which is no file")
+        raise UnreachableError(
+            f"hooksConfig.fleet.{option} names {path}, which is no file; fix the path, or put the file there"
+        )
     return file
 
 

@@ -51,7 +51,7 @@ def _moment(text: str) -> datetime:
         try:
             return now() + timedelta(seconds=int(span_s))
         except OverflowError:
-            raise argparse.ArgumentTypeError(f"{text} is too long") from None
+            raise argparse.ArgumentTypeError(f"{text} is too long; write 90d, or a day such as 2027-01-31") from None
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -59,5 +59,5 @@ def _moment(text: str) -> datetime:
         raise argparse.ArgumentTypeError(message) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     if moment <= now():
-        raise argparse.ArgumentTypeError(f"{text} has passed already")
+        raise argparse.ArgumentTypeError(f"{text} has passed already; give a later time")
     return moment
