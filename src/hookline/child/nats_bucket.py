@@ -5,15 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import UnreachableError
+from hookline.child.jetstream import stored
+from hookline.child.nats import ANSWER_S, UnreachableError
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.js.kv import KeyValue
-
-ANSWER_S = 5.0
-"""How long the server may take to answer a question."""
 
 
 class ConflictError(HooklineError):
@@ -25,6 +23,15 @@ class Value(NamedTuple):
 
     data: bytes
     revision: int
+
+
+class Latest(NamedTuple):
+    """The value that a key has now."""
+
+    key: str
+    data: bytes
+    seconds: float
+    """When the server stored it, in seconds since the epoch."""
 
 
 async def open_bucket(client: "Client", name: str) -> "KeyValue | None":
@@ -88,6 +95,17 @@ async def values_before(bucket: "KeyValue", key: str) -> list[Value]:
     except NoKeysError:
         return []
     return [Value(entry.value or b"", entry.revision or 0) for entry in entries]
+
+
+async def latest_values(client: "Client", bucket: str) -> list[Latest]:
+    """The values of all keys."""
+    # The bucket's stream has the last message of each key.
+    place = f"$KV.{bucket}."
+    return [
+        Latest(message.subject.removeprefix(place), message.data, message.seconds)
+        async for message in stored(client, f"KV_{bucket}", [f"{place}>"])
+        if "KV-Operation" not in message.headers
+    ]
 
 
 @asynccontextmanager

@@ -28,16 +28,15 @@ from hookline.cli.report.printer import print_report
 from hookline.contract.fleet import record_subjects
 from hookline.errors import HooklineError, UsageError
 from hookline.fleet.record.anchors import read_anchors
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.message import Foreign, Stated, arrivals
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.fleet.record.source import Source
-from hookline.fleet.record.verify import Audit, Verification, Window, arrivals_of_log
+from hookline.fleet.record.verify import Audit, Verification, arrivals_of_log
 from hookline.log.verify import whole_lines
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
-
-    from hookline.fleet.record.statement import Statement
 
 EXIT_TAMPERED = 2
 EXIT_GAPS = 3
@@ -114,7 +113,7 @@ def _add_anchors(audit: Audit, path: Path, given: argparse.Namespace, source: So
             why = f"line {number} of {path} is no signed head"
             audit.add(Foreign(team="", machine=given.machine or "", why=why, seconds=0.0))
             continue
-        statement: Statement = opened.statement
+        statement = opened.statement
         if given.machine in (None, statement.machine) and given.team in (None, statement.team):
             audit.add_statement(Stated(team=statement.team, opened=opened, seconds=0.0, about=source))
 

@@ -51,7 +51,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     """A signed statement as it came."""
 
     team: str
-    opened: Opened
+    opened: Opened[Statement]
     seconds: float
     about: Source | None = None
     """The chain that it is compared with, where that has no place of its own: a log in a file."""
@@ -64,8 +64,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def statement(self) -> Statement:
         """What it says."""
-        found: Statement = self.opened.statement
-        return found
+        return self.opened.statement
 
 
 class Foreign(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +113,7 @@ def _stated(message: Stored, team: str, machine: str) -> Stated | Foreign:
     opened = open_signed(message.data, Statement)
     if opened is None:
         return Foreign(team=team, machine=machine, why="a statement can't be read", seconds=message.seconds)
-    said: Statement = opened.statement
+    said = opened.statement
     if (token_of(said.team), token_of(said.machine)) != (team, machine):
         why = f"a statement of {said.machine[:80]!r} stands among those of this machine"
         return Foreign(team=team, machine=machine, why=why, seconds=message.seconds)
