@@ -23,7 +23,7 @@ LAYERS = (
     ("errors", "hook_worker"),
     ("hook",),
     ("contract",),
-    ("shell", "files"),
+    ("shell", "files", "ed25519"),
     ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine", "history"),

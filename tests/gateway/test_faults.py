@@ -341,6 +341,15 @@ def test_files_as_stdin_and_stdout(gateway: Callable[..., list[str]], tmp_path: 
     assert json.loads((tmp_path / "out").read_text()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+def echoing(project: Path, tmp_path: Path) -> Raw:
+    """A client of the gateway in front of a server that echoes, with the settings from their usual places."""
+    (tmp_path / "server.py").write_text(ROUGH + ECHO)
+    own = ["--name", "demo", "--project", str(project)]
+    return Raw(
+        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
+    )
+
+
 @pytest.mark.parametrize("on_fault", ["allow", "block"])
 def test_settings_that_cannot_be_read(own_home: Path, project: Path, tmp_path: Path, on_fault: str) -> None:
     """`onFault` of the user's settings decides about calls while the project's can't be read."""
@@ -350,11 +359,7 @@ def test_settings_that_cannot_be_read(own_home: Path, project: Path, tmp_path: P
     ):
         (folder / ".llxprt").mkdir()
         (folder / ".llxprt" / "settings.json").write_text(text)
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert client.read()["result"].get("isError", False) is (on_fault == "block")
     assert "settings.json" in client.leave()[1]
@@ -365,11 +370,7 @@ def test_a_hook_that_can_never_run(own_home: Path, project: Path, tmp_path: Path
     (own_home / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTol": [hook("exit 2")]}}
     (own_home / ".llxprt" / "settings.json").write_text(json.dumps(settings))
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert "result" in client.read()
     assert client.leave()[1].count("hooks.BeforeTol is not an event, so its hooks do not run") == 1
@@ -380,11 +381,7 @@ def test_a_project_that_is_not_trusted(project: Path, tmp_path: Path) -> None:
     (project / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [hook(says({"decision": "deny", "reason": "no"}))]}}
     (project / ".llxprt" / "settings.json").write_text(json.dumps(settings))
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert "isError" not in client.read()["result"]
     assert "hookline trust" in client.leave()[1]
