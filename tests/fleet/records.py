@@ -16,11 +16,12 @@ from hookline.child.nats_bucket import make_bucket, open_bucket, set_value
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
 from hookline.contract.records import EventRecord, HookRecord, LogLevel
 from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals
 from hookline.fleet.record.shipper import Shipper
 from hookline.fleet.record.source import Place, Source
-from hookline.fleet.record.verify import Audit, Verification, Window
+from hookline.fleet.record.verify import Audit, Verification
 from hookline.log._appender import Appender
 from hookline.log.file import FileSink
 

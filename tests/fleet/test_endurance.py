@@ -25,7 +25,7 @@ from tests.fleet.records import (
 )
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import values
+from hookline.child.nats_bucket import latest_values
 from hookline.contract.fleet import MACHINES_BUCKET, Server
 from hookline.fleet.life.canary import CanaryWord
 from hookline.fleet.life.heartbeat import Facts
@@ -137,7 +137,7 @@ def test_a_frozen_server_holds_nothing_up_and_costs_nothing(nats: NatsServer, tm
         nats.thaw()
         wait_until(lambda: service.sent == 20)
     assert sorted(seqs_in(nats)) == list(range(1, 21))
-    assert with_server(nats, lambda client: values(client, MACHINES_BUCKET))
+    assert with_server(nats, lambda client: latest_values(client, MACHINES_BUCKET))
 
 
 def test_a_cluster_that_loses_a_node_keeps_the_record(cluster: list[NatsServer], tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from tests.fleet.company import Company, Machine
 from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Value, make_stream
+from hookline.child.jetstream import make_stream
+from hookline.child.nats_bucket import Latest
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
@@ -48,11 +49,11 @@ def beat(facts: Facts = GOOD, **more: Any) -> Heartbeat:
     return Heartbeat(**{"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "facts": facts, **more})
 
 
-def value(said: Heartbeat, *, key: MachineKey = KEY, age_s: float = 0.0, at: str | None = None) -> Value:
-    return Value(at or said.key, key.sign(said), time.time() - age_s)
+def value(said: Heartbeat, *, key: MachineKey = KEY, age_s: float = 0.0, at: str | None = None) -> Latest:
+    return Latest(at or said.key, key.sign(said), time.time() - age_s)
 
 
-def status_of(*values: Value, **options: Any) -> MachineStatus:
+def status_of(*values: Latest, **options: Any) -> MachineStatus:
     return judge(values, **{"keys": {}, **options})[0]
 
 
@@ -114,13 +115,13 @@ def test_a_machine_in_order_has_no_problem() -> None:
         pytest.param(value(beat(every_s=86_400.0), age_s=7200.0), "silent for 2 h", id="seldom"),
         pytest.param(value(beat(dropped=5)), "5 of its records were dropped", id="dropped"),
         pytest.param(value(beat(), at="all.m2.ann"), "or is another machine's", id="another-machine's"),
-        pytest.param(Value("all.m1.ann", b"{}", time.time()), "can't be read", id="unreadable"),
+        pytest.param(Latest("all.m1.ann", b"{}", time.time()), "can't be read", id="unreadable"),
         pytest.param(
             value(beat())._replace(data=value(beat()).data.replace(b"guard", b"guart")), "forged", id="forged"
         ),
     ],
 )
-def test_what_is_wrong_is_said(said: Value, words: str) -> None:
+def test_what_is_wrong_is_said(said: Latest, words: str) -> None:
     found = judge([said, value(beat(machine="m9"))], keys={}, now=time.time())
     problems = [problem for status in found for problem in status.problems]
     assert any(words in problem for problem in problems), problems

@@ -1,4 +1,4 @@
-"""Connections to a company's NATS server. Only this module and `nats_bus` and `jetstream` load its client."""
+"""Connections to a company's NATS server. Only this module, `nats_bucket` and `jetstream` load its client."""
 
 import asyncio
 import contextlib
@@ -15,10 +15,12 @@ from hookline.extras import install_command
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["CONNECT_S", "UnreachableError", "asks_who_connects", "close", "connect", "connected"]
+__all__ = ["ANSWER_S", "CONNECT_S", "UnreachableError", "asks_who_connects", "close", "connect", "connected"]
 
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
+ANSWER_S = 5.0
+"""How long it may take to answer a question about a stream or a bucket."""
 _CLOSE_S = 2.0
 _MOST_FAULTS = 8
 _AGAIN_S = 0.2
@@ -59,15 +61,15 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         "ping_interval": _PING_S,
         "inbox_prefix": server.inbox,
         "error_cb": hear,
-        "disconnected_cb": _telling(lambda: tell("the connection was lost")),
-        "reconnected_cb": _telling(lambda: tell("connected again")),
+        "disconnected_cb": _callback(lambda: tell("the connection was lost")),
+        "reconnected_cb": _callback(lambda: tell("connected again")),
         **identity(server),
     }
     try:
         await asyncio.wait_for(client.connect(**options), CONNECT_S)
     except Exception as error:
         await close(client)
-        raise UnreachableError(_words(server, _telling_fault([*faults, error]))) from error
+        raise UnreachableError(_words(server, _main_fault([*faults, error]))) from error
     except BaseException:
         await close(client)
         raise
@@ -134,16 +136,18 @@ def _client_type() -> "type[Client]":
     return Patient
 
 
-def _telling_fault(faults: list[BaseException]) -> BaseException:
+def _main_fault(faults: list[BaseException]) -> BaseException:
     """The error that says most: a refusal, which the client follows up with others, or else the last of its own."""
     return next(filter(_is_refusal, faults), faults[-2] if len(faults) > 1 else faults[-1])
 
 
-def _telling(tell: Callable[..., object]) -> Callable[..., Awaitable[None]]:
-    async def told(*args: Any) -> None:
-        tell(*args)
+def _callback(function: Callable[..., object]) -> Callable[..., Awaitable[None]]:
+    """The function as the client wants it: asynchronous."""
 
-    return told
+    async def call(*args: Any) -> None:
+        function(*args)
+
+    return call
 
 
 def _is_refusal(error: BaseException) -> bool:

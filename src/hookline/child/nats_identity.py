@@ -143,5 +143,7 @@ def _tls(server: Server) -> ssl.SSLContext:
 def _existing(path: str, option: str) -> Path:
     file = Path(path).expanduser()
     if not file.is_file():
-        raise UnreachableError(f"hooksConfig.fleet.{option} names {path}, which is no file")
+        raise UnreachableError(
+            f"hooksConfig.fleet.{option} names {path}, which is no file; fix the path, or put the file there"
+        )
     return file

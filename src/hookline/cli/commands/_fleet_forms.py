@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.child.jetstream import Value, make_stream, values
+from hookline.child.jetstream import make_stream
 from hookline.child.nats import UnreachableError
-from hookline.child.nats_bucket import make_bucket, open_bucket
+from hookline.child.nats_bucket import Latest, latest_values, make_bucket, open_bucket
 from hookline.cli.commands._fleet_facts import machine_service
 from hookline.cli.commands._fleet_records import mirrored
 from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of
@@ -136,9 +136,9 @@ def read_status(
     return found
 
 
-async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[list[Value], dict[str, int]]:
+async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[list[Latest], dict[str, int]]:
     """The heartbeats, and which version of the policy each team should have."""
-    kept = await values(client, MACHINES_BUCKET)
+    kept = await latest_values(client, MACHINES_BUCKET)
     newest: dict[str, int] = {}
     if policy_keys:
         # An auditor may not be allowed to read policies; then the newest that a machine has counts.

@@ -66,7 +66,7 @@ def _pull_from_file(given: argparse.Namespace, place: PolicyPlace) -> int:
 
     data = read_data(Path(given.file))
     if data is None:
-        raise UsageError(f"{given.file} does not exist")
+        raise UsageError(f"{given.file} does not exist; give a document that hookline policy sign has signed")
     try:
         taken = place.take(data)
     except HooklineError as error:

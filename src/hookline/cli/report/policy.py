@@ -1,12 +1,12 @@
 """Policies for people and for programs: the documents, and what is in force on this machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural
 from hookline.settings.policy.documents import Bundle, Document, Signed, Switches, now, show_moment
+from hookline.settings.policy.state import show_time
 
 
 def document_report(document: Document) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def status_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["version"] is None:
         yield style.warn("No policy is in force.")
     else:
-        until = show_moment(datetime.fromtimestamp(report["expires"], UTC))
+        until = show_time(report["expires"])
         yield style.bold(
             f"Version {report['version']} is in force until {until}, for the team {one_line(report['team'])}."
         )

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ from hookline.files import locked, make_private_directory, read_private, state_p
 _PURPOSE = b"hookline statement 1\n"
 _LONGEST = 512 * 1024
 
+Stated = TypeVar("Stated")
+
 
 class Signed(msgspec.Struct, frozen=True):
     """A statement as it travels: its JSON as a text, because a signature covers bytes."""
@@ -23,10 +25,10 @@ class Signed(msgspec.Struct, frozen=True):
     signature: str
 
 
-class Opened(msgspec.Struct, frozen=True):
+class Opened(msgspec.Struct, Generic[Stated], frozen=True):
     """A statement with its signer, and whether that is really who signed it."""
 
-    statement: Any
+    statement: Stated
     key: str
     is_genuine: bool
 
@@ -65,11 +67,11 @@ def machine_key(path: Path | None = None) -> MachineKey:
     return MachineKey(seed)
 
 
-def open_signed(data: bytes, kind: type) -> Opened | None:
+def open_signed(data: bytes, kind: type[Stated]) -> Opened[Stated] | None:
     """The statement in a message, with whether its signature is right; None for anything that is no statement."""
     try:
         signed = msgspec.json.decode(data[:_LONGEST], type=Signed)
-        statement: Any = msgspec.json.decode(signed.statement, type=kind)
+        statement = msgspec.json.decode(signed.statement, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return Opened(statement, signed.key, _is_genuine(signed))
