@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -226,7 +225,8 @@ def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: Nat
         await put(nats, company, company.bundle(version=7, files={"guard.sh": "exit 2"}))
         await put(nats, company, company.switches(agents_off(), version=3))
         async with Following(company, nats).running() as following:
-            await until(lambda: place.is_whole() and place.switches_of("all").exists())
+            await until(lambda: following.has_said("version 7 for all is in force"))
+            await until(lambda: following.has_said("version 3 for all are in force"))
             match harm:
                 case "bundle":
                     place.current.unlink()
@@ -235,7 +235,8 @@ def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: Nat
                 case "switches":
                     place.switches_of("all").unlink()
                 case "everything":
-                    shutil.rmtree(company.directory)
+                    # At once: the follower may write there meanwhile.
+                    company.directory.rename(company.root / "gone")
             await until(lambda: following.has_said("changed or removed here"))
             await until(lambda: place.is_whole() and place.switches_of("all").exists())
             assert version_in(company) == 7
@@ -250,9 +251,9 @@ def test_a_change_does_not_hide_that_the_rest_was_removed(company: Company, nats
     async def work() -> None:
         place = company.place()
         await put(nats, company, company.bundle(version=7))
-        async with Following(company, nats).running():
-            await until(place.is_whole)
-            shutil.rmtree(company.directory)
+        async with Following(company, nats).running() as following:
+            await until(lambda: following.has_said("in force"))
+            company.directory.rename(company.root / "gone")
             place.take(company.signed(company.switches(agents_off(), version=3)).to_bytes())
             assert version_in(company) == 0
             await until(lambda: version_in(company) == 7)
