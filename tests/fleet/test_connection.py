@@ -54,7 +54,7 @@ def test_it_connects_again_after_a_crash(nats: NatsServer) -> None:
         try:
             nats.kill()
             nats.start()
-            await asyncio.wait_for(is_back.wait(), 15)
+            await asyncio.wait_for(is_back.wait(), 45)
         finally:
             await close(client)
 
