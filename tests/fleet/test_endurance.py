@@ -117,7 +117,7 @@ def test_a_service_that_is_killed_goes_on_where_it_ended(nats: NatsServer, own_h
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
         wait_until(lambda: read_progress(log).cursor.seq == MANY // 2)
         service.terminate()
-        assert service.wait(30) == 0
+        assert service.wait(45) == 0
     report = audit(read_all(nats)).sources[0]
     assert (report.records, report.findings) == (MANY // 2, [])
     assert report.proven == log_head(log)

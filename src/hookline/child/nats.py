@@ -77,6 +77,16 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
     return client
 
 
+def end_if_cancelled() -> None:
+    """Ends a task that was cancelled, for loops that wait for the server.
+
+    `wait_for` of Python 3.11, which the client also uses, forgets a cancellation that comes as its wait ends.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 def asks_who_connects(client: "Client") -> bool:
     """Whether the server lets in only those that prove who they are, so that it can know who sends a message."""
     info: dict[str, Any] = client._server_info  # noqa: SLF001 - the client shows only parts of it
