@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError
+from hookline.child.nats import ANSWER_S, UnreachableError, end_if_cancelled
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -94,6 +94,7 @@ async def stored(
         raise _refused(f"the stream {stream}", error) from error
     try:
         while left > 0 or follow:
+            end_if_cancelled()
             try:
                 messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
             except TimeoutError as error:
