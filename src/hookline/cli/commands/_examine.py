@@ -204,11 +204,12 @@ def _limits(setup: Setup) -> Sign:
 def _warm(setup: Setup) -> Sign:
     """Whether interpreters of Python scripts are started before their events."""
     warm = setup.options.warm
-    if warm is False:
-        return Sign("warm hooks", Health.GOOD, "off: hooksConfig.warm is false")
+    most = DEFAULT_MAX_WARM * warm if isinstance(warm, bool) else warm.max
+    if not most:
+        why = "hooksConfig.warm is false" if warm is False else "hooksConfig.warm.max is 0"
+        return Sign("warm hooks", Health.GOOD, f"off: {why}")
     if FEATURES.why_cold is not None:
         return Sign("warm hooks", Health.GOOD, f"off: {FEATURES.why_cold}; hooks run all the same")
-    most = DEFAULT_MAX_WARM if warm is True else warm.max
     return Sign("warm hooks", Health.GOOD, f"the interpreters of at most {most} Python scripts wait for events")
 
 
