@@ -18,7 +18,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
-from hookline.child.features import FEATURES
+from hookline.child.features import FEATURES, WORDS, unknown_words
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
@@ -203,6 +203,9 @@ def _limits(setup: Setup) -> Sign:
 
 def _warm(setup: Setup) -> Sign:
     """Whether interpreters of Python scripts are started before their events."""
+    if unknown := unknown_words():
+        known = ", ".join(WORDS)
+        return Sign("warm hooks", Health.ODD, f"HOOKLINE_CHILD has {unknown[0]!r}, which is not one of {known}")
     warm = setup.options.warm
     most = DEFAULT_MAX_WARM * warm if isinstance(warm, bool) else warm.max
     if not most:
