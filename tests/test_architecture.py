@@ -23,7 +23,7 @@ LAYERS = (
     ("errors",),
     ("hook",),
     ("contract",),
-    ("shell", "files"),
+    ("shell", "files", "ed25519"),
     ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine", "history"),

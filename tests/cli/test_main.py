@@ -3,13 +3,13 @@ import sys
 
 import pytest
 
-from hookline.cli.main import main
+from hookline.cli.main import COMMANDS, main
 from hookline.extras import install_command
 
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hookline", *arguments], capture_output=True, text=True, check=False, timeout=20
+        [sys.executable, "-m", "hookline", *arguments], capture_output=True, text=True, check=False, timeout=45
     )
 
 
@@ -24,11 +24,11 @@ def test_help_loads_nothing_heavy() -> None:
     """Asking for help does not wait for the engine, or for any library."""
     code = (
         "import sys, contextlib, io\n"
-        "from hookline.cli.main import main\n"
+        "from hookline.cli.main import COMMANDS, main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['--help'])\n"
         "print(sorted({'msgspec', 'asyncio', 'dataclasses', 'json', 'regress'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=45)
     assert done.stdout.strip() == "[]"
 
 
@@ -46,7 +46,26 @@ def test_the_version_is_shown() -> None:
             ["juggle"], "there is no command juggle; hookline --help lists all commands", id="unknown-command"
         ),
         pytest.param(["chekc"], "there is no command chekc; did you mean check?", id="misspelled-command"),
-        pytest.param(["fire", "BeforeTool", "--colour"], "unrecognized arguments: --colour", id="unknown-option"),
+        pytest.param(
+            ["fire", "BeforeTool", "--bogus"],
+            "unrecognized arguments: --bogus; hookline fire --help lists the options",
+            id="unknown-option",
+        ),
+        pytest.param(
+            ["log", "--sesion", "x"], "there is no option --sesion; did you mean --session?", id="misspelled-option"
+        ),
+        pytest.param(
+            ["fire", "--inptu={}"], "there is no option --inptu; did you mean --input?", id="option-before-the-event"
+        ),
+        pytest.param(
+            ["policy", "status", "--jsn"], "there is no option --jsn; did you mean --json?", id="option-of-a-form"
+        ),
+        pytest.param(["--vresion"], "there is no option --vresion; did you mean --version?", id="own-option"),
+        pytest.param(["--project", ".", "list"], "the command comes first: hookline list --project …", id="too-early"),
+        pytest.param(["log", "--session"], "argument --session: expected one argument", id="value-missing"),
+        pytest.param(["log", "--decision", "Denny"], "did you mean deny?", id="misspelled-value"),
+        pytest.param(["policy", "stauts"], "did you mean status?", id="misspelled-form"),
+        pytest.param(["bridge", "install", "cluade"], "did you mean claude?", id="misspelled-agent"),
     ],
 )
 def test_bad_usage_is_exit_code_1(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,6 +74,21 @@ def test_bad_usage_is_exit_code_1(arguments: list[str], said: str, capsys: pytes
         main(arguments)
     assert ended.value.code == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_knows_its_misspelled_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The advice is in one place, so that no command can be without it."""
+    with pytest.raises(SystemExit):
+        main([command, "--colro", "never"])
+    assert "there is no option --colro; did you mean --color?" in capsys.readouterr().err
+
+
+def test_what_comes_after_two_dashes_is_no_option_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that the gateway starts has options of its own."""
+    with pytest.raises(SystemExit):
+        main(["mcp-gateway", "--bogus", "--", "server", "--projct"])
+    assert "unrecognized arguments: --bogus" in capsys.readouterr().err
 
 
 def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,10 +179,10 @@ def test_a_command_without_its_packages_names_the_extra() -> None:
     program = """
 import io, sys
 sys.modules |= dict.fromkeys(("referencing", "jsonschema"))
-from hookline.cli.main import main
+from hookline.cli.main import COMMANDS, main
 sys.stdin = io.StringIO("agent\\0--mo\\0")
 print(main(["agent"]), main(["agent", "--help"]), main(["completion", "--words"]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=45)
     line = f"hookline: this needs the package referencing, which is not installed; run: {install_command('agent')}\n"
     assert (done.stdout, done.stderr) == ("1 1 1\n", 3 * line)

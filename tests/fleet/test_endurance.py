@@ -25,7 +25,7 @@ from tests.fleet.records import (
 )
 from tests.fleet.server import NatsServer, find_program, free_port
 
-from hookline.child.jetstream import values
+from hookline.child.nats_bucket import latest_values
 from hookline.contract.fleet import MACHINES_BUCKET, Server
 from hookline.fleet.life.canary import CanaryWord
 from hookline.fleet.life.heartbeat import Facts
@@ -117,7 +117,7 @@ def test_a_service_that_is_killed_goes_on_where_it_ended(nats: NatsServer, own_h
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
         wait_until(lambda: read_progress(log).cursor.seq == MANY // 2)
         service.terminate()
-        assert service.wait(30) == 0
+        assert service.wait(45) == 0
     report = audit(read_all(nats)).sources[0]
     assert (report.records, report.findings) == (MANY // 2, [])
     assert report.proven == log_head(log)
@@ -137,7 +137,7 @@ def test_a_frozen_server_holds_nothing_up_and_costs_nothing(nats: NatsServer, tm
         nats.thaw()
         wait_until(lambda: service.sent == 20)
     assert sorted(seqs_in(nats)) == list(range(1, 21))
-    assert with_server(nats, lambda client: values(client, MACHINES_BUCKET))
+    assert with_server(nats, lambda client: latest_values(client, MACHINES_BUCKET))
 
 
 @pytest.fixture

@@ -289,7 +289,7 @@ def process(*words: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
         yield started
     finally:
         started.send_signal(signal.SIGTERM)
-        started.communicate(timeout=20)
+        started.communicate(timeout=45)
 
 
 @pytest.mark.fleet

@@ -13,9 +13,9 @@ import pytest
 from tests.fleet.server import NatsServer, find_program
 from tests.fleet.workers import Machine, WorkerProcess, guard, remote_settings
 
-from hookline.child.jetstream import make_stream, store, stored, values
+from hookline.child.jetstream import make_stream, store, stored
 from hookline.child.nats import UnreachableError, close, connect, connected
-from hookline.child.nats_bucket import make_bucket, open_bucket, set_value, value_of, values_before
+from hookline.child.nats_bucket import latest_values, make_bucket, open_bucket, set_value, value_of, values_before
 from hookline.contract.fleet import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
@@ -213,7 +213,7 @@ async def reads_history(client: Any, _said: list[str]) -> Any:
 async def reads_life(client: Any, _said: list[str]) -> Any:
     """The signs of life of all machines."""
     async with asyncio.timeout(_REFUSED_S):
-        return len(await values(client, MACHINES_BUCKET)) > 0
+        return len(await latest_values(client, MACHINES_BUCKET)) > 0
 
 
 async def removes_records(client: Any, _said: list[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Connections to a company's NATS server. Only this module and `nats_bus` and `jetstream` load its client."""
+"""Connections to a company's NATS server. Only this module, `nats_bucket` and `jetstream` load its client."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
+ANSWER_S = 5.0
+"""How long it may take to answer a question about a stream or a bucket."""
 _CLOSE_S = 2.0
 _MOST_FAULTS = 8
 _AGAIN_S = 0.2
@@ -50,20 +52,30 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         "reconnect_time_wait": _AGAIN_S,
         "ping_interval": _PING_S,
         "inbox_prefix": server.inbox,
-        "error_cb": _telling(complain),
-        "disconnected_cb": _telling(lambda: tell("the connection was lost")),
-        "reconnected_cb": _telling(lambda: tell("connected again")),
+        "error_cb": _callback(complain),
+        "disconnected_cb": _callback(lambda: tell("the connection was lost")),
+        "reconnected_cb": _callback(lambda: tell("connected again")),
         **_identity(server),
     }
     try:
         await asyncio.wait_for(client.connect(**options), CONNECT_S)
     except Exception as error:
         await close(client)
-        raise UnreachableError(_words(server, _telling_fault([*faults, error]))) from error
+        raise UnreachableError(_words(server, _main_fault([*faults, error]))) from error
     except BaseException:
         await close(client)
         raise
     return client
+
+
+def end_if_cancelled() -> None:
+    """Ends a task that was cancelled, for loops that wait for the server.
+
+    `wait_for` of Python 3.11, which the client also uses, forgets a cancellation that comes as its wait ends.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def asks_who_connects(client: "Client") -> bool:
@@ -113,21 +125,25 @@ def _identity(server: Server) -> dict[str, Any]:
 def _existing(path: str, option: str) -> Path:
     file = Path(path).expanduser()
     if not file.is_file():
-        raise UnreachableError(f"hooksConfig.fleet.{option} names {path}, which is no file")
+        raise UnreachableError(
+            f"hooksConfig.fleet.{option} names {path}, which is no file; fix the path, or put the file there"
+        )
     return file
 
 
-def _telling_fault(faults: list[BaseException]) -> BaseException:
+def _main_fault(faults: list[BaseException]) -> BaseException:
     """The error that says most: a refusal, which the client follows up with others, or else the last of its own."""
     refusals = (fault for fault in faults if "authorization" in str(fault).lower())
     return next(refusals, faults[-2] if len(faults) > 1 else faults[-1])
 
 
-def _telling(tell: Callable[..., object]) -> Callable[..., Awaitable[None]]:
-    async def told(*args: Any) -> None:
-        tell(*args)
+def _callback(function: Callable[..., object]) -> Callable[..., Awaitable[None]]:
+    """The function as the client wants it: asynchronous."""
 
-    return told
+    async def call(*args: Any) -> None:
+        function(*args)
+
+    return call
 
 
 def _words(server: Server, error: BaseException) -> str:

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 
 from hookline.cli.loading import load_msgspec, load_pathlib
@@ -67,13 +67,46 @@ EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp-gateway": "agent", "ui": "ui
 
 
 class Parser(argparse.ArgumentParser):
-    """Bad usage is exit code 1, because 2 means that a hook blocks."""
+    """Bad usage is exit code 1, because 2 means that a hook blocks; a misspelled word is told with the right one."""
+
+    _words: "Sequence[str]" = ()
+
+    def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
+        """Keeps the words for the message about them."""
+        self._words = tuple(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> "NoReturn":
         """Prints the usage and the message, and exits."""
         self.print_usage(sys.stderr)
-        tell(message)
+        tell(self._option_advice(message) or message)
         sys.exit(1)
+
+    @property
+    def option_names(self) -> "Iterable[str]":
+        """Every way to write an option of this parser."""
+        return self._option_string_actions
+
+    def _option_advice(self, message: str) -> str | None:
+        """What to say in place of a message that may come from a misspelled option."""
+        from hookline.cli.guess import misspelled_option  # noqa: PLC0415 - needed after a mistake only
+
+        name, meant = misspelled_option(self._words, self.option_names)
+        if meant is not None:
+            # Whatever the message is about: the value of an option that is not known is taken for something else.
+            return f"there is no option {name}; did you mean {meant}?"
+        return f"{message}; {self.prog} --help lists the options" if name and name in message else None
+
+    def _check_value(self, action: argparse.Action, value: "Any") -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            from hookline.cli.guess import nearest  # noqa: PLC0415 - needed after a mistake only
+
+            meant = nearest(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(
+                action, f"{error.message}; did you mean {meant}?" if meant else error.message
+            ) from None
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -119,6 +152,9 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
         return 1
     if words[0] not in COMMANDS and not words[0].startswith("-"):
         parser.error(_unknown_command(words[0]))
+    late = next((word for word in words[1:] if word in COMMANDS), None)
+    if late is not None and words[0].startswith("-") and words[0] not in parser.option_names:
+        parser.error(f"the command comes first: hookline {late} {words[0]} …")
     given = parser.parse_args(words[:1])
     try:
         command, own_parser = load_command(given.command)
@@ -173,10 +209,9 @@ def load_command(name: str) -> "tuple[Command, Parser]":
 
 
 def _unknown_command(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - needed for this message only
+    from hookline.cli.guess import did_you_mean  # noqa: PLC0415 - needed after a mistake only
 
-    near = get_close_matches(name, COMMANDS, 1, 0.5)
-    advice = f"did you mean {near[0]}?" if near else "hookline --help lists all commands"
+    advice = did_you_mean(name, COMMANDS, "hookline --help lists all commands", cutoff=0.5)
     return f"there is no command {name}; {advice}"
 
 
@@ -192,7 +227,7 @@ def _with_dashes(words: list[str]) -> list[str]:
     return words
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def _top_parser() -> Parser:
     width = max(map(len, COMMANDS)) + 2
     listed = "\n".join(f"  {name:{width}}{purpose}" for name, purpose in COMMANDS.items())
     parser = Parser(

@@ -15,6 +15,9 @@ DEFAULT_WORKER_MEMORY_BYTES = 512 * 1024 * 1024
 # The words that a hook reads and answers in, unless its settings say otherwise; the others are in dialects/.
 OWN_DIALECT = "hookline"
 
+# A file that can't be read, which is reported by itself, may be the one that enables them.
+WHY_DISABLED = 'the settings that could be read do not say "enableHooks": true'
+
 # The agent of events that only prove something: they are in the log, and in no statistics.
 CANARY_AGENT = "hookline-canary"
 

@@ -1,9 +1,8 @@
 """The forms of `hookline bridge` for people: install, uninstall, status, explain."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +11,19 @@ from hookline.bridge.install import install, installed, is_strict_json, uninstal
 from hookline.bridge.judge import hosts
 from hookline.bridge.losses import Loss, losses_of
 from hookline.bridge.state import Installation, installations
+from hookline.cli.commands._forms import Form
+from hookline.cli.guess import did_you_mean
 from hookline.cli.lint.setup import read_setup
-from hookline.cli.main import Parser
-from hookline.cli.options import make_config, require_project
+from hookline.cli.options import add_json_option, make_config, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_message, show_place
 from hookline.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One form of the command."""
-
-    purpose: str
-    examples: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
-def people_parser(form: str) -> argparse.ArgumentParser:
-    """The parser of the words after a form."""
-    parser = Parser(
-        prog=f"hookline bridge {form}",
-        description=FORMS[form].purpose,
-        epilog=f"Examples:\n{FORMS[form].examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    FORMS[form].configure(parser)
-    return parser
-
-
 def _agent(word: str) -> str:
     if word not in ENTRIES:
-        near = get_close_matches(word.lower(), ENTRIES, 1)
-        advice = f"did you mean {near[0]}?" if near else f"the agents are {', '.join(ENTRIES)}"
+        advice = did_you_mean(word, ENTRIES, f"the agents are {', '.join(ENTRIES)}")
         raise argparse.ArgumentTypeError(f"{word} is not an agent that hookline knows; {advice}")
     return word
 
@@ -64,7 +40,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--project", metavar="DIR", nargs="?", const=".", help="the agent's settings in a project (default: this one)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _configure_install(parser: argparse.ArgumentParser) -> None:
@@ -84,14 +60,14 @@ def _configure_uninstall(parser: argparse.ArgumentParser) -> None:
 def _configure_status(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser, "?")
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _configure_explain(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser)
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
     parser.add_argument("--settings", metavar="FILE", action="append", help="read only this settings file")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _place(given: argparse.Namespace) -> Path:
@@ -137,8 +113,7 @@ def _events(agent: str, given: str) -> list[str]:
         raise UsageError(f"--events needs at least one of {', '.join(known)}")
     for event in events:
         if event not in known:
-            near = get_close_matches(event, known, 1)
-            advice = f"did you mean {near[0]}?" if near else f"they are {', '.join(known)}"
+            advice = did_you_mean(event, known, f"they are {', '.join(known)}")
             raise UsageError(f"{hosts()[agent].agent} has no event {event} that hookline can be asked about; {advice}")
     return events
 

@@ -1,10 +1,10 @@
-"""Commands with several forms: `hookline fleet status`, each with options of its own."""
+"""Commands with several forms, such as `hookline fleet status`: each form has options of its own."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from hookline.cli.guess import did_you_mean
 from hookline.cli.main import Parser
 from hookline.errors import UsageError
 
@@ -20,17 +20,17 @@ class Form:
 
 
 class Forms:
-    """The forms of one command, by their words."""
+    """The forms of one command, by the word that names each."""
 
     def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
         self._command = command
         self._forms = forms
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the word and what comes after it."""
+        """Adds the form's word and everything after it, which the form's own parser reads."""
         words = tuple(self._forms)
         parser.usage = f"hookline {self._command} {{{','.join(words)}}} [options]"
-        parser.add_argument("form", metavar="FORM", nargs="?", type=self._known, choices=words, help=", ".join(words))
+        parser.add_argument("form", metavar="FORM", nargs="?", type=self._known, choices=words, help=argparse.SUPPRESS)
         parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     def run(self, given: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ class Forms:
             raise UsageError(
                 f"what to do? hookline {self._command} {words}; hookline {self._command} --help explains it"
             )
-        options = self.parser(given.form).parse_args(given.words)
+        options = self._parser(given.form).parse_args(given.words)
         if getattr(given, "color", None) is None and options.color is not None:
             from hookline.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
 
@@ -49,10 +49,9 @@ class Forms:
 
     def parser_of(self, words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
         """For completion: the parser of the words after the command, and the words that it reads."""
-        return (self.parser(words[0]), words[1:]) if words[0] in self._forms else None
+        return (self._parser(words[0]), words[1:]) if words[0] in self._forms else None
 
-    def parser(self, form: str) -> argparse.ArgumentParser:
-        """The parser of the words after a form."""
+    def _parser(self, form: str) -> argparse.ArgumentParser:
         parser = Parser(
             prog=f"hookline {self._command} {form}",
             description=self._forms[form].purpose,
@@ -68,7 +67,6 @@ class Forms:
 
     def _known(self, word: str) -> str:
         if word not in self._forms:
-            near = get_close_matches(word.lower(), self._forms, 1)
-            advice = f"did you mean {near[0]}?" if near else f"the forms are {', '.join(self._forms)}"
+            advice = did_you_mean(word, self._forms, f"the forms are {', '.join(self._forms)}")
             raise argparse.ArgumentTypeError(f"{word} is no form of this command; {advice}")
         return word

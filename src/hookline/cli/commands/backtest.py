@@ -31,6 +31,7 @@ from hookline.cli.report.overview import recorded_in
 from hookline.cli.report.printer import ProgressBar, print_report
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.errors import UsageError
 from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.history.transcripts import AGENTS, OWN
@@ -66,7 +67,7 @@ def run(given: argparse.Namespace) -> int:
     """Judges what happened, and prints what would be decided in another way."""
     config = make_config(given, log_file=False)
     if not config.get_enable_hooks():
-        raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; nothing was judged')
+        raise UsageError(f"hooks are disabled: {WHY_DISABLED}; nothing was judged")
     left_out = LeftOut()
     with today(_maker(given), config.get_working_dir()) as now, _other_version(given, config) as other:
         for note in {each.note for each in (now, other) if each is not None and each.note}:

@@ -22,15 +22,17 @@ import asyncio
 import os
 import sys
 from collections.abc import Coroutine, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from hookline.bridge.call import Bridge, Call, Reply
 from hookline.bridge.judge import EXIT_BLOCK, hosts
 from hookline.bridge.words import parser as agents_parser
-from hookline.cli.commands._bridge import FORMS, people_parser
+from hookline.cli.commands._bridge import FORMS
+from hookline.cli.commands._forms import Forms
+from hookline.cli.guess import did_you_mean
 from hookline.errors import UsageError
 
+_FORMS = Forms("bridge", FORMS)
 _WORDS = (*FORMS, *hosts())
 _LOOK_S = 0.5
 
@@ -47,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
     """For completion: the parser of the words after `hookline bridge`, and the words that it reads."""
     if words[0] in FORMS:
-        return people_parser(words[0]), words[1:]
+        return _FORMS.parser_of(words)
     return (agents_parser(events=hosts()[words[0]].events), words) if words[0] in hosts() else None
 
 
@@ -56,8 +58,7 @@ def run(given: argparse.Namespace) -> int:
     if given.form is None:
         raise UsageError(f"what to do? hookline bridge {'|'.join(FORMS)} AGENT; hookline bridge --help explains it")
     if given.form in FORMS:
-        options = people_parser(given.form).parse_args(given.words)
-        return FORMS[given.form].run(options)
+        return _FORMS.run(given)
     if {"--help", "-h"} & {*given.words}:
         agents_parser().print_help()
         return 0
@@ -66,8 +67,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _form(word: str) -> str:
     if word not in _WORDS:
-        near = get_close_matches(word.lower(), _WORDS, 1)
-        advice = f"did you mean {near[0]}?" if near else f"give {', '.join(FORMS)}, or an agent: {', '.join(hosts())}"
+        advice = did_you_mean(word, _WORDS, f"give {', '.join(FORMS)}, or an agent: {', '.join(hosts())}")
         raise argparse.ArgumentTypeError(f"{word} is no agent and no form of this command; {advice}")
     return word
 

@@ -11,9 +11,10 @@ Exit codes:
 
 import argparse
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from hookline.cli.guess import did_you_mean
+from hookline.cli.options import add_json_option
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.errors import UsageError
@@ -24,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument("pack", nargs="?", metavar="PACK", help="show the rules of this pack")
     parser.add_argument("--rule", metavar="ID", help="show this rule alone")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -48,8 +49,8 @@ def run(given: argparse.Namespace) -> int:
 def _pack(name: str) -> Pack:
     use = name if name.startswith(PREFIX) else PREFIX + name
     if use not in PACKS:
-        near = get_close_matches(use, PACKS, 1, 0.5)
-        advice = f"did you mean {PACKS[near[0]].name}?" if near else "hookline packs lists them"
+        names = [pack.name for pack in PACKS.values()]
+        advice = did_you_mean(name.removeprefix(PREFIX), names, "hookline packs lists them", cutoff=0.5)
         raise UsageError(f"there is no pack {name}; {advice}")
     return PACKS[use]
 

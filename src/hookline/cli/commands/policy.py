@@ -21,52 +21,10 @@ Examples:
   hookline policy switch agents off --reason "incident 4711" --expires 2h --key policy.key
 """
 
-import argparse
-from collections.abc import Sequence
-from difflib import get_close_matches
-
+from hookline.cli.commands._forms import Forms
+from hookline.cli.commands._policy_change import CHANGE_FORMS
 from hookline.cli.commands._policy_make import MAKE_FORMS
 from hookline.cli.commands._policy_use import USE_FORMS
-from hookline.cli.main import Parser
-from hookline.errors import UsageError
 
-FORMS = {**MAKE_FORMS, **USE_FORMS}
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
-    parser.usage = f"hookline policy {{{','.join(FORMS)}}} [options]"
-    parser.add_argument("form", metavar="FORM", nargs="?", type=_form, choices=tuple(FORMS), help=argparse.SUPPRESS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-
-
-def parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
-    """For completion: the parser of the words after `hookline policy`, and the words that it reads."""
-    return (_parser(words[0]), words[1:]) if words[0] in FORMS else None
-
-
-def run(given: argparse.Namespace) -> int:
-    """Runs one of the forms."""
-    if given.form is None:
-        raise UsageError(f"what to do? hookline policy {'|'.join(FORMS)}; hookline policy --help explains it")
-    return FORMS[given.form].run(_parser(given.form).parse_args(given.words))
-
-
-def _parser(form: str) -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=f"hookline policy {form}",
-        description=FORMS[form].purpose,
-        epilog=f"Examples:\n{FORMS[form].examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    FORMS[form].configure(parser)
-    return parser
-
-
-def _form(word: str) -> str:
-    if word not in FORMS:
-        near = get_close_matches(word.lower(), FORMS, 1)
-        advice = f"did you mean {near[0]}?" if near else f"give {', '.join(FORMS)}"
-        raise argparse.ArgumentTypeError(f"{word} is no form of this command; {advice}")
-    return word
+_FORMS = Forms("policy", {**MAKE_FORMS, **USE_FORMS, **CHANGE_FORMS})
+configure, run, parser_of = _FORMS.configure, _FORMS.run, _FORMS.parser_of

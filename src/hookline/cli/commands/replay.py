@@ -27,6 +27,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import plural
 from hookline.contract.text import tell
 from hookline.contract.verdict import Verdict
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.errors import UsageError
 from hookline.testing.cases.case import Case, Outcome
 from hookline.testing.cases.judge import Difference
@@ -53,7 +54,7 @@ def run(given: argparse.Namespace) -> int:
     """Fires the events and prints what would be different."""
     config = make_config(given, log_file=False)
     if not config.get_enable_hooks():
-        raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; nothing was replayed')
+        raise UsageError(f"hooks are disabled: {WHY_DISABLED}; nothing was replayed")
     hidden = 0
     if given.files:
         try:

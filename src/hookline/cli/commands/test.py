@@ -30,6 +30,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.errors import UsageError
 from hookline.files import write_atomically
 from hookline.testing.cases.case import Case
@@ -83,7 +84,7 @@ def _run_once(given: argparse.Namespace) -> int:
     if not cases:
         return EXIT_NO_CASES
     if not config.get_enable_hooks():
-        raise UsageError('hooks are disabled: the settings do not say "enableHooks": true; no case was run')
+        raise UsageError(f"hooks are disabled: {WHY_DISABLED}; no case was run")
     if given.mutate:
         return run_mutants(given, cases, config.get_working_dir())
     started = time.monotonic()

@@ -7,16 +7,19 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from hookline.cli.guess import did_you_mean
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import short_paths, visible
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.dialects.known import dialect_of
 
-HOOKS_DISABLED = 'Hooks are disabled: the settings do not say "enableHooks": true. No hook runs.'
+HOOKS_DISABLED = f"Hooks are disabled: {WHY_DISABLED}. No hook runs."
 
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
 _TENTHS_BELOW = 10
+_UNIT_BYTES = 1024
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"), (1, 1, "s"))
 
@@ -52,6 +55,17 @@ def show_ms(milliseconds: float | None) -> str:
             digits = 1 if value < _TENTHS_BELOW and not value.is_integer() else 0
             return f"{value:.{digits}f} {name}"
     return f"{milliseconds / _MINUTE_MS:.0f} min"
+
+
+def show_size(count: int) -> str:
+    """So many bytes: `512 bytes`, `1.5 MiB`, `256 MiB`."""
+    value, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < _UNIT_BYTES:
+            break
+        value, unit = value / _UNIT_BYTES, larger
+    digits = 1 if value < _TENTHS_BELOW and not value.is_integer() else 0
+    return f"{value:.{digits}f} {unit}"
 
 
 def show_ago(timestamp: str | None, now: float | None = None) -> str:
@@ -126,10 +140,8 @@ def trust_advice(count: int) -> str:
 
 def unknown_hook(name: str, hooks: Iterable[HookEntry]) -> str:
     """That none of the hooks has this name, and which one may be meant."""
-    import difflib  # noqa: PLC0415 - needed for this message only
-
-    close = difflib.get_close_matches(name, {hook.label: None for hook in hooks}, n=1, cutoff=0.5)
-    return f"there is no hook {name}; {f'did you mean {close[0]}?' if close else 'hookline list shows all hooks'}"
+    labels = {hook.label: None for hook in hooks}
+    return f"there is no hook {name}; {did_you_mean(name, labels, 'hookline list shows all hooks', cutoff=0.5)}"
 
 
 def _seconds(timestamp: str | None) -> float | None:

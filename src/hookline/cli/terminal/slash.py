@@ -1,6 +1,5 @@
 """The commands of the interactive mode: their names, and the output of some of them."""
 
-import difflib
 import re
 from collections.abc import Mapping
 
@@ -8,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hookline.agent.hook_watch import HookRecord, HookWatch
+from hookline.cli.guess import did_you_mean
 from hookline.cli.terminal.readiness import HookStates, states_of
 from hookline.cli.terminal.screen import EXPAND_KEY, Terminal
 from hookline.config import Config
@@ -36,9 +36,7 @@ def command_in(line: str) -> str | None:
 
 def unknown(command: str) -> str:
     """The message about an unknown command."""
-    likely = difflib.get_close_matches(command, COMMANDS, n=1)
-    advice = f"did you mean {likely[0]}?" if likely else "/help lists the commands."
-    return f"There is no {command}; {advice}"
+    return f"There is no {command}; {did_you_mean(command, COMMANDS, '/help lists the commands.')}"
 
 
 def show_help(terminal: Terminal) -> None:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import UnreachableError, close, connect
-from hookline.child.nats_bucket import ANSWER_S, open_bucket, value_of
+from hookline.child.nats import ANSWER_S, UnreachableError, close, connect
+from hookline.child.nats_bucket import open_bucket, value_of
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
 from hookline.fleet.policy.bucket import keys_for, subject_of

@@ -89,7 +89,7 @@ def _read(setup: PolicySetup) -> Layer:
     state = PolicyState(team=place.team, on_expiry=setup.on_expiry, remedy=_remedy(place))
     layer = Layer(source=ConfigSource.POLICY, origin=str(place.current))
     if setup.fault is not None:
-        return layer._replace(policy=state._replace(fault=setup.fault))
+        return layer._replace(policy=state._replace(fault=setup.fault, remedy="hookline policy status looks again"))
     try:
         verified = _believed(place)
     except HooklineError as error:
@@ -152,4 +152,4 @@ def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
 
 def _remedy(place: PolicyPlace) -> str:
     team = "" if place.team == ALL_TEAMS else f" for team {place.team}"
-    return f"hookline policy status shows more{team}"
+    return f"put a valid one{team} in force: hookline policy pull, from the server, or hookline policy pull FILE"

@@ -11,6 +11,7 @@ from hookline.config import Config, new_session_id
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import overheard
 from hookline.contract.verdict import SkipKind, Verdict
+from hookline.contract.vocabulary import WHY_DISABLED
 from hookline.engine.beside import BESIDE
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import HooklineError
@@ -127,7 +128,7 @@ class Bench:
             config = self._make_config(environment)
             system = config.get_hook_system()
             if system is None:
-                raise HooksDisabledError('hooks are disabled: the settings do not say "enableHooks": true')
+                raise HooksDisabledError(f"hooks are disabled: {WHY_DISABLED}")
             system.start()
             self._systems[key] = system
             self._configs[system] = config
