@@ -1,4 +1,4 @@
-"""README's lines for installing, run as they stand, in a clone and with a wheel; `make install-test` brings pipx and uv.
+"""README's lines for installing, run as they stand, in a clone and with a wheel; `make install-test` gets pipx and uv.
 
 What the installed command says without its extras is tried with it, not with the tests' own environment.
 """
@@ -42,11 +42,8 @@ class Newcomer:
         # Python's own directory comes after ours: `python3` is not the one of the tests.
         base = Path(sysconfig.get_config_var("prefix")) / "bin"
         path = os.pathsep.join(map(str, (self.home / "venv" / "bin", self.bin, TOOLS, base, "/usr/bin", "/bin")))
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("PYTHON", "VIRTUAL", "HOOK", "MAKE", "MFLAGS"))
-        }
+        ours = ("PYTHON", "VIRTUAL", "HOOK", "MAKE", "MFLAGS")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         self.environ = {**kept, "HOME": str(self.home), "PATH": path, "PIPX_DEFAULT_PYTHON": str(base / "python3")}
         self.run(f"git clone -q '{ROOT}' '{self.clone}'", where=place)
 
@@ -138,10 +135,8 @@ def test_a_wheel_for_another_machine(newcomer: Newcomer) -> None:
     place.mkdir()
     for command in ("hookline init", "hookline trust --all --yes", "hookline check --strict", "hookline test"):
         newcomer.run(command, where=place)
-    # What the pages write for an index, with this file in the index's place.
-    constraint = newcomer.home / "constraint.txt"
-    constraint.write_text(f"hookline @ {wheel.as_uri()}\n")
-    newcomer.run(f"PIP_CONSTRAINT='{constraint}' pip install 'hookline[agent,ui]'", where=newcomer.home)
+    # What the pages write for an index: pip takes the one that is installed, and gets its extras.
+    newcomer.run("pip install 'hookline[agent,ui]'", where=newcomer.home)
     assert "Examples:" in newcomer.run("hookline ui --help", where=newcomer.home)
 
 
