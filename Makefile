@@ -102,7 +102,7 @@ ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwri
 
 .PHONY: install-test
 install-test: $(VENV)/.installers ## install from a clone and from a wheel as README says, with pip, pipx and uv, and run the commands that take long
-	@$(BIN)/pytest -q -m install tests/install
+	@$(BIN)/pytest -n 2 --dist loadfile -q -m install tests/install
 
 $(VENV)/.installers: $(READY)
 	@$(BIN)/python -m venv $(VENV)/installers

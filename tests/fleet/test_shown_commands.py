@@ -121,15 +121,20 @@ class Desk:
 
     def run_until(self, command: str, word: str) -> None:
         """Starts a command, waits until it says that it is at work, and interrupts it."""
-        with subprocess.Popen(self._words(command), **self._options()) as process:
-            assert process.stdout is not None
-            shown = ""
+        process = subprocess.Popen(self._words(command), **self._options())
+        assert process.stdout is not None
+        shown = ""
+        try:
             while word not in shown:
                 line = process.stdout.readline()
                 assert line, f"{command} has ended:\n{shown}"
                 shown += line
             process.send_signal(signal.SIGINT)
-            assert process.wait(100) in (0, 130), shown
+            process.communicate(timeout=100)
+        finally:
+            process.kill()
+            process.wait()
+        assert process.returncode in (0, 130), shown
 
     def names(self, key: str) -> None:
         """Writes the system's settings, which name the server and the key that signs."""
