@@ -115,6 +115,34 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(go())
 
 
+def test_a_machine_asks_only_for_what_it_heard_of(
+    company: Company, nats: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hint about the switches makes it look at the switches; when it comes back after an outage, at everything."""
+    asked: list[str] = []
+
+    async def noting(bucket: Any, key: str) -> Any:
+        asked.append(key)
+        return await value_of(bucket, key)
+
+    async def main() -> None:
+        await put(nats, company, company.bundle(version=1))
+        async with Following(company, nats, "web").running() as following:
+            await until(lambda: following.has_said("bundle version 1 "))
+            await until(lambda: len(asked) >= 4)
+            asked.clear()
+            await put(nats, company, company.switches(agents_off()))
+            await until(lambda: following.has_said("switches version 1 "))
+            assert asked == ["switches.all"] * len(asked)
+            asked.clear()
+            nats.kill()
+            nats.start()
+            await until(lambda: {"bundle.web", "bundle.all", "switches.web", "switches.all"} <= set(asked))
+
+    monkeypatch.setattr("hookline.fleet.policy.follow.value_of", noting)
+    asyncio.run(main())
+
+
 def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:
     """Before there is a bucket, and each time that something is published."""
 

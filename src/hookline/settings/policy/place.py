@@ -42,6 +42,7 @@ from hookline.settings.policy.tree import remove, tree_fault, unpack
 DEFAULT_DIRECTORY = "/var/lib/hookline/policy"
 # Events that are under way use the scripts of the version before.
 _KEPT_VERSIONS = 3
+_MOST_KEPT_BYTES = 1024 * 1024
 
 
 class Kind(StrEnum):
@@ -83,6 +84,8 @@ class PolicyPlace:
         self.directory = directory
         self.keys = keys
         self.team = team
+        self._verified: dict[Path, tuple[bytes, Verified]] = {}
+        """What was found in each file, so that the same bytes are not verified again."""
 
     @property
     def current(self) -> Path:
@@ -117,7 +120,7 @@ class PolicyPlace:
         if data is None:
             self._check_absent(file, seen)
             return None
-        verified = self.verify(data)
+        verified = self._verify_again(file, data)
         kind, document = Kind.of(verified.document), verified.document
         if (kind is Kind.BUNDLE) is not (file == self.current):
             raise PolicyError("is a document of another kind")
@@ -128,6 +131,20 @@ class PolicyPlace:
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
+
+    def _verify_again(self, file: Path, data: bytes) -> Verified:
+        known = self._verified.get(file)
+        if known is not None and known[0] == data:
+            return known[1]
+        verified = self.verify(data)
+        self._note(file, data, verified)
+        return verified
+
+    def _note(self, file: Path, data: bytes, verified: Verified) -> None:
+        if len(data) <= _MOST_KEPT_BYTES:
+            self._verified[file] = data, verified
+        else:
+            self._verified.pop(file, None)
 
     def is_whole(self, expected: Collection[Path] = ()) -> bool:
         """Whether something was put in force here, and all of it is still there and as it was signed.
@@ -161,6 +178,7 @@ class PolicyPlace:
                     self._unpack(verified.envelope, document)
                 if is_new:
                     write_atomically(file, data, mode=0o644)
+                    self._note(file, data, verified)
                 # Afterwards: a version that is known and not in force would look like one that was taken back.
                 self._remember(Kind.of(document), channel, document.version)
                 self._tidy(document, verified.envelope)

@@ -6,7 +6,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
@@ -23,13 +23,12 @@ def unpack(bundle: Bundle, directory: Path) -> None:
     temporary = directory.with_name(f".{directory.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     temporary.mkdir(mode=0o700, parents=True)
     try:
+        for folder in sorted({str(above) for name in bundle.files for above in PurePosixPath(name).parents} - {"."}):
+            (temporary / folder).mkdir()
+            (temporary / folder).chmod(0o755)
         for name, file in bundle.files.items():
-            target = temporary / name
-            for folder in reversed(target.relative_to(temporary).parents):
-                (temporary / folder).mkdir(exist_ok=True)
-                (temporary / folder).chmod(0o755)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(target, flags, 0o600), "wb") as opened:
+            with os.fdopen(os.open(temporary / name, flags, 0o600), "wb") as opened:
                 opened.write(file.data)
                 opened.flush()
                 os.fchmod(opened.fileno(), 0o555 if file.executable else 0o444)
