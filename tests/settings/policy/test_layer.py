@@ -455,6 +455,35 @@ def test_a_required_hook_of_a_project_that_nobody_trusts_blocks(project: Path) -
     assert not (project / "ran").exists()
 
 
+@pytest.mark.parametrize(("required", "runs"), [(True, True), (False, False)])
+def test_a_required_hook_whose_matcher_nobody_can_read_runs_for_every_tool(
+    company: Company, project: Path, *, required: bool, runs: bool
+) -> None:
+    """Of others the specification says that such a matcher is compared as text, which no tool's name is."""
+    content = settings(required=required)
+    content["hooks"]["BeforeTool"][0]["matcher"] = "write_file|("
+    company.gives_settings(content)
+    assert Machine(project).fires().blocked is runs
+
+
+@pytest.mark.parametrize("mode", ["shadow", "warn"])
+def test_a_required_hook_that_blocks_nothing_is_said(company: Company, project: Path, mode: str) -> None:
+    """Whoever requires it may think that it guards."""
+    company.gives_settings(settings("/does/not/exist", required=True, mode=mode))
+    machine = Machine(project)
+    assert not machine.fires().blocked
+    (problem,) = machine.config.get_settings().problems
+    assert f"required has no effect while mode is {mode}" in str(problem)
+
+
+def test_a_remote_hook_of_a_policy_has_no_variables_to_complain_about(company: Company, project: Path) -> None:
+    """Those that every hook of a policy gets are not its author's."""
+    company.write_system(fleet={"servers": ["nats://127.0.0.1:9"]})
+    hook = {"type": "remote", "subject": "dlp"}
+    company.gives_settings({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    assert Machine(project).config.get_settings().problems == ()
+
+
 def test_required_is_not_weakened_by_a_typo(company: Company, project: Path) -> None:
     """`"required": "yes"` is read as true."""
     company.gives_settings(settings("exit 1", required="yes"))
