@@ -345,6 +345,28 @@ def test_switches_that_are_gone_are_not_forgotten(company: Company, project: Pat
     assert machine.fires().blocked is (on_expiry == "block")
 
 
+@pytest.mark.parametrize("harm", ["delete", "damage"])
+@pytest.mark.parametrize("on_expiry", ["allow", "block"])
+def test_switches_that_are_gone_with_their_memory_are_missed(
+    company: Company, project: Path, harm: str, on_expiry: str
+) -> None:
+    """Whoever removes the switches and what remembers them does not switch agents on, where that has to be sure."""
+    company.write_system(onExpiry=on_expiry)
+    company.gives_settings(settings(ALLOW))
+    company.gives(company.switches(agents_off()))
+    place = company.place()
+    place.switches_of("all").unlink()
+    if harm == "delete":
+        place.seen_file.unlink()
+    else:
+        place.seen_file.write_text("{")
+    machine = Machine(project)
+    assert machine.fires().blocked is (on_expiry == "block")
+    assert any("seen.json" in str(problem) for problem in machine.config.get_settings().problems)
+    company.gives_settings(settings(ALLOW))
+    assert not Machine(project).fires().blocked
+
+
 def test_a_forged_switch_stops_nobody(company: Company, project: Path) -> None:
     """And is said."""
     company.directory.mkdir()

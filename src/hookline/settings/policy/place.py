@@ -176,6 +176,8 @@ class PolicyPlace:
                 is_new = self._check_newer(verified, channel, file)
                 if isinstance(document, Bundle):
                     self._unpack(verified.envelope, document)
+                if not self.seen_file.exists():  # whoever finds a bundle without it knows that it was removed
+                    write_atomically(self.seen_file, b"{}", mode=0o644)
                 if is_new:
                     write_atomically(file, data, mode=0o644)
                     self._note(file, data, verified)
@@ -200,10 +202,21 @@ class PolicyPlace:
 
     def seen(self) -> Mapping[str, Mapping[str, int]]:
         """The highest version of each kind and channel; what can't be read counts for nothing."""
+        return self._remembered() or {}
+
+    def _remembered(self) -> Mapping[str, Mapping[str, int]] | None:
         with suppress(HooklineError, msgspec.MsgspecError, ValueError):
             data = read_data(self.seen_file)
-            return {} if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
-        return {}
+            return None if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
+        return None
+
+    def memory_fault(self) -> str | None:
+        """Why nobody can know what was in force beside the bundle, or None: switches may have been removed, too."""
+        if self._remembered() is not None:
+            return None
+        return (
+            f"{self.seen_file}, which remembers what was in force here, is gone or damaged; run: hookline policy pull"
+        )
 
     @property
     def _versions(self) -> Path:
