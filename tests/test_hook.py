@@ -188,7 +188,7 @@ def script(hook_script: Callable[..., Path]) -> Script:
 
 def run(path: Path, given: Any) -> tuple[int, str, str]:
     text = given if isinstance(given, str) else json.dumps(given)
-    done = subprocess.run([path], input=text, capture_output=True, text=True, check=False, timeout=15)
+    done = subprocess.run([path], input=text, capture_output=True, text=True, check=False, timeout=45)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -351,7 +351,7 @@ def test_a_deny_that_nobody_reads_is_an_exit_code(script: Script) -> None:
     assert started.stderr is not None
     started.stdin.write(json.dumps(TOOL))
     started.stdin.close()
-    assert (started.wait(15), started.stderr.read()) == (2, "no\n")
+    assert (started.wait(45), started.stderr.read()) == (2, "no\n")
     started.stderr.close()
 
 

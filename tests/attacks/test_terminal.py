@@ -570,7 +570,7 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
         termios.tcsetattr(theirs, termios.TCSANOW, modes)
         answers, answered = typed.encode().splitlines(keepends=True), 0
         child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=dict(env))
-        shown, deadline = b"", time.monotonic() + 18
+        shown, deadline = b"", time.monotonic() + 45
         while (is_running := child.poll() is None) or select.select([ours], [], [], 0)[0]:
             if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
                 shown += os.read(ours, 65536)

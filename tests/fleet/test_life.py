@@ -185,7 +185,7 @@ def test_a_machine_knows_itself(own_home: Path) -> None:
     assert facts.logged
 
 
-def wait_until(condition: Any, within_s: float = 15.0) -> None:
+def wait_until(condition: Any, within_s: float = 45.0) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline

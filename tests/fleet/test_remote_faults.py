@@ -220,7 +220,7 @@ def test_sigterm_finishes_what_runs_and_takes_no_more(
         assert not (await asking).blocked
 
     asyncio.run(go())
-    assert worker.process.wait(10) == 0
+    assert worker.process.wait(45) == 0
     assert lines(tmp_path / "w/ended") == ["ended"]
 
 

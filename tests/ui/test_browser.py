@@ -54,7 +54,7 @@ def address(page: Page) -> Iterator[str]:
         assert server.stdout is not None
         yield server.stdout.readline().split()[-1]
         server.terminate()
-        server.wait(20)
+        server.wait(45)
 
 
 class Tab:
@@ -340,6 +340,6 @@ def test_the_page_of_a_fleet(chromium: Any, own_home: Path, tmp_path: Path) -> N
             assert trials.evaluate(ACTING) == 0
             tab.close()
             server.terminate()
-            server.wait(20)
+            server.wait(45)
     finally:
         nats.end()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError
+from hookline.child.nats import ANSWER_S, UnreachableError, end_if_cancelled
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -94,12 +94,13 @@ async def stored(
         raise _refused(f"the stream {stream}", error) from error
     try:
         while left > 0 or follow:
+            end_if_cancelled()
             try:
                 messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
             except TimeoutError as error:
                 if follow:
                     continue
-                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer") from error
+                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
             for message in messages:
                 left = message.metadata.num_pending
                 yield _stored(message)
@@ -134,6 +135,6 @@ def _refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, NoStreamResponseError | NotFoundError):
         return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s, or not allowed")
+        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     return UnreachableError(f"{what}: {said}")

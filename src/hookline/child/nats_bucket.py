@@ -125,4 +125,6 @@ async def _answers(what: str) -> AsyncIterator[None]:
         ) from error
     except (TimeoutError, Error, OSError) as error:
         text = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        raise UnreachableError(f"the server does not answer about {what} ({text})") from error
+        raise UnreachableError(
+            f"the server does not answer about {what} ({text}); check that it runs, and lets this user ask"
+        ) from error

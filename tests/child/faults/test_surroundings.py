@@ -27,7 +27,7 @@ def is_alive(pid):
 PATHS = pytest.mark.parametrize("path", ["", "popen threads"], ids=["best", "plain"])
 
 
-def program(code: str, path: str, *arguments: str, timeout: float = 18) -> list[str]:
+def program(code: str, path: str, *arguments: str, timeout: float = 45) -> list[str]:
     """The lines that a Python program prints."""
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + code, *arguments],
@@ -190,7 +190,7 @@ task._log_destroy_pending = False
 loop.close()
 del task, loop
 gc.collect()
-until = time.monotonic() + 8
+until = time.monotonic() + 45
 # A thread looks for strays of the hook in /proc meanwhile, and has files open there for a moment.
 left = None
 while left != (False, 0) and time.monotonic() < until:

@@ -289,7 +289,7 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 1, done.stderr
     signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
@@ -310,7 +310,7 @@ def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 0, done.stdout
     signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
@@ -343,7 +343,7 @@ def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 0
     assert done.stdout.endswith("\nHooks run here.\n")

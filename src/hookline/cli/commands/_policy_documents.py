@@ -28,7 +28,7 @@ def read_document(path: str) -> Signed:
     with about(path):
         data = read_data(Path(path))
         if data is None:
-            raise PolicyError("does not exist")
+            raise PolicyError("does not exist; hookline policy pack makes a bundle")
         envelope = read_signed(data)
         envelope.document  # noqa: B018 - so that nobody signs what no machine could use
         return envelope

@@ -1,13 +1,10 @@
 """The options that several forms of `hookline policy` have."""
 
 import argparse
-import re
 from datetime import UTC, datetime, timedelta
 
+from hookline.log.when import read_span
 from hookline.settings.policy.documents import ALL_TEAMS, now
-
-_SPAN = re.compile(r"(\d+)\s*([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def add_key(parser: argparse.ArgumentParser) -> None:
@@ -50,11 +47,11 @@ def _teams(text: str) -> tuple[str, ...]:
 
 
 def _moment(text: str) -> datetime:
-    if span := _SPAN.fullmatch(text.strip()):
+    if (span_s := read_span(text)) is not None:
         try:
-            return now() + timedelta(**{_UNITS[span[2]]: int(span[1])})
+            return now() + timedelta(seconds=int(span_s))
         except OverflowError:
-            raise argparse.ArgumentTypeError(f"{text} is too long") from None
+            raise argparse.ArgumentTypeError(f"{text} is too long; write 90d, or a day such as 2027-01-31") from None
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -62,5 +59,5 @@ def _moment(text: str) -> datetime:
         raise argparse.ArgumentTypeError(message) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     if moment <= now():
-        raise argparse.ArgumentTypeError(f"{text} has passed already")
+        raise argparse.ArgumentTypeError(f"{text} has passed already; give a later time")
     return moment

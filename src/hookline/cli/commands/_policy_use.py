@@ -68,7 +68,7 @@ def _pull_from_file(given: argparse.Namespace, place: PolicyPlace) -> int:
     try:
         data = read_data(Path(given.file))
         if data is None:
-            raise UsageError(f"{given.file} does not exist")
+            raise UsageError(f"{given.file} does not exist; give a document that hookline policy sign has signed")
         taken = place.take(data)
     except PolicyError as error:
         raise UsageError(f"{given.file} {error}; nothing was changed") from error

@@ -80,12 +80,15 @@ def _verify(given: argparse.Namespace) -> int:
         _add_stream(audit, given, window)
     for file in files:
         if not file.exists():
-            raise UsageError(f"the log {file} does not exist")
+            raise UsageError(f"the log {file} does not exist; give --from an existing file")
         for arrival in arrivals_of_log(whole_lines(file), Source(given.machine or "", "", str(file))):
             audit.add(arrival)
     done = audit.finish()
     if not done.sources and not done.findings:
-        raise HooklineError("no record of such a machine is there, so there is nothing to verify")
+        raise HooklineError(
+            "no record of such a machine is there, so there is nothing to verify;"
+            " hookline fleet status lists the machines"
+        )
     return _print(given, done, window)
 
 

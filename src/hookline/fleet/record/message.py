@@ -81,10 +81,9 @@ def messages_of(batch: Batch, place: Place, most: int) -> Iterator[tuple[bytes, 
     name = hashlib.sha256(f"{place.source}\n{batch.prev}\n".encode() + batch.lines).hexdigest()[:40]
     pieces = [batch.lines[start : start + most] for start in range(0, len(batch.lines), most)]
     for number, piece in enumerate(pieces, 1):
-        source = place.source
-        envelope = {"machine": source.machine, "user": source.user, "log": source.log, "prev": batch.prev}
+        envelope = {**msgspec.structs.asdict(place.source), "prev": batch.prev}
         if len(pieces) > 1:
-            envelope |= {"part": number, "parts": len(pieces), "batch": name}  # type: ignore[dict-item]
+            envelope |= {"part": number, "parts": len(pieces), "batch": name}
         yield piece, {_ID: f"{name}.{number}", _HEADER: json.dumps(envelope)}
 
 

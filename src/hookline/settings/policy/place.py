@@ -168,7 +168,10 @@ class PolicyPlace:
         channel = self._channel(document)
         moment = at or now()
         if isinstance(document, Bundle) and document.expires <= moment:
-            raise PolicyError(f"version {document.version} expired on {show_moment(document.expires)}")
+            raise PolicyError(
+                f"version {document.version} expired on {show_moment(document.expires)};"
+                " sign one with a later --expires"
+            )
         try:
             _make_directory(self.directory)
             with locked(self.current):
@@ -235,7 +238,10 @@ class PolicyPlace:
     def _channel(self, document: Document) -> str:
         channel = channel_of(document, self.team)
         if channel is None:
-            raise PolicyError(f"is for {', '.join(document.teams)}, and the team of this machine is {self.team}")
+            raise PolicyError(
+                f"is for {', '.join(document.teams)}, and the team of this machine is {self.team};"
+                " sign one for it, or for all"
+            )
         return channel
 
     def _check_newer(self, verified: Verified, channel: str, file: Path) -> bool:
