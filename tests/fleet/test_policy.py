@@ -24,7 +24,7 @@ from hookline.cli.main import main
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import UsageError
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.follow import Follower, News
+from hookline.fleet.policy.follow import Follower, Hints, News
 from hookline.settings.policy.documents import Document, Signed, now, unsigned
 from hookline.settings.policy.keys import new_key, sign
 
@@ -114,31 +114,20 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(go())
 
 
-def test_a_machine_asks_only_for_what_it_heard_of(
-    company: Company, nats: NatsServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hint about the switches makes it look at the switches; when it comes back after an outage, at everything."""
-    asked: list[str] = []
-
-    async def noting(bucket: Any, key: str) -> Any:
-        asked.append(key)
-        return await value_of(bucket, key)
+def test_a_machine_looks_only_at_what_it_heard_of() -> None:
+    """Each key once, the team's own first; what is heard meanwhile comes next."""
 
     async def main() -> None:
-        await put(nats, company, company.bundle(version=1))
-        async with Following(company, nats, "web").running() as following:
-            await until(lambda: following.has_said("bundle version 1 "))
-            await until(lambda: len(asked) >= 4)
-            asked.clear()
-            await put(nats, company, company.switches(agents_off()))
-            await until(lambda: following.has_said("switches version 1 "))
-            assert asked == ["switches.all"] * len(asked)
-            asked.clear()
-            nats.kill()
-            nats.start()
-            await until(lambda: {"bundle.web", "bundle.all", "switches.web", "switches.all"} <= set(asked))
+        hints = Hints("web")
+        assert set(hints.all) == {"bundle.web", "bundle.all", "switches.web", "switches.all"}
+        hints.add("switches.all")
+        hints.add("switches.all", "bundle.web")
+        await hints.wait(WAIT_S)
+        assert hints.take() == ("bundle.web", "switches.all")
+        assert not hints.are_new
+        hints.add("switches.web")
+        assert (hints.are_new, hints.take(), hints.take()) == (True, ("switches.web",), ())
 
-    monkeypatch.setattr("hookline.fleet.policy.follow.value_of", noting)
     asyncio.run(main())
 
 

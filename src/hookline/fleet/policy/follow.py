@@ -43,7 +43,7 @@ class News(NamedTuple):
     is_problem: bool = False
 
 
-class _Hints:
+class Hints:
     """The keys that something was heard about."""
 
     def __init__(self, team: str) -> None:
@@ -93,7 +93,7 @@ class Follower:
         self._spread_s = spread_s
         self._poll_s = poll_s
         self._alive_s = alive_s
-        self._hints = _Hints(place.team)
+        self._hints = Hints(place.team)
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
         self._taken: dict[str, Path] = {}
@@ -238,7 +238,7 @@ def describe(taken: Taken) -> str:
     return f"{kind} version {document.version} for {taken.channel} {verb}"
 
 
-def _adding(hints: _Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
+def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
     async def hear(_message: "Msg") -> None:
         hints.add(key)
 
