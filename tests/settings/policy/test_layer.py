@@ -503,3 +503,18 @@ def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
     assert len(blocked) == 1
     assert blocked[0][0] == "BeforeTool"
     assert "incident 4711" in blocked[0][1]
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["usual", "settings-in-code"])
+def test_the_environment_does_not_move_it_away(
+    company: Company, project: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """A variable that names another system file has no effect, and that is said."""
+    company.gives_settings()
+    monkeypatch.setattr("hookline.settings.paths.SYSTEM_FILE", Path(os.environ["HOOKLINE_SYSTEM_SETTINGS"]))
+    monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(project / "nothing.json"))
+    machine = Machine(project, **({"settings": {"enableHooks": True}} if named else {}))
+    assert machine.fires().blocked
+    said = [str(problem) for problem in machine.config.get_problems()]
+    assert any("HOOKLINE_SYSTEM_SETTINGS" in line and "is not used" in line for line in said)
+    machine.close()

@@ -219,6 +219,10 @@ def _setting(changed: asyncio.Event) -> "Callable[[Msg], Awaitable[None]]":
 
 
 async def _require_answer(client: "Client", server: Server) -> None:
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        # `wait_for` of Python 3.11, by which the client waits for answers, loses a cancellation if one comes just then.
+        raise asyncio.CancelledError
     if not client.is_connected:  # it is told when it is again
         return
     try:
