@@ -188,7 +188,8 @@ def page(figures: dict[str, float], rounds: int) -> str:
     latency = (
         f"An event whose hook is `exit 0` takes {figures['here_ms']:.2f} ms here and {figures['there_ms']:.2f} ms on a"
         f" worker: {figures['ratio']:.2f} times as long, {figures['added_ms']:.2f} ms more. One round trip through the"
-        f" server alone, between two programs in Python, takes {figures['trip_ms']:.2f} ms; a remote hook makes two."
+        f" server alone, between two programs in Python, takes {figures['trip_ms']:.2f} ms; a remote hook makes one,"
+        " and two when its asker was not answered in the last five seconds."
     )
     throughput = (
         "Events per second with 64 askers at the same time, and as a share of those with the hook here (which runs all"

@@ -1,3 +1,4 @@
+import gc
 import os
 import pty
 import re
@@ -23,6 +24,9 @@ from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Ten thousand tests are a million objects that stay: looking through them again and again takes seconds of each worker.
+gc.disable()
+
 # Hooks say `python3`, which a version manager may put a slow script of its own in front of: a hook with half a second
 # to live must not spend it there.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -44,6 +48,8 @@ HookScript = Callable[..., Path]
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Starts what commands are forked from before a test needs it: its loading is no part of any test's time."""
+    gc.freeze()
+    gc.enable()
     items = [item for item in session.items if isinstance(item, pytest.Function)]
     uses_it = any("warm" in vars(item.module) or {"person", "bench"} & {*item.fixturenames} for item in items)
     if uses_it and not session.config.option.collectonly:
@@ -114,7 +120,7 @@ class Person:
         self.type(f"{line}\r")
         self.expect(line)
 
-    def expect(self, text: str, within_s: float = 15) -> str:
+    def expect(self, text: str, within_s: float = 45) -> str:
         """Waits for a text after the one expected before, and returns what was shown until then."""
         deadline = time.monotonic() + within_s
         while (found := self.shown.find(text, self._read_to)) < 0:
@@ -123,7 +129,7 @@ class Person:
         before, self._read_to = self.shown[self._read_to : found], found + len(text)
         return before
 
-    def leaves_with(self, within_s: float = 15) -> int:
+    def leaves_with(self, within_s: float = 45) -> int:
         """Waits for the program to end, and returns its exit code."""
         deadline = time.monotonic() + within_s
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -20,10 +20,10 @@ PACKAGE = Path(hookline.__file__).parent
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
     ("extras",),
-    ("errors", "hook_worker"),
+    ("errors",),
     ("hook",),
     ("contract",),
-    ("shell", "files"),
+    ("shell", "files", "ed25519"),
     ("dialects", "packs"),
     ("settings", "formats", "log", "bus", "child"),
     ("engine", "history"),

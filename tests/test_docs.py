@@ -38,7 +38,7 @@ def run(command: str, site: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
         env={**environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
     )
     assert done.stderr == ""
@@ -101,7 +101,7 @@ def test_the_examples_of_embedding_print_what_is_shown(name: str, project: Path)
     )
     assert found
     done = subprocess.run(
-        [sys.executable, "-c", found[1]], cwd=project, capture_output=True, text=True, check=False, timeout=20
+        [sys.executable, "-c", found[1]], cwd=project, capture_output=True, text=True, check=False, timeout=45
     )
     assert (done.stdout, done.stderr) == (found[2], "")
 

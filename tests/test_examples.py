@@ -183,7 +183,7 @@ def test_tool_budget(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_branch_tools(branch: str, modes: list[str], project: Path) -> None:
     """On a protected branch only tools that read are offered."""
-    subprocess.run(["git", "init", "-q", "-b", branch], cwd=project, check=True, timeout=20)
+    subprocess.run(["git", "init", "-q", "-b", branch], cwd=project, check=True, timeout=45)
     system = configured(project, "BeforeToolSelection", "branch-tools.sh").get_hook_system()
     assert system is not None
     asyncio.run(system.initialize())
@@ -222,7 +222,7 @@ def test_odd_inputs_do_not_break_them(script: Path, project: Path, monkeypatch: 
     for fields in ODD:
         common = {"session_id": "../s 1", "cwd": str(project), "timestamp": "2025-02-18T16:30:00.000Z"}
         given = json.dumps({**common, "hook_event_name": "BeforeTool", "transcript_path": "", **fields})
-        done = subprocess.run([script], input=given, capture_output=True, text=True, check=False, timeout=15)
+        done = subprocess.run([script], input=given, capture_output=True, text=True, check=False, timeout=45)
         assert (done.returncode, done.stderr) == (0, ""), fields
 
 
@@ -251,7 +251,7 @@ def scripted(*messages: dict[str, Any]) -> Ask:
 def test_embedding_runs_as_it_is(project: Path) -> None:
     """The example keeps its model from writing a file with secrets."""
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "embedding.py"], cwd=project, capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, EXAMPLES / "embedding.py"], cwd=project, capture_output=True, text=True, check=True, timeout=45
     )
     assert done.stdout == "I was told: Files with secrets are off limits; ask the user to do this by hand.\n"
     assert list(project.iterdir()) == []
@@ -260,7 +260,7 @@ def test_embedding_runs_as_it_is(project: Path) -> None:
 def test_callables_run_as_they_are(project: Path) -> None:
     """The functions of the example rewrite, add a text, and refuse."""
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "callables.py"], cwd=project, capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, EXAMPLES / "callables.py"], cwd=project, capture_output=True, text=True, check=True, timeout=45
     )
     first = "wrote 'text'\n\nnotes.txt was written; run the tests."
     assert (done.stdout, done.stderr) == (f"{first}\nFiles with secrets are off limits.\n", "")

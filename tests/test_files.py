@@ -20,7 +20,7 @@ def mode_of(path: Path) -> int:
 
 
 def run_python(*lines: str, arguments: list[str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-c", "\n".join(lines), *arguments], check=False, timeout=15)
+    return subprocess.run([sys.executable, "-c", "\n".join(lines), *arguments], check=False, timeout=45)
 
 
 def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_writers_of_several_processes_lose_nothing(tmp_path: Path) -> None:
     file = tmp_path / "counter"
     file.write_bytes(b"0")
     workers = [subprocess.Popen([sys.executable, "-c", _COUNT_UP, str(file)]) for _ in range(3)]
-    assert ([worker.wait(15) for worker in workers], file.read_bytes()) == ([0, 0, 0], b"120")
+    assert ([worker.wait(45) for worker in workers], file.read_bytes()) == ([0, 0, 0], b"120")
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "device"])

@@ -28,7 +28,7 @@ def run(command: str, project: Path, **environ: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
 
 

@@ -27,7 +27,7 @@ def example(name: str) -> str:
 
 def test_the_first_hook_works_as_shown(own_home: Path) -> None:
     """Somebody who follows "A hook in a minute" gets what is printed there."""
-    subprocess.run(["bash", "-ec", example("hook")], check=True, timeout=20)
+    subprocess.run(["bash", "-ec", example("hook")], check=True, timeout=45)
     (own_home / ".llxprt" / "settings.json").write_text(example("settings"))
     command, *shown = example("fire").splitlines()
     done = subprocess.run(
@@ -35,7 +35,7 @@ def test_the_first_hook_works_as_shown(own_home: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
         env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
     )
     assert done.returncode == 2, done.stderr
@@ -73,7 +73,7 @@ def test_the_lines_for_a_loop_of_your_own_run(project: Path, capsys: pytest.Capt
 def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:
     """`make demo` shows both effects and the log of both."""
     done = subprocess.run(
-        [sys.executable, "examples/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, "examples/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=45
     )
     for text in (
         "guard-secrets blocks it: Files with secrets are off limits",

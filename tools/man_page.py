@@ -54,15 +54,29 @@ def page() -> str:
 
 
 def _command(name: str) -> Iterator[str]:
-    _, parser = load_command(name)
+    command, parser = load_command(name)
+    yield from _parser(name, parser)
+    forms = next((action.choices for action in parser._actions if action.dest == "form"), None)  # noqa: SLF001
+    for form in forms or ():
+        found = getattr(command, "parser_of")([form])  # noqa: B009 - every command with forms has it
+        if found is not None and not found[1]:  # `hookline bridge claude` is no form for people
+            yield from _parser(f"{name} {form}", found[0])
+
+
+def _parser(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]  # noqa: SLF001
     shown = [action for action in actions if action.help != argparse.SUPPRESS]
     yield f".SS hookline {_text(name)}"
-    yield _text(" ".join((parser.description or "").split()))
+    yield "\n.PP\n".join(_paragraph(text) for text in re.split(r"\n\n+", (parser.description or "").strip("\n")))
     for action in shown:
         yield f".TP\n{_usage(action)}\n{_text(' '.join((action.help or '').split()))}"
     if parser.epilog:
         yield f".PP\n.nf\n{_text(parser.epilog.strip())}\n.fi"
+
+
+def _paragraph(text: str) -> str:
+    """Flowing text; a list keeps its lines."""
+    return f".nf\n{_text(text)}\n.fi" if text.startswith(" ") else _text(" ".join(text.split()))
 
 
 def _usage(action: argparse.Action) -> str:

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "measure.h"
 
 enum { MOST = 512 };
 
@@ -31,17 +32,6 @@ static char *payload;
 static char scratch[1 << 16];
 static struct child children[MOST];
 static struct pollfd polled[MOST * 3];
-
-static long long now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static void die(const char *what) {
-    perror(what);
-    exit(1);
-}
 
 /* True when everything is written, or nobody reads. */
 static int feed(struct child *child, int fd, size_t bytes) {

@@ -12,23 +12,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "measure.h"
 
 enum { PAGE = 4096, MOST = 1 << 16, PAUSE_US = 20000 };
 
 static char stack[1 << 14];
-
-static long long now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-static void die(const char *what) {
-    perror(what);
-    exit(1);
-}
 
 static int sleep_until_killed(void *unused) {
     (void)unused;

@@ -48,6 +48,17 @@ def open_regular(path: Path, flags: int) -> int:
     return descriptor
 
 
+def read_private(path: Path, most: int) -> bytes:
+    """The first bytes of a file with a secret; HooklineError if it can't be read, or not by its owner alone."""
+    try:
+        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+            if os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise HooklineError(f"{path} can be read by other users; run: chmod 600 {path}, and think of a new key")
+            return file.read(most)
+    except OSError as error:
+        raise HooklineError(f"{path} can't be read: {error.strerror}") from error
+
+
 def write_atomically(path: Path, data: bytes, *, is_durable: bool = True, mode: int = 0o600) -> None:
     """Replace the file's content in one step; its permissions, its owner and a symbolic link to it stay.
 

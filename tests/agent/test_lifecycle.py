@@ -374,7 +374,7 @@ def test_while_nothing_is_applied_the_user_is_told_once(event: str, stage: Calla
 
 def wait_for(path: Path) -> None:
     """Waits until a script has written a file."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 45
     while not path.exists():
         assert time.monotonic() < deadline, f"{path.name} does not appear"
         time.sleep(0.01)

@@ -105,7 +105,7 @@ def answers_with(answer: dict[str, Any]) -> str:
 
 def written_pid(path: Path) -> int:
     """The process id that a script writes to a file, as soon as it is there."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 45
     while not (path.exists() and path.read_text().endswith("\n")):
         assert time.monotonic() < deadline, "the script was not started"
         time.sleep(0.01)

@@ -99,7 +99,7 @@ class Session:
     """An agent's tools with MCP servers, and what a person was told."""
 
     config: Config
-    connect_s: float = 15.0
+    connect_s: float = 45.0
     toolbox: ToolBox = field(default_factory=ToolBox)
     events: list[Event] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -160,7 +160,7 @@ def call(name: str, number: int = 1, **arguments: Any) -> ToolCall:
 
 
 def is_gone(pid: int) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
         if not Path(f"/proc/{pid}").exists():
             return True

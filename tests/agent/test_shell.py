@@ -1,10 +1,12 @@
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import with_enough_time
 
 from hookline.agent.tool import ToolContext
 from hookline.agent.tools.shell import HEAD_CHARS, RUN_SHELL_COMMAND, TAIL_CHARS
@@ -22,7 +24,7 @@ def do(context: ToolContext, command: str, **arguments: Any) -> ToolResult:
 
 def is_gone(pid: int) -> bool:
     """True when no such process runs; one that ended and nobody has waited for runs no more either."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
         try:
             status = Path(f"/proc/{pid}/stat").read_text()
@@ -93,9 +95,12 @@ def test_endless_output_is_bounded(context: ToolContext) -> None:
 def test_a_timeout_ends_the_whole_group(context: ToolContext) -> None:
     """The command, what it started in the background, and all that in bounded time."""
     began = time.monotonic()
-    result = do(context, "sleep 60 & echo $!; echo $$; sleep 60", timeout=400)
-    assert result.error == "The command was ended because it took longer than 0.4 seconds."
-    assert time.monotonic() - began < 10
+    ready = context.project / "ready"
+    result = with_enough_time(
+        400, ready, lambda ms: do(context, "sleep 60 & echo $!; echo $$; touch ready; sleep 60", timeout=int(ms))
+    )
+    assert re.fullmatch(r"The command was ended because it took longer than [\d.]+ seconds\.", result.error or "")
+    assert time.monotonic() - began < 45
     child, shell = (int(line) for line in result.llm_content.splitlines()[:2])
     assert is_gone(child)
     assert is_gone(shell)
@@ -126,7 +131,7 @@ def test_a_background_process_does_not_hold_the_call(context: ToolContext) -> No
     began = time.monotonic()
     result = do(context, "sleep 30 & echo $!")
     pid = int(result.llm_content.splitlines()[0])
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     assert result.error is None
     os.kill(pid, 9)
 

@@ -93,7 +93,7 @@ class Target:
             for delay in delays:
                 time.sleep(delay)
                 process.send_signal(signal.SIGINT)
-            _, stderr = process.communicate(timeout=15)
+            _, stderr = process.communicate(timeout=45)
         finally:
             process.kill()
             os.close(ours)
@@ -108,7 +108,7 @@ class Target:
             assert "Exception ignored" not in stderr, what
             # At its very end, when all is done, Python gives the signal its usual meaning again.
             assert code in ((130, 0, -signal.SIGINT) if command == "list" else (130,)), what
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 45
         while left := self.left():
             assert time.monotonic() < deadline, f"{what}left behind: {left}"
             time.sleep(0.05)
@@ -181,7 +181,7 @@ def _interrupt_conversation(target: Target, person: "Callable[..., Person]", del
     here.type(typed)
     time.sleep(delay)
     # Ctrl-C cancels what is running; on an empty line the second one leaves.
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 45
     while here.process.poll() is None and time.monotonic() < deadline:
         here.process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):

@@ -150,7 +150,7 @@ def test_a_hook_that_hides_a_process_from_its_timeout_is_found(tmp_path: Path, h
     hook = {"command": f"{hidden} while ! test -s pid; do sleep 0.01; done; sleep 60", "timeout": 1500}
     assert _execute(_config(tmp_path, hook)) == "the tool ran"
     process = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-    until = time.monotonic() + 5
+    until = time.monotonic() + 45
     while process.exists() and process.read_bytes() and time.monotonic() < until:
         time.sleep(0.01)
     assert not (process.exists() and process.read_bytes())
@@ -170,7 +170,7 @@ def _fire(directory: Path, hook: dict[str, Any], *, prefix: list[str], python: s
         capture_output=True,
         text=True,
         check=False,
-        timeout=15,
+        timeout=45,
     )
     fired: dict[str, Any] = json.loads(ended.stdout)
     return fired

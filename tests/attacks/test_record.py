@@ -278,7 +278,7 @@ def test_processes_that_write_at_the_same_time_share_one_chain(path: Path, backu
     writers = [start_writer(path, 1000) for _ in range(2)]
     write(path, 100, max_bytes=20_000, backups=1000)
     for writer in writers:
-        writer.communicate(timeout=15)
+        writer.communicate(timeout=45)
     found = verify_log(path)
     assert (found.findings, found.incomplete, found.records) == ([], [], 2100)
     assert found.files > 5
@@ -357,7 +357,7 @@ def test_a_hook_that_kills_its_parent_is_in_the_log(tmp_path: Path, project: Pat
     hooks = {"BeforeTool": [{"hooks": [hook]}]}
     settings.write_text(json.dumps({"enableHooks": True, "hooks": hooks, "hooksConfig": {"log": {"path": str(log)}}}))
     command = [sys.executable, "-m", "hookline", *_FIRE, "--settings", str(settings)]
-    done = subprocess.run(command, cwd=project, check=False, capture_output=True, timeout=15)
+    done = subprocess.run(command, cwd=project, check=False, capture_output=True, timeout=45)
     assert done.returncode == -signal.SIGKILL
     with LogReader(log) as reader:
         (entry,) = reader.newest(LogQuery(kinds=frozenset({"start"})), 10)
@@ -371,7 +371,7 @@ from hookline import Config
 
 async def main(settings, log):
     handler = await ready(Config(pathlib.Path.cwd(), settings=settings))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while not list(log.parent.glob(".*.started")):
         assert time.monotonic() < deadline, "starts are not stored"
         await handler.fire_before_tool_event("harmless", {})
@@ -394,7 +394,7 @@ def test_a_hook_that_kills_a_busy_program_is_in_the_log(tmp_path: Path, project:
     groups = [{"matcher": "deadly", "hooks": [killer]}, {"hooks": [{"type": "command", "command": "true"}]}]
     settings = {"enableHooks": True, "hooks": {"BeforeTool": groups}, "hooksConfig": {"log": {"path": str(log)}}}
     program = [sys.executable, "-c", _FIRE_AND_DIE, json.dumps(settings), str(log), str(count)]
-    done = subprocess.run(program, cwd=project, check=False, capture_output=True, text=True, timeout=15)
+    done = subprocess.run(program, cwd=project, check=False, capture_output=True, text=True, timeout=45)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     read = [sys.executable, "-m", "hookline", "log", "--unfinished", "-n", "0"]
@@ -405,7 +405,7 @@ def test_a_hook_that_kills_a_busy_program_is_in_the_log(tmp_path: Path, project:
             check=True,
             capture_output=True,
             text=True,
-            timeout=15,
+            timeout=45,
         ).stdout.splitlines()
         found = [line.partition("BeforeTool deadly: killer, true started, no end recorded") for line in shown]
         ends = [end for _, clue, end in found if clue]
@@ -430,7 +430,7 @@ def test_a_log_that_is_a_fifo_stops_nobody_and_is_told(tmp_path: Path, project: 
         check=False,
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=45,
     )
     assert "it is a FIFO, not a regular file" in done.stderr + done.stdout
     assert done.returncode == (0 if command[0] in ("fire", "doctor") else 1)

@@ -255,7 +255,7 @@ def test_no_secret_is_in_the_transcript_of_the_command(project: Path, tmp_path: 
         cwd=project,
         env={**os.environ, "MY_PIN": "PLANTED-pin1234"},
         check=True,
-        timeout=15,
+        timeout=45,
         capture_output=True,
     )
     text = transcript_path("s1").read_text()

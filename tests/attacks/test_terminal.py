@@ -222,7 +222,13 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("ui", "--settings", ATTACK),
         row("ui", "--fleet", "--settings", "{fleet}"),
     ],
-    "stats": [row("stats"), row("stats", "--json"), row("stats", "--hook", ATTACK), row("stats", "--event", ATTACK)],
+    "stats": [
+        row("stats"),
+        row("stats", "--json"),
+        row("stats", "--shadow", says_nothing=True),
+        row("stats", "--hook", ATTACK),
+        row("stats", "--event", ATTACK),
+    ],
     "doctor": [
         row("doctor"),
         row("doctor", trusted=False),
@@ -265,6 +271,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("fleet", "events", "--since", ATTACK),
         row("fleet", "events", "--settings", "{fleet}"),
         row("fleet", "stats", "--event", ATTACK),
+        row("fleet", "stats", "--shadow", "--settings", "{fleet}"),
         row("fleet", "setup", "--replicas", ATTACK),
         row("fleet", "run", ATTACK),
     ],
@@ -563,7 +570,7 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
         termios.tcsetattr(theirs, termios.TCSANOW, modes)
         answers, answered = typed.encode().splitlines(keepends=True), 0
         child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=dict(env))
-        shown, deadline = b"", time.monotonic() + 18
+        shown, deadline = b"", time.monotonic() + 45
         while (is_running := child.poll() is None) or select.select([ours], [], [], 0)[0]:
             if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
                 shown += os.read(ours, 65536)

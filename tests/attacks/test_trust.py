@@ -76,7 +76,7 @@ class Bench:
             capture_output=True,
             text=True,
             check=False,
-            timeout=20,
+            timeout=45,
         )
 
 

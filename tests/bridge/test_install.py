@@ -267,7 +267,7 @@ def test_a_command_that_can_not_run_is_a_no_in_every_shell(agent: str, shell: st
         pytest.skip(f"there is no {shell}")
     prompt = {"gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt", "copilot": "userPromptSubmitted"}
     command = bridge_command(agent, prompt.get(agent, "UserPromptSubmit")).replace(sys.executable, "/gone/python")
-    got = subprocess.run([shell, "-c", command], capture_output=True, text=True, check=False, timeout=30, input="{}")
+    got = subprocess.run([shell, "-c", command], capture_output=True, text=True, check=False, timeout=45, input="{}")
     assert got.stderr
     if agent == "copilot":
         assert (got.returncode, json.loads(got.stdout)["decision"]) == (0, "block")
@@ -282,7 +282,7 @@ def test_codex_reads_a_text_whatever_happened_to_the_command(ending: str, tmp_pa
     client = tmp_path / "client.py"
     client.write_text(ending)
     command = bridge_command("codex", "PreToolUse").replace(str(Path(client_file)), str(client))
-    got = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=30, input="{}")
+    got = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=45, input="{}")
     assert (got.returncode, "hookline did not run" in got.stderr) == (2, True)
 
 
@@ -295,7 +295,7 @@ def test_a_deny_in_codex_is_nothing_but_its_reason(own_home: Path, project: Path
     question = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
     words = ["sh", "-c", bridge_command("codex", "PreToolUse")]
     got = subprocess.run(
-        words, capture_output=True, text=True, check=False, timeout=30, input=json.dumps(question), cwd=project
+        words, capture_output=True, text=True, check=False, timeout=45, input=json.dumps(question), cwd=project
     )
     assert (got.returncode, got.stdout, got.stderr) == (2, "", "because\n")
 

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 import uvloop
+from tests.patience import LONG_S, children, descriptors
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, LateInput, run_children
 from hookline.child.features import FEATURES
@@ -101,29 +102,11 @@ def own_descriptors_of_uvloop() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No descriptor more than before and no child, neither running nor as a zombie."""
-    before = _descriptors()
+    """No descriptor more than before and no child, neither running nor as a zombie; other tests may have left some."""
+    before = descriptors(), children()
     yield
-    until = time.monotonic() + 8
+    deadline = time.monotonic() + LONG_S
     # Looked at once each time: a thread that looks for strays has files open for a moment.
-    while (left := (_descriptors() - before, _has_children())) != (set(), False) and time.monotonic() < until:
+    while (left := (descriptors() - before[0], children() - before[1])) != (set(), set()):
+        assert time.monotonic() < deadline, left
         time.sleep(0.01)
-    assert left == (set(), False)
-
-
-def _descriptors() -> set[str]:
-    names: set[str] = set()
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            names.add(f"{entry.name} {entry.readlink()}")
-        except OSError:
-            continue  # the descriptor of this very listing
-    return names
-
-
-def _has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True

@@ -15,7 +15,7 @@ QUOTED = shlex.join([sys.executable, "-c", ASK])
 def answer(script: str, **environ: str) -> str:
     command = ["bash", "-c", script]
     return subprocess.run(
-        command, env={**os.environ, **environ}, capture_output=True, text=True, check=True, timeout=20
+        command, env={**os.environ, **environ}, capture_output=True, text=True, check=True, timeout=45
     ).stdout.strip()
 
 

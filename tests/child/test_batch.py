@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 import uvloop
+from tests.patience import LONG_S, is_alive, with_enough_time
 
 from hookline.child.batch import ChildLimits, ChildOutcome, LateInput, run_children
 from hookline.child.features import FEATURES
@@ -20,16 +21,8 @@ if TYPE_CHECKING:
     from tests.child.conftest import MakeJob, Run
 
 
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until_gone(pid: int, seconds: float = 10) -> bool:
-    until = time.monotonic() + seconds
+def wait_until_gone(pid: int) -> bool:
+    until = time.monotonic() + LONG_S
     while is_alive(pid) and time.monotonic() < until:
         time.sleep(0.01)
     return not is_alive(pid)
@@ -85,19 +78,21 @@ def test_an_input_may_be_made_while_its_hook_starts(run: "Run", job: "MakeJob", 
     assert made == [size]
 
 
-def test_an_input_is_made_before_its_hook_waits_for_others(job: "MakeJob") -> None:
+def test_an_input_is_made_before_its_hook_waits_for_others(job: "MakeJob", tmp_path: Path) -> None:
     """While it waits, the program may change what the hook is asked about."""
     value = bytearray(b"asked about")
     limits = ChildLimits(max_concurrent=1)
 
     async def main() -> list[ChildOutcome]:
-        running = asyncio.create_task(run_children([job("sleep 0.3")], limits=limits))
-        await asyncio.sleep(0.05)
+        busy = job("echo $$ > ready; until [ -e go ]; do sleep 0.01; done")
+        running = asyncio.create_task(run_children([busy], limits=limits))
+        await pid_in(tmp_path / "ready")
         late = job("cat", stdin=LateInput(partial(bytes, value)))
         waiting = asyncio.create_task(run_children([late], limits=limits))
         await asyncio.sleep(0.05)
         assert not running.done()
         value[:] = b"changed"
+        (tmp_path / "go").touch()
         await running
         return await waiting
 
@@ -158,41 +153,54 @@ def test_a_hook_need_not_read_its_input(run: "Run", job: "MakeJob") -> None:
 
 
 @pytest.mark.req("HOOK-117", "HOOK-119")
-def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(run: "Run", job: "MakeJob") -> None:
+def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(
+    run: "Run", job: "MakeJob", tmp_path: Path
+) -> None:
     """SIGTERM comes at the deadline; partial output is kept."""
-    (outcome,) = run(job("echo partial; echo trouble >&2; exec sleep 60", timeout_ms=400))
+    command = "echo partial; echo trouble >&2; touch written; exec sleep 60"
+    given = list[float]()
+
+    def attempt(timeout_ms: float) -> ChildOutcome:
+        given.append(timeout_ms)
+        return run(job(command, timeout_ms=timeout_ms))[0]
+
+    outcome = with_enough_time(200, tmp_path / "written", attempt)
     assert facts(outcome) == (None, signal.SIGTERM, True, b"partial\n", b"trouble\n", False, False, None)
-    assert 400 <= outcome.duration_ms < 10_000
+    assert given[-1] <= outcome.duration_ms < 50_000
 
 
 @pytest.mark.req("HOOK-117")
 def test_the_whole_group_is_terminated(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """The children of a hook end with it."""
-    (outcome,) = run(job("sleep 60 & echo $! > grandchild; wait", timeout_ms=500))
+    command = "sleep 60 & echo $! > grandchild; touch ready; wait"
+    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms))[0])
     assert outcome.timed_out
     assert wait_until_gone(int((tmp_path / "grandchild").read_text()))
 
 
 @pytest.mark.req("HOOK-118")
-def test_a_hook_that_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob") -> None:
+def test_a_hook_that_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """SIGKILL follows SIGTERM when the grace period is over, not before."""
-    (outcome,) = run(job("trap '' TERM; while :; do sleep 0.05; done", timeout_ms=300), limits=ChildLimits(grace_s=0.4))
+    command, limits = "trap '' TERM; touch ready; while :; do sleep 0.05; done", ChildLimits(grace_s=0.4)
+    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=limits)[0])
     assert facts(outcome)[:3] == (None, signal.SIGKILL, True)
-    assert 700 <= outcome.duration_ms < 10_000
+    assert 600 <= outcome.duration_ms < 50_000
 
 
 @pytest.mark.req("HOOK-118")
-def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob") -> None:
+def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """Between TERM and KILL a hook can end in its own way, and is still a timeout."""
-    command = "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.02; done"
-    (outcome,) = run(job(command, timeout_ms=300))
+    command = "trap 'sleep 0.2; echo cleaned; exit 7' TERM; touch ready; while :; do sleep 0.02; done"
+    patient = ChildLimits(grace_s=30)
+    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=patient)[0])
     assert facts(outcome)[:4] == (7, None, True, b"cleaned\n")
 
 
 def test_survivors_of_the_group_are_killed_in_the_background(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """A process that outlives the hook and ignores SIGTERM is killed after the grace period; nobody waits for it."""
-    command = "(trap '' TERM; echo $BASHPID > survivor; while :; do sleep 0.05; done) & wait"
-    (outcome,) = run(job(command, timeout_ms=600), limits=ChildLimits(grace_s=1))
+    command = "(trap '' TERM; echo $BASHPID > survivor; touch ready; while :; do sleep 0.05; done) & wait"
+    limits = ChildLimits(grace_s=1)
+    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=limits)[0])
     assert facts(outcome)[:3] == (None, signal.SIGTERM, True)
     assert wait_until_gone(int((tmp_path / "survivor").read_text()))
 
@@ -215,10 +223,14 @@ def test_any_size_of_timeout_is_allowed(run: "Run", job: "MakeJob", timeout_ms: 
     assert facts(outcome)[:4] == (0, None, False, b"done\n")
 
 
-def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob") -> None:
+def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """Pipes are watched well before the deadline, however many hooks the event has."""
     idle = [job("", timeout_ms=0)] * 3000
-    outcome, *_ = run(job("head -c 300000 /dev/zero", timeout_ms=2500), *idle)
+
+    def attempt(timeout_ms: float) -> ChildOutcome:
+        return run(job("touch begun; head -c 300000 /dev/zero", timeout_ms=timeout_ms), *idle)[0]
+
+    outcome = with_enough_time(2500, tmp_path / "begun", attempt)
     assert (outcome.exit_code, outcome.timed_out, len(outcome.stdout)) == (0, False, 300_000)
 
 
@@ -484,17 +496,21 @@ def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> N
 SURVIVOR = """
 import asyncio, os, sys
 from hookline.child.batch import *
-command = "(trap '' TERM; echo $BASHPID; while :; do sleep 0.05; done) & echo $!; wait"
-job = ChildJob(command=command, stdin=b"", cwd="/", env=dict(os.environ), timeout_ms=700)
+command = "(trap '' TERM; echo $BASHPID; touch ready; while :; do sleep 0.05; done) & wait"
+job = ChildJob(command=command, stdin=b"", cwd=sys.argv[1], env=dict(os.environ), timeout_ms=float(sys.argv[2]))
 (outcome,) = asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))
-print(outcome.timed_out, outcome.stdout.split()[0].decode())
+print(outcome.timed_out, *outcome.stdout.decode().split())
 """
 
 
-def test_survivors_are_killed_when_the_program_ends() -> None:
+def test_survivors_are_killed_when_the_program_ends(tmp_path: Path) -> None:
     """When the program ends, the rest of a timed-out process group is killed without a grace period."""
-    done = subprocess.run([sys.executable, "-c", SURVIVOR], capture_output=True, text=True, check=True, timeout=15)
-    timed_out, pid = done.stdout.split()
+
+    def attempt(timeout_ms: float) -> list[str]:
+        command = [sys.executable, "-c", SURVIVOR, str(tmp_path), str(timeout_ms)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONG_S).stdout.split()
+
+    timed_out, pid = with_enough_time(400, tmp_path / "ready", attempt)
     assert timed_out == "True"
     assert wait_until_gone(int(pid))
 
@@ -512,7 +528,7 @@ def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
     program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path)], stderr=subprocess.PIPE)
     pid = asyncio.run(pid_in(tmp_path / "ready"))
     program.send_signal(signal.SIGINT)
-    _, stderr = program.communicate(timeout=15)
+    _, stderr = program.communicate(timeout=LONG_S)
     assert b"KeyboardInterrupt" in stderr
     assert wait_until_gone(pid)
 
@@ -539,7 +555,7 @@ thread.join()
 def test_a_forked_copy_of_the_program_leaves_the_hooks_alone(tmp_path: Path) -> None:
     """Hooks belong to the process that started them; a fork of it may end without ending them."""
     command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=15)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
     assert (done.stdout, done.stderr) == ("b'hello\\n'\n", "")
 
 
@@ -560,7 +576,7 @@ os._exit(42 if is_right else 1)
 def test_a_program_without_standard_descriptors_can_run_hooks(path: str) -> None:
     """Pipes that get the numbers 0 to 2 in our own process are not mixed up in the child."""
     env = {**os.environ, "HOOKLINE_CHILD": path}
-    done = subprocess.run([sys.executable, "-c", CLOSED_STDIO], check=False, timeout=15, env=env)
+    done = subprocess.run([sys.executable, "-c", CLOSED_STDIO], check=False, timeout=LONG_S, env=env)
     assert done.returncode == 42
 
 

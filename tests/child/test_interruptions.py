@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvloop
+from tests.patience import LONG_S, is_alive, until, until_async, with_enough_time
 
 from hookline.child import batch, command, process
 from hookline.child.batch import ChildLimits, ChildOutcome, run_children
@@ -42,7 +43,7 @@ def test_a_hook_that_cannot_be_watched_leaves_the_others_their_deadlines(
     """Also when its own deadline is over at the same time."""
     monkeypatch.setattr(OutputPipe, "watch", refuse)
     jobs = [job("sleep 60", timeout_ms=4), job("sleep 60", timeout_ms=300)]
-    outcomes = asyncio.run(asyncio.wait_for(run_children(jobs), 10))
+    outcomes = asyncio.run(asyncio.wait_for(run_children(jobs), 45))
     assert ["could not be watched" in (outcome.error or "") for outcome in outcomes] == [True, True]
 
 
@@ -61,31 +62,38 @@ def test_output_after_a_cancellation_is_read(job: "MakeJob", tmp_path: Path) -> 
     """So a hook that writes a lot while it cleans up can exit and need not be killed."""
     command = "trap 'head -c 300000 /dev/zero; echo > cleaned; exit' TERM; echo > ready; while :; do sleep 0.01; done"
 
-    async def main() -> float:
-        task = asyncio.create_task(run_children([job(command)]))
-        while not (tmp_path / "ready").exists():  # noqa: ASYNC110 - another process makes it
-            await asyncio.sleep(0.002)
-        began = time.monotonic()
+    async def main() -> None:
+        task = asyncio.create_task(run_children([job(command)], limits=ChildLimits(grace_s=20)))
+        await until_async((tmp_path / "ready").exists)
         task.cancel()
         await asyncio.wait([task])
-        return time.monotonic() - began
 
-    assert asyncio.run(main()) < 4
+    asyncio.run(main())
     assert (tmp_path / "cleaned").exists()
 
 
 @pytest.mark.parametrize("run_loop", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 @pytest.mark.usefixtures("each_path")
-def test_a_hook_that_ended_while_the_loop_was_busy_ended_in_time(run_loop: Any, job: "MakeJob") -> None:
+def test_a_hook_that_ended_while_the_loop_was_busy_ended_in_time(run_loop: Any, job: "MakeJob", tmp_path: Path) -> None:
     """Its deny must not be lost: it met its deadline."""
+    pid, go = tmp_path / "pid", tmp_path / "go"
+    command = "echo $$ > new; mv new pid; until [ -e go ]; do sleep 0.01; done; touch ended; exit 2"
 
-    async def main() -> Any:
-        task = asyncio.create_task(run_children([job("exit 2", timeout_ms=600)]))
-        await asyncio.sleep(0.02)
-        time.sleep(0.8)  # noqa: ASYNC251 - the busy program
+    async def main(timeout_ms: float) -> Any:
+        deadline = time.monotonic() + timeout_ms / 1000
+        task = asyncio.create_task(run_children([job(command, timeout_ms=timeout_ms)]))
+        await until_async(lambda: pid.exists() or task.done())
+        go.touch()
+        while not task.done() and (is_alive(int(pid.read_text())) or time.monotonic() < deadline + 0.1):
+            time.sleep(0.01)  # noqa: ASYNC251 - the busy program
         return (await task)[0]
 
-    outcome = run_loop(main())
+    def attempt(timeout_ms: float) -> Any:
+        for file in (pid, go):
+            file.unlink(missing_ok=True)
+        return run_loop(main(timeout_ms))
+
+    outcome = with_enough_time(300, tmp_path / "ended", attempt)
     assert (outcome.exit_code, outcome.timed_out) == (2, False)
 
 
@@ -149,7 +157,7 @@ def test_a_keyboard_interrupt_in_the_loop_leaves_nothing(job: "MakeJob") -> None
     with pytest.raises(KeyboardInterrupt):
         loop.run_until_complete(task)
     task.cancel()
-    done, _ = loop.run_until_complete(asyncio.wait([task], timeout=8))
+    done, _ = loop.run_until_complete(asyncio.wait([task], timeout=LONG_S))
     loop.close()
     assert (done, LIMIT.running) == ({task}, 0)
 
@@ -181,16 +189,14 @@ def test_a_closed_loop_ends_its_hooks_even_if_it_is_kept(job: "MakeJob", tmp_pat
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        task: Any = loop.create_task(run_children([job("trap 'echo > ended; exit' TERM; sleep 60 & wait")]))
+        command = "trap 'echo > ended; exit' TERM; echo > ready; sleep 60 & wait"
+        task: Any = loop.create_task(run_children([job(command, timeout_ms=60_000)]))
         task._log_destroy_pending = False
-        loop.run_until_complete(asyncio.sleep(0.3))
+        loop.run_until_complete(until_async((tmp_path / "ready").exists))
         loop.close()
         del task
         gc.collect()
-        until = time.monotonic() + 8
-        while not (tmp_path / "ended").exists() and time.monotonic() < until:
-            time.sleep(0.01)
-        assert (tmp_path / "ended").exists()
+        until((tmp_path / "ended").exists)
     finally:
         asyncio.set_event_loop(None)
 
@@ -210,7 +216,7 @@ def test_a_failing_abandon_does_not_stop_the_others(job: "MakeJob", monkeypatch:
     loop = asyncio.new_event_loop()
     task: Any = loop.create_task(coroutine)
     task._log_destroy_pending = False
-    loop.run_until_complete(asyncio.sleep(0.1))
+    loop.run_until_complete(until_async(lambda: LIMIT.running == 6))
     coroutine.close()
     loop.close()
     del task, coroutine, loop
@@ -228,6 +234,6 @@ def test_an_outcome_that_cannot_be_made_is_an_error(job: "MakeJob", monkeypatch:
         return ChildOutcome(error=error)
 
     monkeypatch.setattr(process, "ChildOutcome", outcome_of)
-    (outcome,) = asyncio.run(asyncio.wait_for(run_children([job("echo much")]), 10))
+    (outcome,) = asyncio.run(asyncio.wait_for(run_children([job("echo much")]), 45))
     assert (outcome.exit_code, outcome.error) == (None, "the hook's outcome is not known: MemoryError()")
     assert LIMIT.running == 0

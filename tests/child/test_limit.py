@@ -110,12 +110,12 @@ def test_a_waiter_whose_loop_has_stopped_holds_up_nobody() -> None:
         waiting = asyncio.create_task(limit.acquire("c", 1))
         await asyncio.sleep(0)
         limit.release("a")
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 30)
         return limit.running
 
     assert asyncio.run(main()) == 1
     limit.release("c")
-    stopped.run_until_complete(asyncio.wait_for(left, 5))
+    stopped.run_until_complete(asyncio.wait_for(left, 30))
     stopped.close()
     assert (limit.running, limit.try_acquire("d", 1)) == (1, False)
 
@@ -133,11 +133,11 @@ def test_a_loop_that_stops_when_it_is_woken_holds_up_nobody() -> None:
     stopped.run_until_complete(asyncio.sleep(0))
     stopped.run_until_complete(give_back())
     assert limit.running == 0
-    asyncio.run(asyncio.wait_for(limit.acquire("d", 1), 5))
+    asyncio.run(asyncio.wait_for(limit.acquire("d", 1), 30))
     limit.release("d")
-    stopped.run_until_complete(asyncio.wait_for(left[0], 5))
+    stopped.run_until_complete(asyncio.wait_for(left[0], 30))
     limit.release("b")
-    stopped.run_until_complete(asyncio.wait_for(left[1], 5))
+    stopped.run_until_complete(asyncio.wait_for(left[1], 30))
     stopped.close()
     assert limit.running == 1
 
@@ -162,7 +162,7 @@ def test_a_release_while_somebody_joins_the_line_is_seen() -> None:
             return count
 
     limit._running = ReleasedAfterLook("a")
-    asyncio.run(asyncio.wait_for(limit.acquire("b", 1), 5))
+    asyncio.run(asyncio.wait_for(limit.acquire("b", 1), 30))
     assert set(limit._running) == {"b"}
 
 
@@ -219,7 +219,7 @@ def test_waiters_behind_a_low_limit_get_all_free_slots() -> None:
         high = [asyncio.create_task(limit.acquire(number, 4)) for number in range(3)]
         await asyncio.sleep(0.01)  # until all of them wait
         limit.release("a")
-        await asyncio.wait_for(asyncio.gather(low, *high), 5)
+        await asyncio.wait_for(asyncio.gather(low, *high), 30)
         return limit.running
 
     assert asyncio.run(main()) == 4
@@ -237,7 +237,7 @@ def test_a_cancelled_waiter_lets_those_behind_it_pass() -> None:
         await asyncio.sleep(0)
         assert not high.done()
         low.cancel()
-        await asyncio.wait_for(high, 5)
+        await asyncio.wait_for(high, 30)
         return limit.running
 
     assert asyncio.run(main()) == 2

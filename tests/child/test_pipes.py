@@ -172,7 +172,7 @@ def test_a_watched_pipe_is_read_to_its_end() -> None:
         await asyncio.sleep(0.01)
         os.write(sink, b"more")
         os.close(sink)
-        closed_fd = await asyncio.wait_for(ended, 5)
+        closed_fd = await asyncio.wait_for(ended, 30)
         return output.content.getvalue(), closed_fd
 
     assert asyncio.run(main()) == (b"somemore", -1)

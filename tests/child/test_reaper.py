@@ -30,7 +30,7 @@ def start() -> int:
 
 
 def has_gone(pid: int) -> bool:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 45
     while time.monotonic() < until:
         try:
             os.kill(pid, 0)
@@ -83,8 +83,9 @@ def test_after_the_end_of_the_program_nothing_waits() -> None:
 
 def test_an_ended_child_is_out_of_account(run: "Run", job: "MakeJob") -> None:
     """Its number may be somebody else's when the program ends."""
+    before = {*REAPER.running}
     assert run(job("exit 0"), job("kill -9 $$"), job("sleep 60", timeout_ms=100))[2].timed_out
-    assert not REAPER.running
+    assert {*REAPER.running} <= before
 
 
 def test_a_group_without_members_does_not_remain() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import LONG_S, until, with_enough_time
 
 from hookline.child import strays
-from hookline.child.batch import ChildLimits, run_children
+from hookline.child.batch import ChildLimits, ChildOutcome, run_children
 from hookline.contract.hooks import ResourceLimits
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ time.sleep(60)
 """
 SETSID = "setsid sh -c 'echo $$ > pid; exec sleep 60'"
 READY = "while ! test -s pid; do sleep 0.01; done"
+HANG = "touch ready; sleep 60"
 GRACE = ChildLimits(grace_s=0.5)
 
 
@@ -37,11 +39,8 @@ def is_alive(pid: int) -> bool:
     return strays._stray(pid) is not None
 
 
-def is_gone_soon(pid: int, seconds: float = 5) -> bool:
-    until = time.monotonic() + seconds
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not is_alive(pid)
+def is_gone_soon(pid: int) -> bool:
+    return until(lambda: not is_alive(pid), "its end")
 
 
 @pytest.fixture
@@ -58,39 +57,48 @@ def pid_in(folder: Path) -> int:
 
 
 def wait_for_pid(folder: Path) -> None:
-    until = time.monotonic() + 10
-    while not ((folder / "pid").exists() and (folder / "pid").read_text()) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
 
 
 @pytest.mark.parametrize("limits", [None, ResourceLimits(cpu_s=50)], ids=["free", "within limits"])
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(f"{SETSID} & {READY}; sleep 60", id="setsid"),
-        pytest.param(f"env -i {SETSID} & {READY}; sleep 60", id="setsid-without-environment"),
-        pytest.param(f"(({SETSID} &) &); {READY}; sleep 60", id="setsid-of-an-orphan"),
-        pytest.param(f"DAEMON; {READY}; sleep 60", id="daemon"),
-        pytest.param(f"DAEMON stubborn; {READY}; sleep 60", id="daemon-that-ignores-TERM"),
-        pytest.param(f"trap '' TERM; DAEMON; {READY}; while :; do sleep 1; done", id="hook-that-ignores-TERM"),
-        pytest.param(f"DAEMON; kill -STOP $(cat pid); {READY}; sleep 60", id="stopped-daemon"),
+        pytest.param(f"{SETSID} & {READY}; {HANG}", id="setsid"),
+        pytest.param(f"env -i {SETSID} & {READY}; {HANG}", id="setsid-without-environment"),
+        pytest.param(f"(({SETSID} &) &); {READY}; {HANG}", id="setsid-of-an-orphan"),
+        pytest.param(f"DAEMON; {READY}; {HANG}", id="daemon"),
+        pytest.param(f"DAEMON stubborn; {READY}; {HANG}", id="daemon-that-ignores-TERM"),
+        pytest.param(f"trap '' TERM; DAEMON; {READY}; {HANG} & while :; do sleep 1; done", id="hook-that-ignores-TERM"),
+        pytest.param(f"DAEMON; {READY}; kill -STOP $(cat pid); {HANG}", id="stopped-daemon"),
     ],
 )
 def test_nothing_outlives_a_timeout(
     job: "MakeJob", tmp_path: Path, daemon: str, command: str, limits: ResourceLimits | None
 ) -> None:
     """A process that has left the group of the hook ends with it: by SIGTERM, and else by SIGKILL after the grace."""
-    given = job(command.replace("DAEMON", daemon), timeout_ms=1000, limits=limits)
-    started = time.monotonic()
-    (outcome,) = asyncio.run(run_children([given], limits=GRACE))
+
+    def attempt(timeout_ms: float) -> tuple[ChildOutcome, float]:
+        (tmp_path / "pid").unlink(missing_ok=True)
+        given = job(command.replace("DAEMON", daemon), timeout_ms=timeout_ms, limits=limits)
+        (outcome,) = asyncio.run(run_children([given], limits=GRACE))
+        return outcome, timeout_ms
+
+    outcome, timeout_ms = with_enough_time(500, tmp_path / "ready", attempt)
     assert (outcome.timed_out, outcome.error) == (True, None)
-    assert time.monotonic() - started < 4
+    assert outcome.duration_ms < timeout_ms + 20_000
     assert is_gone_soon(pid_in(tmp_path))
 
 
 def test_on_every_path_a_daemon_ends(job: "MakeJob", run: "Run", tmp_path: Path, daemon: str) -> None:
     """However processes are started and watched."""
-    (outcome,) = run(job(f"{daemon}; {READY}; sleep 60", timeout_ms=1000))
+    command = f"{daemon}; {READY}; {HANG}"
+
+    def attempt(timeout_ms: float) -> ChildOutcome:
+        (tmp_path / "pid").unlink(missing_ok=True)
+        return run(job(command, timeout_ms=timeout_ms))[0]
+
+    outcome = with_enough_time(500, tmp_path / "ready", attempt)
     assert outcome.timed_out
     assert is_gone_soon(pid_in(tmp_path))
 
@@ -114,14 +122,17 @@ def test_hooks_of_a_hook_end_with_it(job: "MakeJob", tmp_path: Path) -> None:
     (tmp_path / "inner.py").write_text(
         "import asyncio, os\n"
         "from hookline.child.batch import ChildJob, run_children\n"
-        "command = '(setsid sh -c \"echo $$ > pid; exec sleep 60\" &) ; sleep 60'\n"
+        "command = '(setsid sh -c \"echo $$ > pid; touch ready; exec sleep 60\" &) ; sleep 60'\n"
         "job = ChildJob(command=command, stdin=b'', cwd='.', env=dict(os.environ), timeout_ms=60000)\n"
         "asyncio.run(run_children([job]))\n"
     )
     source = str(Path(strays.__file__).parents[2])
-    outer = job(f"{sys.executable} inner.py", timeout_ms=3000, env={"PYTHONPATH": source})
-    (outcome,) = asyncio.run(run_children([outer], limits=GRACE))
-    assert outcome.timed_out
+
+    def attempt(timeout_ms: float) -> ChildOutcome:
+        outer = job(f"{sys.executable} inner.py", timeout_ms=timeout_ms, env={"PYTHONPATH": source})
+        return asyncio.run(run_children([outer], limits=GRACE))[0]
+
+    assert with_enough_time(1000, tmp_path / "ready", attempt).timed_out
     assert is_gone_soon(pid_in(tmp_path))
 
 
@@ -129,7 +140,7 @@ def test_a_background_process_of_a_hook_that_ended_in_time_is_left_alone(
     job: "MakeJob", tmp_path: Path, daemon: str
 ) -> None:
     """Also while another hook of the same event times out."""
-    fine, late = job(f"{daemon}; {READY}"), job("sleep 60", timeout_ms=1500)
+    fine, late = job(f"{daemon}; {READY}"), job("sleep 60", timeout_ms=500)
     outcomes = asyncio.run(run_children([fine, late], limits=GRACE))
     assert [outcome.timed_out for outcome in outcomes] == [False, True]
     time.sleep(1)
@@ -140,15 +151,19 @@ def test_at_the_end_of_the_program_nothing_has_its_grace(tmp_path: Path, daemon:
     """A daemon that ignores SIGTERM is killed before the program ends."""
     (tmp_path / "program.py").write_text(
         "import asyncio, os, sys\n"
-        "from hookline.child.batch import ChildJob, run_children\n"
-        f"job = ChildJob(command={f'{daemon} stubborn; {READY}; sleep 60'!r}, stdin=b'', cwd='.', "
-        "env=dict(os.environ), timeout_ms=1000)\n"
-        "asyncio.run(run_children([job]))\n"
+        "from hookline.child.batch import ChildJob, ChildLimits, run_children\n"
+        f"job = ChildJob(command={f'{daemon} stubborn; {READY}; {HANG}'!r}, stdin=b'', cwd='.', "
+        "env=dict(os.environ), timeout_ms=float(sys.argv[1]))\n"
+        "asyncio.run(run_children([job], limits=ChildLimits(grace_s=600)))\n"
     )
-    started = time.monotonic()
-    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=15)
-    assert time.monotonic() - started < 5
-    assert is_gone_soon(pid_in(tmp_path), 0.5)
+
+    def attempt(timeout_ms: float) -> None:
+        (tmp_path / "pid").unlink(missing_ok=True)
+        command = [sys.executable, "program.py", str(timeout_ms)]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=LONG_S)
+
+    with_enough_time(500, tmp_path / "ready", attempt)
+    assert is_gone_soon(pid_in(tmp_path))
 
 
 def test_every_mark_is_given_once() -> None:
@@ -176,7 +191,7 @@ def test_a_number_that_now_belongs_to_another_process_is_not_signalled() -> None
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.2)
         strays._send(stray, signal.SIGKILL)
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(LONG_S) == -signal.SIGKILL
         strays._send(stray, signal.SIGKILL)
     finally:
         process.kill()

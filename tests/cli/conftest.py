@@ -94,7 +94,7 @@ def on_terminal() -> Callable[..., str]:
         except OSError:  # the terminal's other side is closed
             pass
         os.close(ours)
-        child.wait(timeout=20)
+        child.wait(timeout=45)
         return shown.decode().replace("\r", "")
 
     return run

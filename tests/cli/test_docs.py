@@ -39,7 +39,7 @@ def run(command: str, site: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
         env={**environ, "HOOKLINE_SYSTEM_SETTINGS": system, "PATH": f"{BIN}:{os.environ['PATH']}"},
     )
     assert done.stderr == ""

@@ -9,7 +9,7 @@ from hookline.extras import install_command
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hookline", *arguments], capture_output=True, text=True, check=False, timeout=20
+        [sys.executable, "-m", "hookline", *arguments], capture_output=True, text=True, check=False, timeout=45
     )
 
 
@@ -28,7 +28,7 @@ def test_help_loads_nothing_heavy() -> None:
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['--help'])\n"
         "print(sorted({'msgspec', 'asyncio', 'dataclasses', 'json', 'regress'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=45)
     assert done.stdout.strip() == "[]"
 
 
@@ -183,6 +183,6 @@ from hookline.cli.main import COMMANDS, main
 sys.stdin = io.StringIO("agent\\0--mo\\0")
 print(main(["agent"]), main(["agent", "--help"]), main(["completion", "--words"]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=45)
     line = f"hookline: this needs the package referencing, which is not installed; run: {install_command('agent')}\n"
     assert (done.stdout, done.stderr) == ("1 1 1\n", 3 * line)

@@ -39,7 +39,7 @@ def loaded(words: str, settings: object, folder: Path) -> set[str]:
         f"main([*{words.split()!r}, '--settings', {str(file)!r}, '--project', {str(folder)!r}])\n"
         "print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=45)
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -112,7 +112,7 @@ before = {{name for name in {names.split()} if name in sys.modules}}
 assert before == {{name for name in {names.split()} if name in sys.modules}}, [*sys.modules]
 {use}
 """
-    subprocess.run([sys.executable, "-X", "utf8", "-c", program], check=True, cwd=tmp_path, timeout=20)
+    subprocess.run([sys.executable, "-X", "utf8", "-c", program], check=True, cwd=tmp_path, timeout=45)
 
 
 def test_the_end_of_a_short_command_is_complete() -> None:
@@ -123,5 +123,5 @@ def test_the_end_of_a_short_command_is_complete() -> None:
         "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()\n"
         "end_at_once(); print('work', end=' '); finish(7); print('never')"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=45)
     assert (done.stdout, done.stderr, done.returncode) == ("work thread\nexit function\n", "", 7)

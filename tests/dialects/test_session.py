@@ -245,7 +245,7 @@ def test_no_async_hook_outlives_the_program(project: Path) -> None:
         print(asyncio.run(execute_tool_with_hooks(config, "ls", {{}}, tool)).llm_content)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=15, check=True
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=45, check=True
     )
     assert done.stdout == "fine\n"
     pid = int((project / "pid").read_text())
@@ -301,7 +301,7 @@ asyncio.run(main())
 
 def test_async_hooks_end_with_the_program(project: Path) -> None:
     """All of them, also those that were just about to start, and in whatever order modules were loaded."""
-    subprocess.run([sys.executable, "-c", PROGRAM, str(project)], check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", PROGRAM, str(project)], check=True, timeout=45)
     pids = (project / "pids").read_text().split() if (project / "pids").exists() else []
     alive = [
         pid for pid in pids if Path("/proc", pid, "cmdline").exists() and Path("/proc", pid, "cmdline").read_bytes()

@@ -44,7 +44,7 @@ def configure(site: Path, **more: Any) -> None:
 def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [str(HOOKLINE), *words, "--settings", "hooks.json"]
     return subprocess.run(
-        command, cwd=site, capture_output=True, text=True, check=False, timeout=20, env={**os.environ}
+        command, cwd=site, capture_output=True, text=True, check=False, timeout=45, env={**os.environ}
     )
 
 

@@ -79,7 +79,7 @@ def _at_rest(here: "Person") -> Footprint:
     """What the program holds when it waits for a line, and AfterAgent hooks have had their time to end."""
     here.say("/help")
     here.expect("Alt-Enter")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 45
     while (now := Footprint.of(here.process.pid)).children and time.monotonic() < deadline:
         time.sleep(0.02)
     return now

@@ -97,7 +97,7 @@ true"""
             capture_output=True,
             text=True,
             check=True,
-            timeout=15,
+            timeout=45,
         )
         assert done.stdout == "All is tidy.\n"
 

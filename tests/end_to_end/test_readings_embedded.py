@@ -15,7 +15,6 @@ The number is at the beginning of each test's name. `test_readings.py` has the o
 
 import asyncio
 import json
-import time
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -371,22 +370,18 @@ def test_20_a_slow_matcher_never_blocks_the_loop(bench: "Bench") -> None:
     bench.hook("BeforeTool", "true", matcher="^(a|a)*(b|b)*(a+)+$")
     config = bench.config()
 
-    async def main() -> tuple[float, float]:
+    async def main() -> int:
         await fire_before_tool_hook(config, "ls", {})
-        gaps: list[float] = []
-        ticking = asyncio.create_task(tick(gaps))
-        started = time.monotonic()
+        ticks: list[None] = []
+        ticking = asyncio.create_task(tick(ticks))
         await fire_before_tool_hook(config, "a" * 60 + "!", {})
-        took = time.monotonic() - started
         ticking.cancel()
-        return max(gaps, default=took), took
+        return len(ticks)
 
-    async def tick(gaps: list[float]) -> None:
-        last = time.monotonic()
+    async def tick(ticks: list[None]) -> None:
         while True:
             await asyncio.sleep(0.01)
-            gaps.append(time.monotonic() - last)
-            last = time.monotonic()
+            ticks.append(None)
 
-    longest, took = asyncio.run(main())
-    assert longest < took / 2
+    # The search has half a second of a processor.
+    assert asyncio.run(main()) > 5

@@ -367,7 +367,7 @@ def test_a_function_that_takes_too_long(on_error: str, program: Program) -> None
 
     async def main() -> Verdict:
         verdict = await program.fire()
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), 45)
         return verdict
 
     program.on("BeforeTool", slow, name="slow", timeout=0.02, on_error=on_error)
@@ -415,7 +415,7 @@ def test_a_program_ends_although_a_thread_hangs(project: Path) -> None:
         "async def run(arguments): return ToolResult(llm_content='ran')\n"
         "print(asyncio.run(execute_tool_with_hooks(config, 't', {}, run)).llm_content)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=15)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=45)
     assert (done.returncode, done.stderr) == (0, "")
     assert "timed out after 50ms" in done.stdout
 

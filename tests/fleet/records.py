@@ -1,24 +1,27 @@
 """Logs of machines that do not exist, and the stream that they are sent to."""
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import Stored, make_stream, stored
 from hookline.child.nats import close, connect, connected
 from hookline.child.nats_bucket import make_bucket, open_bucket, set_value
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
-from hookline.contract.records import EventRecord, LogLevel
+from hookline.contract.records import EventRecord, HookRecord, LogLevel
 from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals
 from hookline.fleet.record.shipper import Shipper
 from hookline.fleet.record.source import Place, Source
-from hookline.fleet.record.verify import Audit, Verification, Window
+from hookline.fleet.record.verify import Audit, Verification
 from hookline.log._appender import Appender
 from hookline.log.file import FileSink
 
@@ -48,6 +51,22 @@ def write_log(path: Path, numbers: range, *, max_bytes: int = 10**9, backups: in
     """Appends records to a log, as a program does."""
     sink = FileSink(path, max_bytes=max_bytes, backups=backups)
     assert sink.write_now([event(number) for number in numbers])
+    sink.close()
+
+
+def write_trial(path: Path, text: str = "tried", *, number: int = 1) -> None:
+    """Appends an event with a hook on trial that would have blocked; `text` is everything that a stranger writes."""
+    common: dict[str, Any] = {"fire": f"t{number}", "event": "BeforeTool", "subject": text, "session": text}
+    texts = {"stdin": json.dumps({"tool_input": {"command": text}}), "stdout": "", "stderr": text}
+    run = HookRecord(
+        **(common | texts | {"id": f"t{number}-0", "hook": text, "origin": text, "message": text}),
+        level=LogLevel.INFO,
+        mode="shadow",
+        would=("block",),
+        truncated=False,
+    )
+    sink = FileSink(path)
+    assert sink.write_now([run, msgspec.structs.replace(event(0), **common)])
     sink.close()
 
 

@@ -83,7 +83,7 @@ class NatsServer:
         """As a crash of the machine ends it."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(45)
 
     def freeze(self) -> None:
         """It keeps its connections and answers nothing."""

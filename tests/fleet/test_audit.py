@@ -13,18 +13,20 @@ import pytest
 from tests.fleet.records import KEY, PLACE, findings, send_all, set_up, shipper, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored, Value
+from hookline.child.jetstream import Stored
+from hookline.child.nats_bucket import Latest
 from hookline.cli.main import main
 from hookline.cli.report.audit import audit_lines
 from hookline.contract.fleet import anchor_subject
 from hookline.fleet.life.status import judge
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey, machine_key
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals, messages_of
 from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.pins import add_pins, read_pins
 from hookline.fleet.record.source import Place, Source
 from hookline.fleet.record.statement import StatementKind, state
-from hookline.fleet.record.verify import Audit, Window
+from hookline.fleet.record.verify import Audit
 from hookline.log.chain import Head, Link, link_lines
 from hookline.log.outgoing import Cursor, next_batch
 
@@ -250,7 +252,7 @@ def test_no_machine_can_keep_others_from_being_seen(tmp_path: Path, subject: str
         if isinstance(each, Arrival):
             mirror.add(each)
     mirror.close()
-    assert judge([Value("all.m1.ann", data.encode(), time.time())], keys={})[0].is_unguarded
+    assert judge([Latest("all.m1.ann", data.encode(), time.time())], keys={})[0].is_unguarded
 
 
 def test_a_machine_can_t_hide_the_records_of_another(log: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.server import NatsServer, free_port
 
-from hookline.child.nats import UnreachableError, close, connect, connected
+from hookline.child.nats import UnreachableError, close, connect, connected, end_if_cancelled
 from hookline.contract.fleet import Server, token_of
 
 
@@ -54,7 +54,7 @@ def test_it_connects_again_after_a_crash(nats: NatsServer) -> None:
         try:
             nats.kill()
             nats.start()
-            await asyncio.wait_for(is_back.wait(), 15)
+            await asyncio.wait_for(is_back.wait(), 45)
         finally:
             await close(client)
 
@@ -67,3 +67,27 @@ def test_names_become_one_part_of_a_subject_and_stay_different() -> None:
     tokens = [token_of(name) for name in names]
     assert len(set(tokens)) == len(names)
     assert not any(set(token) & set(". *>") for token in tokens)
+
+
+def test_a_cancellation_that_comes_as_a_wait_ends_is_not_forgotten() -> None:
+    """A loop that waits for the server ends, although `wait_for` of Python 3.11 goes on then."""
+
+    async def go() -> bool:
+        changed = asyncio.Event()
+
+        async def follow() -> None:
+            while True:
+                end_if_cancelled()
+                await asyncio.wait_for(changed.wait(), 60.0)
+                changed.clear()
+
+        task = asyncio.create_task(follow())
+        for _ in range(3):  # until it waits
+            await asyncio.sleep(0)
+        changed.set()
+        await asyncio.sleep(0)  # now the wait is over, and `follow` has not been told
+        task.cancel()
+        await asyncio.wait({task}, timeout=10.0)
+        return task.cancelled()
+
+    assert asyncio.run(go())

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log
+from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer
 from tests.ui.conftest import HOST, PORT, TOKEN, Page
 
@@ -24,6 +24,7 @@ from hookline.log.file import FileSink
 from hookline.settings.schema import FleetSettings
 from hookline.ui.app import make_app
 
+SHADOW = ["fleet", "stats", "--shadow"]
 HOSTILE = "\x1b[2Jpwned\u202e<img src=x onerror=alert(1)>"
 
 
@@ -111,6 +112,28 @@ def test_a_copy_is_bounded_and_has_each_record_once(tmp_path: Path) -> None:
     assert small.is_full
 
 
+@pytest.mark.fleet
+def test_hooks_on_trial_are_counted_over_all_machines(
+    nats: NatsServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whom, and on how many machines; the same call on two machines is no repetition."""
+    set_up(nats)
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"hooksConfig": {"fleet": {"servers": [nats.address]}}}))
+    for machine, user, times in (("m1", "ann", 2), ("m2", "bert", 1)):
+        log = tmp_path / machine / "hooks.jsonl"
+        for number in range(times):
+            write_trial(log, number=number)
+        send_all(nats, shipper(log, place=Place("all", Source(machine, user, "l"))))
+    assert main([*SHADOW, "--json"]) == 0
+    (tried,) = json.loads(capsys.readouterr().out)["trials"]
+    assert (tried["runs"], tried["wouldBlock"], tried["machines"], tried["repeated"]) == (3, 3, 2, 1)
+    assert tried["people"] == {"ann at m1": 2, "bert at m2": 1}
+    assert main([*SHADOW, "--machine", "m2"]) == 0
+    assert "1 run on 1 machine" in capsys.readouterr().out
+
+
 def test_what_a_machine_says_is_printed_as_foreign_text(
     nats: NatsServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,12 +145,13 @@ def test_what_a_machine_says_is_printed_as_foreign_text(
     sink = FileSink(log)
     sink.write_now([msgspec.structs.replace(event(1), message=HOSTILE, subject=HOSTILE, session=HOSTILE)])
     sink.close()
+    write_trial(log, HOSTILE)
     send_all(nats, shipper(log, place=Place(HOSTILE, Source(HOSTILE, HOSTILE, HOSTILE))))
     hook = HookWord(event=HOSTILE, name=HOSTILE, source="user", state=HOSTILE)
     facts = Facts(enabled=True, hooks=(hook,), policy_problem=HOSTILE, problems=(HOSTILE,))
     beat = Heartbeat(team=HOSTILE, machine=HOSTILE, user=HOSTILE, hookline=HOSTILE, facts=facts)
     say(nats, beat.key, KEY.sign(beat))
-    for words in (["fleet", "events"], ["fleet", "status"], ["fleet", "stats"], ["audit", "verify"]):
+    for words in (["fleet", "events"], ["fleet", "status"], ["fleet", "stats"], SHADOW, ["audit", "verify"]):
         for form in (words, [*words, "--json"]):
             main(form)
             shown = capsys.readouterr()

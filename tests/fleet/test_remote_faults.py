@@ -83,8 +83,9 @@ def test_a_frozen_worker_does_not_run_what_was_abandoned(
     async def go() -> None:
         await machine.fire()
         worker.signal(signal.SIGSTOP)
-        for _ in range(2):
-            assert "no worker answered" in reason(await machine.fire())
+        # The first is sent to this worker alone, which offered to take it; the second to all.
+        for why in ("which answered before, fell silent", "no worker answered"):
+            assert why in reason(await machine.fire())
             assert machine.took_s < SOON_S
         worker.signal(signal.SIGCONT)
         await asyncio.sleep(1.0)  # whatever it would run, it would run now
@@ -219,7 +220,7 @@ def test_sigterm_finishes_what_runs_and_takes_no_more(
         assert not (await asking).blocked
 
     asyncio.run(go())
-    assert worker.process.wait(10) == 0
+    assert worker.process.wait(45) == 0
     assert lines(tmp_path / "w/ended") == ["ended"]
 
 

@@ -32,7 +32,7 @@ from hookline.fleet.record.shipper import only_shipper, read_progress
 from hookline.fleet.record.statement import StatementKind
 from hookline.log.chain import Link
 from hookline.log.file import FileSink
-from hookline.log.outgoing import Cursor, next_batch
+from hookline.log.outgoing import Cursor, next_batch, waiting_bytes
 from hookline.log.verify import log_head
 
 
@@ -235,7 +235,17 @@ def test_batches_are_whole_lines_in_order(tmp_path: Path) -> None:
         links = [Link.read(line) for line in batch.lines.splitlines()]
         seqs += [link.seq for link in links if link is not None]
         cursor = batch.end
+        assert waiting_bytes(log, cursor) == log.stat().st_size - cursor.offset
     assert seqs == list(range(1, 21))
+
+
+def test_what_waits_is_in_all_files_behind_the_cursor(log: Path) -> None:
+    write_log(log, range(1, 21), max_bytes=2000, backups=50)
+    batch = next_batch(log, Cursor(), 1)
+    assert batch is not None
+    whole = sum(file.stat().st_size for file in log.parent.glob(f"{log.name}*") if file.suffix != ".lock")
+    assert waiting_bytes(log, batch.end) == whole - len(batch.lines)
+    assert waiting_bytes(log, Cursor(seq=99, hash="x", inode=1, offset=5)) == whole
 
 
 def test_without_a_stream_the_message_says_what_to_do(nats: NatsServer, log: Path) -> None:

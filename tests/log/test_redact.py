@@ -278,12 +278,12 @@ MEGABYTE = 2**20
 def test_hostile_text_takes_bounded_time(part: str) -> None:
     """No text makes the search quadratic."""
     text = (part * (MEGABYTE // len(part) + 1))[:MEGABYTE]
-    started = time.monotonic()
+    started = time.process_time()
     redactor = Redactor(SECRET_NAMES, {})
     redactor.suspects(text.encode())
     redactor.clean(text)
     redactor.clean(f'{{"x": "{text[: MEGABYTE // 16]}')
-    assert time.monotonic() - started < 15
+    assert time.process_time() - started < 15
 
 
 def test_no_environment_is_lost_among_many() -> None:

@@ -1,9 +1,9 @@
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.patience import with_enough_time
 
 from hookline import AggregatedHookResult, HookEventHandler
 
@@ -99,15 +99,21 @@ def test_a_failure_blocks_only_if_its_hook_says_so(
 def test_a_timeout_terminates_the_whole_group(scene: Any) -> None:
     """At its timeout everything that a hook has started gets SIGTERM, not the hook alone, and at once."""
     child = """trap 'echo terminated > child; exit' TERM; touch ready; while :; do sleep 0.05; done"""
-    hook = {"command": f'sh -c "{child}" & trap "" TERM; until [ -e ready ]; do sleep 0.01; done; wait; wait; exit 3'}
-    system = scene.config({"BeforeTool": [{**hook, "timeout": 700}]}).get_hook_system()
+    parent = 'trap "" TERM; until [ -e ready ]; do sleep 0.01; done; touch waits; wait; wait; exit 3'
+    hook = {"command": f'sh -c "{child}" & {parent}'}
 
-    async def main() -> Any:
-        await system.initialize()
-        return await system.get_event_handler().fire_before_tool_event("ls", {})
+    def attempt(timeout_ms: float) -> Any:
+        system = scene.config({"BeforeTool": [{**hook, "timeout": timeout_ms}]}).get_hook_system()
 
-    started = time.monotonic()
-    (result,) = asyncio.run(main()).results
+        async def main() -> Any:
+            await system.initialize()
+            return await system.get_event_handler().fire_before_tool_event("ls", {})
+
+        (result,) = asyncio.run(main()).results
+        return result, timeout_ms
+
+    result, timeout_ms = with_enough_time(400, scene.project / "waits", attempt)
     assert result.timed_out
-    assert time.monotonic() - started < 4
+    # It has ended by itself, within the five seconds after which it would have been killed.
+    assert (result.exit_code, result.duration_ms < timeout_ms + 5_000) == (3, True)
     assert (scene.project / "child").read_text() == "terminated\n"

@@ -356,7 +356,7 @@ def test_two_processes_trusting_at_once_lose_nothing(store: TrustStore, path: Pa
     """What several processes trust at the same time is all trusted in the end."""
     arguments = (str(path), str(project))
     workers = [subprocess.Popen([sys.executable, "-c", _TRUST_TEN, *arguments, name]) for name in "abc"]
-    assert [worker.wait(15) for worker in workers] == [0, 0, 0]
+    assert [worker.wait(45) for worker in workers] == [0, 0, 0]
     trusted = {record.definition["command"] for record in store.records()}
     assert trusted == {f"{name}-{number}" for name in "abc" for number in range(10)}
 

@@ -103,6 +103,14 @@ async def _ask(app: App, method: str, path: str, headers: Mapping[str, str], bod
     return Reply(start["status"], found, b"".join(message.get("body", b"") for message in rest))
 
 
+def try_guard(home: Path) -> None:
+    """Sets the guard of `page` on trial."""
+    file = home / ".llxprt" / "settings.json"
+    settings = json.loads(file.read_text())
+    settings["hooks"]["BeforeTool"][0]["hooks"][0]["mode"] = "shadow"
+    file.write_text(json.dumps(settings))
+
+
 @pytest.fixture
 def page(project: Path, own_home: Path) -> Page:
     """A project whose user has a guard, a hook that rewrites and one that never runs; nothing has happened yet."""

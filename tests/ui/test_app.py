@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ui.conftest import Page
+from tests.ui.conftest import Page, try_guard
 
 import hookline.ui
+from hookline.cli.main import main
 from hookline.log.entry import LogQuery
 from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
@@ -243,3 +244,14 @@ def test_no_text_is_ever_parsed_as_html() -> None:
     texts = [scripts, (STATIC / "index.html").read_text(), (STATIC / "style.css").read_text()]
     addresses = {found for text in texts for found in re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"']*", text)}
     assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+def test_trials_are_those_of_the_command(page: Page, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a hook on trial would have blocked is computed in one place, and shown in two."""
+    try_guard(own_home)
+    page.fire("shell", command="rm -rf /")
+    page.fire("shell", command="ls")
+    assert main(["stats", "--shadow", "--json", "--project", str(page.project)]) == 0
+    (tried,) = page.get("/api/trials").json["trials"]
+    assert [tried] == json.loads(capsys.readouterr().out)["trials"]
+    assert (tried["hook"], tried["wouldBlock"], tried["keptBack"], tried["sequels"]["unknown"]) == ("guard", 1, 1, 1)

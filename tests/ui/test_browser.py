@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fleet.records import KEY, say, send_all, set_up, shipper, write_log
+from tests.fleet.records import KEY, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer, find_program
-from tests.ui.conftest import Page
+from tests.ui.conftest import Page, try_guard
 
 from hookline.contract.wire import utc_timestamp
 from hookline.fleet.life.heartbeat import Facts, Heartbeat, HookWord
@@ -54,7 +54,7 @@ def address(page: Page) -> Iterator[str]:
         assert server.stdout is not None
         yield server.stdout.readline().split()[-1]
         server.terminate()
-        server.wait(20)
+        server.wait(45)
 
 
 class Tab:
@@ -183,12 +183,47 @@ def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address:
     tab.close()
 
 
+def test_what_a_hook_on_trial_would_have_blocked(page: Page, own_home: Path, chromium: Any, address: str) -> None:
+    """How often, for which tools, what became of it, and how the hook is enforced; an example leads to its event."""
+    tab = Tab(chromium, address)
+    api.expect(tab.view("trials").locator("main")).to_contain_text("No run of a hook in the mode warn or shadow")
+    try_guard(own_home)
+    page.fire("shell", command="rm -rf /")
+    page.fire("shell", command="rm -rf /")
+    page.fire("shell", command="ls")
+    tab.view("")
+    tab.tab.get_by_role("link", name="Trials").click()
+    tried = tab.tab.get_by_role("article").filter(has=tab.tab.get_by_role("heading", name="guard"))
+    api.expect(tried).to_contain_text("3 runs")
+    api.expect(tried).to_contain_text("would have blocked 2")
+    became = tried.locator(".sequels li")
+    api.expect(became).to_have_text(
+        ["2 passed, and it is not known what then happened", "1 the same as an earlier one of the session"]
+    )
+    api.expect(tried).to_contain_text("To enforce it, remove its mode")
+    api.expect(tried.locator("tbody tr")).to_have_count(2)
+    api.expect(tried.locator("tbody tr").first).to_contain_text("no rm here")
+    tried.get_by_role("link", name="all about it").first.click()
+    api.expect(tab.tab.get_by_role("heading", level=1)).to_contain_text("BeforeTool shell")
+    tab.close()
+
+
 def test_text_of_strangers_is_text(page: Page, chromium: Any, address: str) -> None:
     """Whatever a record says is shown, and neither acts nor hides anything."""
     told = json.dumps({EVIL: EVIL, "list": [EVIL, 1, None, {"deep": EVIL}], "huge": "A" * 200_000})
     answer = json.dumps({"decision": EVIL, "hookSpecificOutput": {"tool_input": {EVIL: EVIL}}})
     common = dict.fromkeys(("message", "session", "agent", "event", "subject", "hook", "origin", "model"), EVIL)
-    run = {"kind": "hook", "id": "f-0", "stdin": told, "stdout": answer, "stderr": EVIL, "command": EVIL, "way": EVIL}
+    run = {
+        "kind": "hook",
+        "id": "f-0",
+        "mode": EVIL,
+        "would": ["block", EVIL],
+        "stdin": told,
+        "stdout": answer,
+        "stderr": EVIL,
+        "command": EVIL,
+        "way": EVIL,
+    }
     ended = {"kind": "event", "by": [EVIL], "provenance": {EVIL: [EVIL]}, "blocked": True}
     more = {"time": utc_timestamp(), "level": "info", "fire": "f", "duration": 1.5, "success": True}
     records = [{**common, **more, **run}, {**common, **more, **ended}, {**common, **more, "kind": "advice"}]
@@ -200,7 +235,7 @@ def test_text_of_strangers_is_text(page: Page, chromium: Any, address: str) -> N
     settings.write_text(json.dumps({"hooks": {"BeforeTool": [{"matcher": EVIL, "hooks": [hook]}], EVIL: []}}))
     tab = Tab(chromium, address)
     api.expect(tab.tab.locator("tbody tr")).to_have_count(2)
-    for path in ("", "event/f", "sessions", f"session/{_quoted(EVIL)}", "hooks", "settings"):
+    for path in ("", "event/f", "sessions", f"session/{_quoted(EVIL)}", "hooks", "trials", "settings"):
         view = tab.view(path)
         api.expect(view.locator("main")).to_contain_text("U+202E<script>")
         shown = view.evaluate("document.querySelector('main').textContent")
@@ -220,7 +255,7 @@ def test_it_can_be_used_by_keyboard_and_screen_reader(page: Page, chromium: Any,
     """Landmarks, one first heading per view, table headers, names for all controls, focus on the heading."""
     page.fire("shell", command="rm x")
     tab = Tab(chromium, address, viewport={"width": 420, "height": 900}, color_scheme="dark")
-    for path in ("", "sessions", "session/s1", "hooks", "settings"):
+    for path in ("", "sessions", "session/s1", "hooks", "trials", "settings"):
         view = tab.view(path)
         assert [view.get_by_role(role).count() for role in ("main", "banner", "navigation")] == [1, 1, 1]
         assert view.locator("h1").count() == 1
@@ -296,10 +331,15 @@ def test_the_page_of_a_fleet(chromium: Any, own_home: Path, tmp_path: Path) -> N
             machines.locator("summary").click()
             assert machines.evaluate(ACTING) == 0
             write_log(log, range(4, 6))
+            write_trial(log, EVIL)
             send_all(nats, shipper(log, place=Place("all", source)))
-            api.expect(tab.view("").locator("tbody tr")).to_have_count(5, timeout=20_000)
+            api.expect(tab.view("").locator("tbody tr")).to_have_count(6, timeout=20_000)
+            trials = tab.view("trials")
+            api.expect(trials.get_by_role("article")).to_contain_text("would have blocked 1")
+            api.expect(trials.get_by_role("article")).to_contain_text("on 1 machine")
+            assert trials.evaluate(ACTING) == 0
             tab.close()
             server.terminate()
-            server.wait(20)
+            server.wait(45)
     finally:
         nats.end()

@@ -6,12 +6,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.child.nats import UnreachableError
+from hookline.child.nats import ANSWER_S, UnreachableError, end_if_cancelled
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.js.api import ConsumerConfig
 
-_ANSWER_S = 5.0
 _FETCH = 64
 _FETCH_S = 5.0
 _DUPLICATES_S = 120.0
@@ -30,15 +31,6 @@ class Stored(NamedTuple):
     """When the server stored it, in seconds since the epoch."""
 
 
-class Value(NamedTuple):
-    """A value of a bucket."""
-
-    key: str
-    data: bytes
-    seconds: float
-    """When the server stored it."""
-
-
 async def make_stream(
     client: "Client", name: str, subjects: Sequence[str], *, replicas: int, max_age_s: float, max_bytes: int
 ) -> bool:
@@ -46,7 +38,7 @@ async def make_stream(
     from nats.js.api import StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
     from nats.js.errors import APIError, NotFoundError  # noqa: PLC0415
 
-    jetstream = client.jetstream(timeout=_ANSWER_S)
+    jetstream = client.jetstream(timeout=ANSWER_S)
     config = StreamConfig(
         name=name,
         subjects=list(subjects),
@@ -76,7 +68,7 @@ async def store(client: "Client", subject: str, data: bytes, headers: Mapping[st
         # The client would keep the message and send it later, behind our back.
         raise UnreachableError("there is no connection to the server")
     try:
-        await client.jetstream(timeout=_ANSWER_S).publish(subject, data, headers=dict(headers))
+        await client.jetstream(timeout=ANSWER_S).publish(subject, data, headers=dict(headers))
     except Exception as error:
         raise _refused(f"{subject}", error) from error
 
@@ -94,6 +86,30 @@ async def stored(
 
     It ends with the last one, unless it follows.
     """
+    jetstream = client.jetstream(timeout=ANSWER_S)
+    try:
+        reading = await jetstream.pull_subscribe("", stream=stream, config=_consumer(subjects, since, after))
+        left = (await reading.consumer_info()).num_pending or 0
+    except Exception as error:
+        raise _refused(f"the stream {stream}", error) from error
+    try:
+        while left > 0 or follow:
+            end_if_cancelled()
+            try:
+                messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
+            except TimeoutError as error:
+                if follow:
+                    continue
+                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
+            for message in messages:
+                left = message.metadata.num_pending
+                yield _stored(message)
+    finally:
+        with suppress(Exception):
+            await reading.unsubscribe()
+
+
+def _consumer(subjects: Sequence[str], since: float | None, after: int | None) -> "ConsumerConfig":
     from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy  # noqa: PLC0415 - an extra
 
     config = ConsumerConfig(
@@ -104,39 +120,13 @@ async def stored(
     elif since is not None:
         config.deliver_policy = DeliverPolicy.BY_START_TIME
         config.opt_start_time = datetime.fromtimestamp(since, UTC).isoformat()  # type: ignore[assignment]
-    jetstream = client.jetstream(timeout=_ANSWER_S)
-    try:
-        reading = await jetstream.pull_subscribe("", stream=stream, config=config)
-        left = (await reading.consumer_info()).num_pending or 0
-    except Exception as error:
-        raise _refused(f"the stream {stream}", error) from error
-    try:
-        while left > 0 or follow:
-            try:
-                messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
-            except TimeoutError as error:
-                if follow:
-                    continue
-                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer") from error
-            for message in messages:
-                facts = message.metadata
-                left = facts.num_pending
-                headers = {str(name): str(value) for name, value in (message.headers or {}).items()}
-                yield Stored(message.subject, message.data, headers, facts.sequence.stream, facts.timestamp.timestamp())
-    finally:
-        with suppress(Exception):
-            await reading.unsubscribe()
+    return config
 
 
-async def values(client: "Client", bucket: str) -> list[Value]:
-    """Every value of a bucket."""
-    # Its stream has the last message of each key.
-    place = f"$KV.{bucket}."
-    return [
-        Value(message.subject.removeprefix(place), message.data, message.seconds)
-        async for message in stored(client, f"KV_{bucket}", [f"{place}>"])
-        if "KV-Operation" not in message.headers
-    ]
+def _stored(message: "Msg") -> Stored:
+    facts = message.metadata
+    headers = {str(name): str(value) for name, value in (message.headers or {}).items()}
+    return Stored(message.subject, message.data, headers, facts.sequence.stream, facts.timestamp.timestamp())
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:
@@ -145,6 +135,6 @@ def _refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, NoStreamResponseError | NotFoundError):
         return UnreachableError(f"{what}: the server does not have it; an administrator runs: hookline fleet setup")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {_ANSWER_S:g} s, or not allowed")
+        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     return UnreachableError(f"{what}: {said}")

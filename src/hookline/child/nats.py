@@ -1,32 +1,33 @@
-"""Connections to a company's NATS server. Only this module and `nats_bus` and `jetstream` load its client."""
+"""Connections to a company's NATS server. Only this module, `nats_bucket` and `jetstream` load its client."""
 
 import asyncio
 import contextlib
-import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hookline.child.nats_identity import UnreachableError, identity, why_refused
 from hookline.contract.fleet import Server
-from hookline.errors import HooklineError
 from hookline.extras import install_command
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
+__all__ = ["ANSWER_S", "CONNECT_S", "UnreachableError", "asks_who_connects", "close", "connect", "connected"]
+
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
+ANSWER_S = 5.0
+"""How long it may take to answer a question about a stream or a bucket."""
 _CLOSE_S = 2.0
 _MOST_FAULTS = 8
 _AGAIN_S = 0.2
 # After two of these without an answer the connection counts as lost, and another server is tried.
 _PING_S = 5
-
-
-class UnreachableError(HooklineError):
-    """The server can't be reached, or refuses this machine."""
+_REFUSED_S = 5.0
+_QUOTE = "'"
 
 
 async def connect(server: Server, name: str, *, on_change: Callable[[str], None] | None = None) -> "Client":
@@ -37,10 +38,19 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
     client = _client()
     tell = on_change or (lambda _words: None)
     faults: deque[BaseException] = deque(maxlen=_MOST_FAULTS)
+    is_up = False
 
-    def complain(error: BaseException) -> None:
+    async def hear(error: BaseException) -> None:
         faults.append(error)
         tell(f"{type(error).__name__}: {error}")
+        if not is_up:
+            if sum(map(_is_refusal, faults)) >= len(server.addresses):
+                raise error  # or it would ask again and again
+        elif not client.is_connected:
+            # The client waits for this before it tries again, and forgets the socket of the attempt that failed.
+            _close_socket(client)
+            if _is_refusal(error) or isinstance(error.__cause__, UnreachableError):
+                await asyncio.sleep(_REFUSED_S)  # thousands of machines may be refused at the same time
 
     options: dict[str, Any] = {
         "servers": list(server.addresses),
@@ -50,20 +60,31 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         "reconnect_time_wait": _AGAIN_S,
         "ping_interval": _PING_S,
         "inbox_prefix": server.inbox,
-        "error_cb": _telling(complain),
-        "disconnected_cb": _telling(lambda: tell("the connection was lost")),
-        "reconnected_cb": _telling(lambda: tell("connected again")),
-        **_identity(server),
+        "error_cb": hear,
+        "disconnected_cb": _callback(lambda: tell("the connection was lost")),
+        "reconnected_cb": _callback(lambda: tell("connected again")),
+        **identity(server),
     }
     try:
         await asyncio.wait_for(client.connect(**options), CONNECT_S)
     except Exception as error:
         await close(client)
-        raise UnreachableError(_words(server, _telling_fault([*faults, error]))) from error
+        raise UnreachableError(_words(server, _main_fault([*faults, error]))) from error
     except BaseException:
         await close(client)
         raise
+    is_up = True
     return client
+
+
+def end_if_cancelled() -> None:
+    """Ends a task that was cancelled, for loops that wait for the server.
+
+    `wait_for` of Python 3.11, which the client also uses, forgets a cancellation that comes as its wait ends.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def asks_who_connects(client: "Client") -> bool:
@@ -88,50 +109,66 @@ async def close(client: "Client") -> None:
         await asyncio.wait_for(client.close(), _CLOSE_S)
 
 
+def _close_socket(client: "Client") -> None:
+    transport: Any = client._transport  # noqa: SLF001 - it has no other way
+    if transport is not None:
+        with contextlib.suppress(Exception):
+            transport.close()
+
+
 def _client() -> "Client":
     try:
-        from nats.aio.client import Client  # noqa: PLC0415 - an extra, and slow to load
+        return _client_type()()
     except ModuleNotFoundError as error:
         raise UnreachableError(f"the client of NATS is not installed; run: {install_command('fleet')}") from error
-    return Client()
 
 
-def _identity(server: Server) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    if server.credentials:
-        options["user_credentials"] = str(_existing(server.credentials, "credentials"))
-    if server.nkey:
-        options["nkeys_seed"] = str(_existing(server.nkey, "nkey"))
-    if server.ca or server.cert or any(address.startswith("tls://") for address in server.addresses):
-        context = ssl.create_default_context(cafile=server.ca)
-        if server.cert:
-            context.load_cert_chain(_existing(server.cert, "tls.cert"), server.key)
-        options["tls"] = context
-    return options
+@cache
+def _client_type() -> "type[Client]":
+    from nats.aio.client import Client  # noqa: PLC0415 - an extra, and slow to load
+    from nats.errors import Error  # noqa: PLC0415
+
+    class Patient(Client):
+        """Connects again after a refusal as after any other loss: new credentials may be there by then.
+
+        Its parent closes for good then, without a word: a worker would hear nothing any more, and a machine send
+        nothing, until they are started again.
+        """
+
+        async def _process_err(self, err_msg: str) -> None:
+            if not self.is_connected or "permissions violation" in err_msg.lower():
+                await super()._process_err(err_msg)
+                return
+            error = Error(f"nats: {err_msg.strip(_QUOTE)}")
+            await self._error_cb(error)
+            await self._process_op_err(error)
+
+    return Patient
 
 
-def _existing(path: str, option: str) -> Path:
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise UnreachableError(f"hooksConfig.fleet.{option} names {path}, which is no file")
-    return file
-
-
-def _telling_fault(faults: list[BaseException]) -> BaseException:
+def _main_fault(faults: list[BaseException]) -> BaseException:
     """The error that says most: a refusal, which the client follows up with others, or else the last of its own."""
-    refusals = (fault for fault in faults if "authorization" in str(fault).lower())
-    return next(refusals, faults[-2] if len(faults) > 1 else faults[-1])
+    return next(filter(_is_refusal, faults), faults[-2] if len(faults) > 1 else faults[-1])
 
 
-def _telling(tell: Callable[..., object]) -> Callable[..., Awaitable[None]]:
-    async def told(*args: Any) -> None:
-        tell(*args)
+def _callback(function: Callable[..., object]) -> Callable[..., Awaitable[None]]:
+    """The function as the client wants it: asynchronous."""
 
-    return told
+    async def call(*args: Any) -> None:
+        function(*args)
+
+    return call
+
+
+def _is_refusal(error: BaseException) -> bool:
+    text = str(error).lower()
+    return "authorization" in text or "authentication" in text
 
 
 def _words(server: Server, error: BaseException) -> str:
     text = str(error) or type(error).__name__
     if isinstance(error, TimeoutError):
         text = f"no answer within {CONNECT_S:g} s"
+    if _is_refusal(error):
+        return f"the server {server.shown} refuses this machine ({text}); {why_refused(server)}"
     return f"the server {server.shown} can't be reached ({text}); check hooksConfig.fleet and that it runs"

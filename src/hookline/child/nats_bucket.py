@@ -5,15 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import UnreachableError
+from hookline.child.jetstream import stored
+from hookline.child.nats import ANSWER_S, UnreachableError
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.js.kv import KeyValue
-
-ANSWER_S = 5.0
-"""How long the server may take to answer a question."""
 
 
 class ConflictError(HooklineError):
@@ -25,6 +23,15 @@ class Value(NamedTuple):
 
     data: bytes
     revision: int
+
+
+class Latest(NamedTuple):
+    """The value that a key has now."""
+
+    key: str
+    data: bytes
+    seconds: float
+    """When the server stored it, in seconds since the epoch."""
 
 
 async def open_bucket(client: "Client", name: str) -> "KeyValue | None":
@@ -90,6 +97,17 @@ async def values_before(bucket: "KeyValue", key: str) -> list[Value]:
     return [Value(entry.value or b"", entry.revision or 0) for entry in entries]
 
 
+async def latest_values(client: "Client", bucket: str) -> list[Latest]:
+    """The values of all keys."""
+    # The bucket's stream has the last message of each key.
+    place = f"$KV.{bucket}."
+    return [
+        Latest(message.subject.removeprefix(place), message.data, message.seconds)
+        async for message in stored(client, f"KV_{bucket}", [f"{place}>"])
+        if "KV-Operation" not in message.headers
+    ]
+
+
 @asynccontextmanager
 async def _answers(what: str) -> AsyncIterator[None]:
     """Turns whatever keeps the server from answering into one error; what it says of a key passes."""
@@ -107,4 +125,6 @@ async def _answers(what: str) -> AsyncIterator[None]:
         ) from error
     except (TimeoutError, Error, OSError) as error:
         text = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        raise UnreachableError(f"the server does not answer about {what} ({text})") from error
+        raise UnreachableError(
+            f"the server does not answer about {what} ({text}); check that it runs, and lets this user ask"
+        ) from error

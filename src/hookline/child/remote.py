@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.child.conversation.steps import PATIENCE_S
 from hookline.child.job import ChildOutcome
 from hookline.child.nats import UnreachableError, close, connect
-from hookline.child.nats_bus import PATIENCE_S, NatsBus
+from hookline.child.nats_bus import NatsBus
 from hookline.child.own_loop import OwnLoop
 from hookline.contract.fleet import Server
 from hookline.contract.messages import AskerFacts, Message, MessageBusType

@@ -24,7 +24,7 @@ def add_common_options(
     Without the last, the settings come from their usual places.
     """
     if json:
-        parser.add_argument("--json", action="store_true", help="print JSON for programs")
+        add_json_option(parser)
     parser.add_argument(
         "--project",
         metavar="DIR",
@@ -48,6 +48,11 @@ def add_common_options(
         )
     else:
         parser.set_defaults(settings=None)
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Adds `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 class _ProjectHere(str):

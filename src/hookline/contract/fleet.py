@@ -19,6 +19,9 @@ AUDIT_STREAM = "HOOKLINE_AUDIT"
 AUDIT_SUBJECTS = ("hookline.audit.>", "hookline.anchor.>")
 """What that stream keeps."""
 
+NAME_A_SERVER = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
+"""The remedy, in messages, where the settings name no server."""
+
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach the server, and as whom."""

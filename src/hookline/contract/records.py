@@ -95,6 +95,8 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     """`cold`, `warm`, `worker`, `http`, `function` or `remote`: see RunWay."""
     worker: str | None = None
     """Who ran a remote hook, and which of the hooks there decided."""
+    would: Sequence[str] | None = None
+    """For a hook whose decision does not count: what it would have done, of `block`, `stop`, `ask` and `change`."""
     env: Mapping[str, str] = {}
     """The hook's own variables. The variables that every hook gets can be derived from `stdin`."""
     stdin: str

@@ -33,7 +33,7 @@ from hookline.contract.records import (
     hook_place,
 )
 from hookline.contract.text import tell
-from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict
+from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
 from hookline.contract.vocabulary import HookMode
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import can_block
@@ -309,13 +309,21 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         way=run.way.value,
         worker=run.worker,
         decision=run.decision,
-        mode=None if hook.mode is HookMode.ENFORCE else hook.mode.value,
+        **_tried(run),
         env=dict(hook.env),
         stdin=stdin,
         stdout=run.stdout,
         stderr=run.stderr,
         error=run.error,
     )
+
+
+def _tried(run: HookExecutionResult) -> dict[str, Any]:
+    """What the record of a hook has whose decision does not count."""
+    if run.hook.mode is HookMode.ENFORCE:
+        return {}
+    would = tuple(word.partition(" ")[0] for word, _ in would_have(run))
+    return {"mode": run.hook.mode.value, "would": would}
 
 
 def _fault(stage: str, error: Exception, consequence: str, *, event: str, **common: Any) -> FaultRecord:

@@ -11,7 +11,7 @@ from hookline.child.nats import UnreachableError, asks_who_connects, close, conn
 from hookline.child.nats_bus import NatsBus
 from hookline.config import Config
 from hookline.contract.events import HookEventName
-from hookline.contract.fleet import machine_name
+from hookline.contract.fleet import NAME_A_SERVER, machine_name
 from hookline.contract.messages import Message, MessageBusType
 from hookline.contract.verdict import SkipKind
 from hookline.contract.vocabulary import HookType
@@ -145,8 +145,7 @@ def _event_of(message: Message) -> HookEventName | None:
 def _fleet_of(config: Config) -> FleetSettings:
     fleet = config.get_settings().options.fleet
     if fleet is None or not fleet.servers:
-        remedy = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
-        raise HooklineError(f"no server is named to listen on; {remedy}")
+        raise HooklineError(f"no server is named to listen on; {NAME_A_SERVER}")
     return fleet
 
 

@@ -13,14 +13,6 @@ from typing import Any
 from hookline.formats import openai, responses
 from hookline.formats.native import kind_of, with_fields
 from hookline.formats.needing import needing
-from hookline.formats.openai import (
-    from_hook_llm_request,
-    offer,
-    to_hook_llm_request,
-    to_hook_llm_response,
-    tool_names,
-    with_note,
-)
 
 with needing("openai-agents", "openai-agents"):
     from agents import ModelResponse, Usage
@@ -28,15 +20,13 @@ with needing("openai-agents", "openai-agents"):
     from agents.tool import ToolOutputText
     from openai.types import responses as events
 
-__all__ = [
-    "from_hook_llm_request",
-    "from_hook_llm_response",
-    "offer",
-    "to_hook_llm_request",
-    "to_hook_llm_response",
-    "tool_names",
-    "with_note",
-]
+to_hook_llm_request = openai.to_hook_llm_request
+from_hook_llm_request = openai.from_hook_llm_request
+to_hook_llm_response = openai.to_hook_llm_response
+with_note = openai.with_note
+offer = openai.offer
+tool_names = openai.tool_names
+
 _WORDS = (None, "auto", "required", "none")
 
 

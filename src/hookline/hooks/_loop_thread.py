@@ -5,7 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Coroutine
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from hookline.errors import HooklineError
@@ -15,6 +15,8 @@ T = TypeVar("T")
 # Cancelling a hook sends SIGTERM to its group; cancelling it again kills the group at once.
 _TERM_S = 0.5
 _END_S = 5.0
+# A signal that comes just before a thread blocks does not wake it: Python looks for signals this often.
+_LOOK_S = 0.5
 
 
 class LoopThread:
@@ -36,7 +38,7 @@ class LoopThread:
             raise
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
-            return future.result()
+            return _result(future)
         except BaseException as error:
             future.cancel()
             if isinstance(error, CancelledError):
@@ -79,6 +81,15 @@ class LoopThread:
         if self._stop is not None:
             self._stop.detach()
         self._lock, self._loop, self._thread, self._stop = threading.Lock(), None, None, None
+
+
+def _result(future: "Future[T]") -> T:
+    while True:
+        try:
+            return future.result(_LOOK_S)
+        except TimeoutError:
+            if future.done():  # the work itself has raised one
+                return future.result()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -24,14 +24,14 @@ def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> Cons
 
 
 def user_name() -> str:
-    """Who runs this program, as the system knows them."""
+    """Who runs this program, as the system knows them; a number where it has no name for it."""
     # Not getpass.getuser, which believes the environment.
     import pwd  # noqa: PLC0415 - decisions are rare
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return "unknown"
+        return str(os.getuid())
 
 
 def _terminal() -> str | None:

@@ -63,6 +63,7 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     user: str | None = None
     source: str | None = None
     way: str | None = None
+    would: tuple[str, ...] | None = None
     # What an event came to; see EventRecord.
     stop: bool | None = None
     denied: bool | None = None

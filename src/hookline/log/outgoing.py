@@ -56,6 +56,17 @@ def next_batch(path: Path, cursor: Cursor, most: int) -> Batch | None:
             file.close()
 
 
+def waiting_bytes(path: Path, cursor: Cursor) -> int:
+    """How much of the log stands behind the cursor; HooklineError if it can't be read."""
+    files = open_all(path)
+    try:
+        index, offset = _place_of(files, cursor) or (0, 0)
+        return max(0, sum(file.size for file in files[index:]) - offset)
+    finally:
+        for file in files:
+            file.close()
+
+
 def _next(files: Sequence[LogFile], cursor: Cursor, most: int) -> Batch | None:
     place = _place_of(files, cursor)
     index, offset = place or (0, 0)

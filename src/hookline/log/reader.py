@@ -140,13 +140,18 @@ class LogReader:
 
     def whole(self, query: LogQuery) -> Iterator[dict[str, Any]]:
         """The wanted records with all their texts, oldest first; starts are among them whether they ended or not."""
+        for _, line in self.lines(query):
+            yield parse_json(line.decode("utf-8", "replace"))
+
+    def lines(self, query: LogQuery) -> Iterator[tuple[LogEntry, bytes]]:
+        """The same records, each with its line, from which the texts can be read where they are needed."""
         for stretch in self._stretches():
             if self._may_have(stretch, query):
                 for block in stretch.file.blocks(stretch.start, stretch.end):
                     lines = (line for line in block.split(b"\n") if line.strip())
                     for entry, line in zip(self._decode(block), lines, strict=False):
                         if entry is not None and query.wants(entry):
-                            yield parse_json(line.decode("utf-8", "replace"))
+                            yield entry, line
 
     def newest(self, query: LogQuery, count: int) -> list[LogEntry]:
         """The latest of these records, oldest first; reads only as much of the log as needed."""

@@ -7,13 +7,19 @@ from datetime import datetime
 from hookline.contract.wire import utc_timestamp
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def read_span(text: str) -> float | None:
+    """The seconds of a time such as `10m`, or None."""
+    span = _SPAN.fullmatch(text.strip())
+    return None if span is None else float(span[1]) * _UNITS_S[span[2]]
 
 
 def read_when(text: str) -> str:
     """The time as records write it, or ValueError; without a zone it is local time, and `10m` is ten minutes ago."""
-    if age := _AGE.fullmatch(text.strip()):
-        return utc_timestamp(max(0.0, time.time() - float(age[1]) * _UNITS_S[age[2]]))
+    if (age_s := read_span(text)) is not None:
+        return utc_timestamp(max(0.0, time.time() - age_s))
     try:
         return utc_timestamp(max(0.0, datetime.fromisoformat(text.strip()).timestamp()))
     except (ValueError, OverflowError) as error:

@@ -82,7 +82,7 @@ def _take(record: Mapping[str, Any], session: SessionEvidence, events: dict[str,
     match record.get("kind"):
         case "hook":
             asked = events.setdefault(fire, Asked(fire=fire, time=str(record.get("time")), tool=tool))
-            if asked.arguments is None and (given := _input_of(record)) is not None:
+            if asked.arguments is None and (given := input_of(record)) is not None:
                 asked.arguments = given
                 asked.digest = digest_of(clean(given))
             _rewrite(asked, record)
@@ -111,7 +111,7 @@ def digest_of(arguments: Any) -> str | None:
     return None if _HIDDEN in text else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _input_of(record: Mapping[str, Any]) -> Any:
+def input_of(record: Mapping[str, Any]) -> Any:
     """The arguments that a hook was told, in our words; None where the log does not have them whole."""
     told = None if record.get("dialect") else _object_in(record.get("stdin"))
     return None if told is None else told.get("tool_input")

@@ -54,8 +54,9 @@ def remote_fault(dialect: str, fleet: FleetSettings | None, *, has_client: bool)
     if dialect != OWN_DIALECT:
         return f'a remote hook answers in hookline\'s own words; add "dialect": "{OWN_DIALECT}" to its group'
     if fleet is None or not fleet.servers:
-        remedy = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
-        return f"no server is named that its workers listen on; {remedy}"
+        from hookline.contract.fleet import NAME_A_SERVER  # noqa: PLC0415 - few machines have a fleet
+
+        return f"no server is named that its workers listen on; {NAME_A_SERVER}"
     if not has_client:
         return "the client of NATS is not installed; run: pip install 'hookline[fleet]'"
     return None

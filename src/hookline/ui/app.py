@@ -96,6 +96,7 @@ def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
         "projects": lambda _request: later(projects, desk.log),
         "hooks": hooks,
         "durations": durations,
+        "trials": lambda _request: later(desk.trials),
         "settings": settings,
     }
 

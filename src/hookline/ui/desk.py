@@ -17,6 +17,9 @@ class Desk(Protocol):
     def hooks(self) -> Report:
         """Every hook with its state, source, trust, evidence and health, and why it has never run; and the agents."""
 
+    def trials(self) -> Report:
+        """Every hook that is tried out: what it would have decided, and what became of these calls."""
+
     def settings(self) -> Report:
         """The settings files, what is wrong with them, and whether hooks are enabled."""
 

@@ -62,7 +62,7 @@ def survive(
     choice = PATHS["vfork-pidfd" if is_warm else request.param]
     parked = Parked(tmp_path_factory.mktemp("parked")) if is_warm else None
 
-    def on_path(bad: ChildJob, *, limits: ChildLimits = USUAL_LIMITS, within_s: float = 12) -> ChildOutcome:
+    def on_path(bad: ChildJob, *, limits: ChildLimits = USUAL_LIMITS, within_s: float = 30) -> ChildOutcome:
         good = job("cat; echo good >&2", stdin=b"hello")
         with patch.dict(vars(FEATURES), choice):
             bad = bad if parked is None else parked.job(bad)

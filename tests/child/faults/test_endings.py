@@ -2,12 +2,12 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import is_alive, until, with_enough_time
 
 from hookline.child.batch import ChildLimits
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 SHORT = ChildLimits(grace_s=0.5)
 STUBBORN = "trap '' TERM; while :; do sleep 0.05; done"
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def members(group: int) -> list[int]:
@@ -41,10 +33,7 @@ def members(group: int) -> list[int]:
 
 
 def is_empty_soon(group: int) -> bool:
-    until = time.monotonic() + 10
-    while members(group) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not members(group)
+    return until(lambda: not members(group), "its end")
 
 
 @pytest.mark.req("HOOK-117", "HOOK-118")
@@ -64,7 +53,10 @@ def test_nothing_of_a_group_is_left_after_a_timeout(
     survive: "Survive", job: "MakeJob", tmp_path: Path, command: str
 ) -> None:
     """TERM, then KILL, for everybody in the group; the event waits no longer than timeout and grace."""
-    outcome = survive(job(f"echo $$ > group; {command}", timeout_ms=600), limits=SHORT)
+    begin = "echo $$ > group; touch begun"
+    outcome = with_enough_time(
+        400, tmp_path / "begun", lambda ms: survive(job(f"{begin}; {command}", timeout_ms=ms), limits=SHORT)
+    )
     assert (outcome.timed_out, outcome.exit_code, outcome.error) == (True, None, None)
     assert outcome.signal in (signal.SIGTERM, signal.SIGKILL)
     assert is_empty_soon(int((tmp_path / "group").read_text()))
@@ -79,10 +71,11 @@ def test_the_usual_grace_is_five_seconds(survive: "Survive", job: "MakeJob") -> 
     assert 5_300 <= outcome.duration_ms < 9_000
 
 
-def test_ending_between_term_and_kill(survive: "Survive", job: "MakeJob") -> None:
+def test_ending_between_term_and_kill(survive: "Survive", job: "MakeJob", tmp_path: Path) -> None:
     """A hook that ends on TERM in its own time is not killed, and has timed out all the same."""
-    command = "trap 'sleep 0.4; echo bye; exit 0' TERM; while :; do sleep 0.02; done"
-    outcome = survive(job(command, timeout_ms=300))
+    command = "trap 'sleep 0.2; echo bye; exit 0' TERM; touch ready; while :; do sleep 0.02; done"
+    patient = ChildLimits(grace_s=20)
+    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: survive(job(command, timeout_ms=ms), limits=patient))
     assert (outcome.timed_out, outcome.exit_code, outcome.signal, outcome.stdout) == (True, 0, None, b"bye\n")
 
 

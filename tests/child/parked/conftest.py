@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.patience import children
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.child.parked import claim
 from hookline.child.parked.parking import Parking
 
 
@@ -28,6 +30,7 @@ class Garage:
 
     def __init__(self, folder: Path, most: int = 8, python: str = sys.executable) -> None:
         self.folder = folder
+        self._not_ours = children()
         self.parking = Parking(most)
         self.python = python
         self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LLXPRT_PROJECT_DIR": str(folder)}
@@ -63,9 +66,19 @@ class Garage:
         """The ways in which a job runs so many times in a row."""
         return [self.run(job)[0].way.value for _ in range(times)]
 
+    def children(self) -> set[int]:
+        """The processes of this garage that this one has started, zombies included."""
+        return children() - self._not_ours
+
     def settle(self) -> None:
         """Wait until new spares are ready."""
         assert self.parking.wait_until_idle()
+
+
+@pytest.fixture(autouse=True)
+def patient_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event waits for its spare, however busy the machine is; usually it is started cold after half a second."""
+    monkeypatch.setattr(claim, "_SPARE_S", 30.0)
 
 
 @pytest.fixture

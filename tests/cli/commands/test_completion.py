@@ -93,7 +93,7 @@ def in_shell(shell: str, code: str, cwd: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
         env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
     )
     assert done.returncode == 0, done.stderr

@@ -1,12 +1,16 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from tests.fleet.company import LATER, Company, agents_off, hook_off, settings
 
 from hookline.adapters.table import ADAPTERS
 from hookline.cli.main import main
@@ -260,6 +264,17 @@ def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.Cap
     ]
 
 
+def test_a_word_that_switches_nothing_off_is_noted(
+    own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody wants something else than what happens."""
+    write(own_home, "true")
+    monkeypatch.setenv("HOOKLINE_CHILD", "colder")
+    _, signs = examine(capsys)
+    message = "HOOKLINE_CHILD has 'colder', which is not one of popen, threads, shell, cold"
+    assert ("warm hooks", "odd", message) in signs
+
+
 def test_a_log_that_cannot_be_written_is_noted(
     own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,7 +300,7 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 1, done.stderr
     signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
@@ -306,7 +321,7 @@ def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 0, done.stdout
     signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
@@ -339,7 +354,7 @@ def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
     )
     assert done.returncode == 0
     assert done.stdout.endswith("\nHooks run here.\n")
@@ -400,3 +415,63 @@ def test_a_framework_that_is_too_old_is_named(
     ((health, message),) = [(health, message) for about, health, message in signs if about == "Strands"]
     assert health == "odd"
     assert message.startswith("strands-agents 0.1 is installed; hookline.adapters.strands needs 1.62 or newer")
+
+
+def of_policy(capsys: pytest.CaptureFixture[str]) -> tuple[int, list[tuple[str, str]]]:
+    """The exit code, and what is said about the policy."""
+    code, signs = examine(capsys)
+    assert not any(about == "policy file" for about, _, _ in signs)
+    return code, [(health, message) for about, health, message in signs if about == "policy"]
+
+
+def test_the_policy_in_force_is_shown(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its version, expiry, team, signer and switches."""
+    del own_home
+    company = Company(tmp_path, onExpiry="block")
+    company.gives_settings({**settings("true"), "hooksConfig": {"managedOnly": True}}, version=7)
+    code, ((health, message),) = of_policy(capsys)
+    assert (code, health) == (0, "good")
+    assert re.match(r"version 7 is in force until \d{4}-\d\d-\d\d \d\d:\d\d UTC for the team all, signed by", message)
+    assert message.endswith(f"{company.key}; when it has expired: block; only its own hooks run (managedOnly)")
+    company.gives(company.switches(hook_off("slow", "false alarms"), agents_off("incident 4711")))
+    code, (_, *others) = of_policy(capsys)
+    assert [health for health, _ in others] == ["odd", "odd"]
+    assert "agents are switched off by the company's policy: incident 4711" in others[0][1]
+    assert "hook slow is off by the company's policy, which switched it off: false alarms" in others[1][1]
+
+
+@pytest.mark.parametrize("on_expiry", ["allow", "block"])
+@pytest.mark.parametrize("harm", ["none yet", "damaged", "expired"])
+def test_a_fault_of_the_policy_is_shown_with_its_remedy(
+    harm: str, on_expiry: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bad if its guards do not run, or if everything is blocked; an expired one goes on where that is allowed."""
+    del own_home
+    company = Company(tmp_path, onExpiry=on_expiry)
+    if harm != "none yet":
+        company.gives_settings(settings("true"))
+    if harm == "damaged":
+        company.place().current.write_text("{")
+    if harm == "expired":
+        later = (datetime.now(UTC) + 2 * LATER).timestamp()
+        with patch("time.time", lambda: later):
+            code, found = of_policy(capsys)
+    else:
+        code, found = of_policy(capsys)
+    health, message = found[-1]
+    is_bad = harm != "expired" or on_expiry == "block"
+    assert (code, health) == ((1, "bad") if is_bad else (0, "odd"))
+    assert {"none yet": "no policy here yet", "damaged": "current.json", "expired": "expired on"}[harm] in message
+    assert "hookline policy pull" in message
+    assert f"onExpiry is {on_expiry}" in message
+
+
+def test_without_a_policy_or_server_nothing_of_it_is_loaded(own_home: Path) -> None:
+    """Neither said nor imported."""
+    write(own_home, "true")
+    code = "import sys; from hookline.cli.main import main; main(['doctor']); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not re.search(r"^\w+ +(policy|record|fleet) ", done.stdout, re.MULTILINE)
+    assert "Hooks run here." in done.stdout
+    for module in ("hookline.settings.policy.layer", "hookline.fleet", "nats", "hookline.child.nats"):
+        assert f"'{module}'" not in done.stdout

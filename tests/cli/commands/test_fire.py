@@ -407,7 +407,7 @@ def on_terminal(command: list[str], environ: dict[str, str]) -> bytes:
     except OSError:  # the terminal's other side is closed
         pass
     os.close(ours)
-    child.wait(timeout=20)
+    child.wait(timeout=45)
     return shown
 
 

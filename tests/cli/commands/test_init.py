@@ -40,7 +40,7 @@ def shell(command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=45,
         env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
     )
 

@@ -183,7 +183,7 @@ def test_a_log_can_be_followed(logged: "Workbench") -> None:
         logged.fire("replace")
         assert lines_of(child.stdout.readline()) == ["BeforeTool replace: guard ok, …"]
         child.send_signal(signal.SIGINT)
-        assert child.wait(timeout=20) == 130
+        assert child.wait(timeout=45) == 130
 
 
 @pytest.mark.usefixtures("logged")
@@ -208,7 +208,7 @@ def test_a_reader_who_goes_away_is_no_fault(logged: "Workbench") -> None:
     for _ in range(3):
         logged.fire("ls")
     command = f"{sys.executable} -m hookline log -n 0 --json | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=45)
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
 
 

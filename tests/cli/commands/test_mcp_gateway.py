@@ -62,7 +62,7 @@ def test_a_server_needs_no_extra(tmp_path: Path) -> None:
 def test_without_stdin_or_stdout(closed: str) -> None:
     """There is nobody to speak to."""
     words = f"{sys.executable} -m hookline mcp-gateway --name x -- true {closed}"
-    done = subprocess.run(["sh", "-c", words], capture_output=True, check=False, timeout=15)
+    done = subprocess.run(["sh", "-c", words], capture_output=True, check=False, timeout=45)
     assert (done.returncode, done.stderr.decode()) == (
         1,
         "hookline: the client speaks on stdin and stdout, and they are not open\n",

@@ -74,6 +74,6 @@ def test_a_real_hook_input_fits_its_schema(tmp_path: Path, capsys: pytest.Captur
         capture_output=True,
         text=True,
         check=True,
-        timeout=20,
+        timeout=45,
     )
     jsonschema.validate(json.loads((tmp_path / "told.json").read_text()), json.loads(done.stdout))

@@ -45,7 +45,7 @@ def type_answers(answers: str, *words: str) -> tuple[int, str]:
     except OSError:  # the terminal's other side is closed
         pass
     os.close(ours)
-    return child.wait(timeout=20), shown.decode().replace("\r", "")
+    return child.wait(timeout=45), shown.decode().replace("\r", "")
 
 
 def test_everything_is_shown_before_the_question(guarded: "Workbench") -> None:
@@ -87,7 +87,7 @@ def test_one_question_for_all(guarded: "Workbench") -> None:
 def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
     """All is shown, and the advice names the flag; only that flag trusts."""
     command = [sys.executable, "-m", "hookline", "trust", "--all"]
-    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=20)
+    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=45)
     assert asked.returncode == 1
     assert "echo checked" in asked.stdout
     assert "command: echo plain" in asked.stdout
@@ -204,7 +204,7 @@ def test_a_hook_that_changes_while_it_is_looked_at_is_refused(guarded: "Workbenc
         shown += os.read(ours, 65536)
     guarded.script("echo something else")
     os.write(ours, b"y\n")
-    error = child.communicate(timeout=20)[1]
+    error = child.communicate(timeout=45)[1]
     os.close(ours)
     assert (child.returncode, error) == (
         1,

@@ -21,12 +21,12 @@ def test_it_serves_on_loopback_until_interrupted(workbench: Workbench) -> None:
         assert address.hostname == "127.0.0.1"
         statuses = []
         for path in (f"{address.path}?{address.query}", "/?token=guess", "/api/live"):
-            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=15)
+            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=45)
             connection.request("GET", path)
             statuses.append(connection.getresponse().status)
             connection.close()
         server.send_signal(signal.SIGINT)
-        assert (statuses, server.wait(15)) == ([200, 401, 401], 0)
+        assert (statuses, server.wait(45)) == ([200, 401, 401], 0)
 
 
 def test_without_the_extra_one_line_names_it(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from hookline.cli.report.text import cut, plain, show_ago, show_clock, show_ms, show_place, text_lines
+from hookline.cli.report.text import cut, plain, show_ago, show_clock, show_ms, show_place, show_size, text_lines
 
 NOON = 1_740_000_000.0
 
@@ -24,6 +24,21 @@ NOON = 1_740_000_000.0
 def test_durations(milliseconds: float | None, shown: str) -> None:
     """Two digits are enough to compare by."""
     assert show_ms(milliseconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1536, "1.5 KiB"),
+        (268_435_456, "256 MiB"),
+        (5 * 1024**4, "5120 GiB"),
+    ],
+)
+def test_sizes(count: int, shown: str) -> None:
+    """In the unit that people would use."""
+    assert show_size(count) == shown
 
 
 @pytest.mark.parametrize(

@@ -526,7 +526,7 @@ def _is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def _wait_for(claim: Callable[[], bool], within_s: float = 10) -> None:
+def _wait_for(claim: Callable[[], bool], within_s: float = 45) -> None:
     deadline = time.monotonic() + within_s
     while not claim():
         assert time.monotonic() < deadline, "it did not come true"

@@ -14,7 +14,7 @@ from hookline.bridge.state import Installation, installations
 from hookline.cli.commands._forms import Form
 from hookline.cli.guess import did_you_mean
 from hookline.cli.lint.setup import read_setup
-from hookline.cli.options import make_config, require_project
+from hookline.cli.options import add_json_option, make_config, require_project
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, one_line, plural, show_message, show_place
@@ -40,7 +40,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--project", metavar="DIR", nargs="?", const=".", help="the agent's settings in a project (default: this one)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _configure_install(parser: argparse.ArgumentParser) -> None:
@@ -60,14 +60,14 @@ def _configure_uninstall(parser: argparse.ArgumentParser) -> None:
 def _configure_status(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser, "?")
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _configure_explain(parser: argparse.ArgumentParser) -> None:
     _add_agent(parser)
     parser.add_argument("--project", metavar="DIR", default=".", help="the project's directory (default: this one)")
     parser.add_argument("--settings", metavar="FILE", action="append", help="read only this settings file")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def _place(given: argparse.Namespace) -> Path:

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import read_config
 from hookline.cli.report.overview import key_of, known_hooks
 from hookline.cli.report.text import HOOKS_DISABLED, plural
+from hookline.cli.report.trials import NO_TRIALS, trial_report
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import Verdict
@@ -22,7 +23,9 @@ from hookline.errors import HooklineError, UsageError
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.log.statistics import HookStatistics, Statistics
+from hookline.proof.evidence import Clean
 from hookline.proof.standing import agent_words
+from hookline.proof.trials import TriedHook, ask_transcripts, read_trials
 from hookline.testing.cases.case import Case, outcomes_of
 from hookline.testing.cases.judge import Difference
 from hookline.testing.cases.recorded import Recorded, changes_since, read_event
@@ -53,6 +56,17 @@ class CommandDesk:
         is_enabled = config.get_enable_hooks()
         agents = agent_words(Path(setup.project_dir), numbers, hooks_enabled=is_enabled)
         return {"enabled": is_enabled, "hooks": known, "functions": functions, "fired": numbers.fired, "agents": agents}
+
+    def trials(self) -> Report:
+        """What `hookline stats --shadow --all-projects` shows."""
+        clean = self._config().get_redactor().clean
+        with LogReader(self.log) as reader:
+            tried = read_trials(reader, LogQuery(), clean)
+        self._ask_transcripts(tried, clean)
+        return {"trials": [trial_report(each) for each in tried], "none": NO_TRIALS}
+
+    def _ask_transcripts(self, tried: Sequence[TriedHook], clean: Clean) -> None:
+        ask_transcripts(tried, clean)
 
     def settings(self) -> Report:
         """The files and their problems."""

@@ -5,9 +5,6 @@ import os
 import resource
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -18,7 +15,9 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
-from hookline.child.features import FEATURES
+from hookline.child.features import FEATURES, WORDS, unknown_words
+from hookline.cli.commands._examine_fleet import fleet_signs, policy_signs
+from hookline.cli.commands._signs import Health, Sign
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
@@ -39,6 +38,7 @@ from hookline.log.paths import log_path, why_unwritable
 from hookline.log.statistics import RUNS
 from hookline.proof.standing import agent_words
 from hookline.settings.merge import by_authority, hooks_enabled
+from hookline.settings.paths import SettingsPaths
 from hookline.settings.read import Layer
 from hookline.settings.trust import default_trust_path, is_below, show_uncovered
 
@@ -46,31 +46,12 @@ _MARKER = "hookline-canary-is-alive"
 _CANARY_TIMEOUT_MS = 10_000
 
 
-class Health(StrEnum):
-    """How bad it is."""
-
-    GOOD = "good"
-    ODD = "odd"
-    BAD = "bad"
-    """Some hook does not run because of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """One thing that was looked at; its fields are what `hookline doctor --json` shows."""
-
-    about: str
-    health: Health
-    message: str
-    words: Mapping[str, Any] | None = None
-    """Of evidence: configured, observed and enforced, with the times of the last two."""
-
-
 def examine(config: Config) -> list[Sign]:
     """Everything that decides whether hooks run for a configuration, and the test of a hook that is really fired."""
     setup = read_setup(config)
     return [
         *_layers(setup),
+        *policy_signs(config.get_settings()),
         *_agents(config),
         *_checkout(setup),
         _enabled(setup),
@@ -81,7 +62,7 @@ def examine(config: Config) -> list[Sign]:
         _log(setup),
         *_trust_store(setup),
         *_hooks(setup),
-        *_fleet(setup),
+        *fleet_signs(setup),
         *_bridges(setup),
         *_standing(config, setup),
         *_frameworks(),
@@ -90,7 +71,8 @@ def examine(config: Config) -> list[Sign]:
 
 
 def _layers(setup: Setup) -> Iterator[Sign]:
-    for layer in setup.layers:
+    # The policy has lines of its own.
+    for layer in (layer for layer in setup.layers if layer.policy is None):
         about = f"{layer.source} file"
         unusable = [problem for problem in layer.problems if problem.is_error]
         if unusable:
@@ -203,12 +185,16 @@ def _limits(setup: Setup) -> Sign:
 
 def _warm(setup: Setup) -> Sign:
     """Whether interpreters of Python scripts are started before their events."""
+    if unknown := unknown_words():
+        known = ", ".join(WORDS)
+        return Sign("warm hooks", Health.ODD, f"HOOKLINE_CHILD has {unknown[0]!r}, which is not one of {known}")
     warm = setup.options.warm
-    if warm is False:
-        return Sign("warm hooks", Health.GOOD, "off: hooksConfig.warm is false")
+    most = DEFAULT_MAX_WARM * warm if isinstance(warm, bool) else warm.max
+    if not most:
+        why = "hooksConfig.warm is false" if warm is False else "hooksConfig.warm.max is 0"
+        return Sign("warm hooks", Health.GOOD, f"off: {why}")
     if FEATURES.why_cold is not None:
         return Sign("warm hooks", Health.GOOD, f"off: {FEATURES.why_cold}; hooks run all the same")
-    most = DEFAULT_MAX_WARM if warm is True else warm.max
     return Sign("warm hooks", Health.GOOD, f"the interpreters of at most {most} Python scripts wait for events")
 
 
@@ -277,53 +263,6 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if words := setup.uncovered(hook):
         return Health.ODD, f"can be run, and {show_uncovered(words)}"
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
-
-
-def _record(setup: Setup) -> Iterator[Sign]:
-    """Whether the log goes to the company's record."""
-    from hookline.fleet.record.shipper import is_sent, read_progress  # noqa: PLC0415 - few settings name a server
-    from hookline.log.verify import log_head  # noqa: PLC0415
-
-    if setup.options.fleet is None or not setup.options.fleet.sends_records:
-        yield Sign("record", Health.GOOD, "hooksConfig.fleet.audit is false, so the log stays here")
-        return
-    if not setup.options.log.enabled:
-        yield Sign("record", Health.ODD, "hooksConfig.log.enabled is false, so there is nothing to send")
-        return
-    path = log_path(setup.options.log.path)
-    sent, head = read_progress(path), None
-    with suppress(HooklineError):  # a log that can't be read has a line of its own
-        head = log_head(path)
-    how_far = f"record {sent.cursor.seq} of {head.seq if head else 0} was sent last"
-    if sent.dropped:
-        yield Sign("record", Health.ODD, f"{plural(sent.dropped, 'record')} had to be dropped before they were sent")
-    if is_sent(path):
-        yield Sign("record", Health.GOOD, f"a service sends the log; {how_far}")
-    else:
-        remedy = "run hookline fleet run, as a service (contrib/hookline-fleet.service)"
-        yield Sign("record", Health.ODD, f"no service sends the log; {how_far}; {remedy}")
-
-
-def _fleet(setup: Setup) -> Iterator[Sign]:
-    """Whether the company's server can be reached, and whether somebody there works for each remote hook."""
-    fleet = setup.options.fleet
-    hooks = [hook for hook in setup.hooks if hook.subject is not None and hook.enabled and not hook.refusal]
-    if fleet is None or not fleet.servers:
-        return
-    from hookline.fleet.reach import look  # noqa: PLC0415 - few settings name a server
-
-    yield from _record(setup)
-    found = run_loop(look(fleet, sorted({hook.subject or "" for hook in hooks})))
-    if found.fault is not None:
-        yield Sign("fleet", Health.BAD if hooks else Health.ODD, found.fault)
-        return
-    known = "" if found.knows_us else "; it does not ask who connects, so workers are not told who asks"
-    yield Sign("fleet", Health.GOOD, f"{fleet.server.shown} accepts connections of team {fleet.team}{known}")
-    for subject, worker in found.workers.items():
-        yield Sign("fleet", Health.GOOD, f"worker {worker} would answer remote hooks about {subject}")
-    for subject, why in found.missing.items():
-        remedy = f"start one: hookline worker --subject {subject}"
-        yield Sign("fleet", Health.BAD, f"nobody answers remote hooks about {subject}: {why}; {remedy}")
 
 
 def _bridges(setup: Setup) -> Iterator[Sign]:
@@ -400,7 +339,12 @@ def _canary(config: Config) -> Sign:
         }
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")
-        copy = Config(config.get_working_dir(), settings_files=[file], environ=config.get_environ())
+        # Elsewhere than the system's settings: a policy may allow its own hooks alone, and has signs of its own.
+        none = Path(folder, "none.json")
+        nowhere = SettingsPaths(project=none, user=none, system=none)
+        copy = Config(
+            config.get_working_dir(), settings_files=[file], settings_paths=nowhere, environ=config.get_environ()
+        )
         verdict = run_loop(fire_once(copy, HookEventName.BEFORE_TOOL, {"tool_name": "canary", "tool_input": {}}))
     if verdict.note == _MARKER:
         return Sign("canary", Health.GOOD, f"a hook was fired and answered in {verdict.duration_ms:.0f} ms")

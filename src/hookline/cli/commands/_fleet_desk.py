@@ -1,6 +1,7 @@
 """The page over a fleet: its records as one log, and its machines. Nothing can be changed there."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ from hookline.cli.commands._desk import CommandDesk
 from hookline.cli.commands._fleet_forms import policy_keys_of, read_status
 from hookline.cli.report.fleet import machine_rows
 from hookline.errors import HooklineError
+from hookline.proof.evidence import Clean
+from hookline.proof.trials import TriedHook
 from hookline.settings.schema import FleetSettings
 
 Report = dict[str, Any]
@@ -25,6 +28,9 @@ class FleetDesk(CommandDesk):
     def settings(self) -> Report:
         """Which fleet it is."""
         return {**super().settings(), "fleet": True, "project": f"fleet {self._fleet.server.shown}"}
+
+    def _ask_transcripts(self, tried: Sequence[TriedHook], clean: Clean) -> None:
+        """The transcripts of the machines are not here."""
 
     def machines(self) -> Report:
         """What `hookline fleet status` shows."""

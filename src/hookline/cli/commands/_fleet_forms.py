@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.child.jetstream import Value, make_stream, values
+from hookline.child.jetstream import make_stream
 from hookline.child.nats import UnreachableError
-from hookline.child.nats_bucket import make_bucket, open_bucket
+from hookline.child.nats_bucket import Latest, latest_values, make_bucket, open_bucket
 from hookline.cli.commands._fleet_facts import machine_service
 from hookline.cli.commands._fleet_records import mirrored
 from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of
@@ -24,7 +24,15 @@ from hookline.cli.report.fleet import status_lines, status_report
 from hookline.cli.report.log import show_entry
 from hookline.cli.report.printer import print_json, print_lines, print_report
 from hookline.cli.report.text import plural
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects, token_of
+from hookline.cli.report.trials import trial_lines, trial_report
+from hookline.contract.fleet import (
+    AUDIT_STREAM,
+    AUDIT_SUBJECTS,
+    MACHINES_BUCKET,
+    NAME_A_SERVER,
+    record_subjects,
+    token_of,
+)
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.fleet.life.status import MachineStatus, judge, teams_of
@@ -32,6 +40,7 @@ from hookline.fleet.policy.bucket import latest
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.log.reader import LogReader
 from hookline.log.statistics import RUNS
+from hookline.proof.trials import read_trials
 from hookline.settings.policy.documents import ALL_TEAMS
 from hookline.settings.policy.place import Kind
 from hookline.settings.schema import FleetSettings
@@ -82,7 +91,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     service = machine_service(tell)
     if service is None:
-        raise UsageError('the settings name no server; write "hooksConfig": {"fleet": {"servers": ["nats://…"]}}')
+        raise UsageError(f"the settings name no server; {NAME_A_SERVER}")
 
     async def serve() -> int:
         if given.once:
@@ -127,9 +136,9 @@ def read_status(
     return found
 
 
-async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[list[Value], dict[str, int]]:
+async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[list[Latest], dict[str, int]]:
     """The heartbeats, and which version of the policy each team should have."""
-    kept = await values(client, MACHINES_BUCKET)
+    kept = await latest_values(client, MACHINES_BUCKET)
     newest: dict[str, int] = {}
     if policy_keys:
         # An auditor may not be allowed to read policies; then the newest that a machine has counts.
@@ -194,12 +203,19 @@ def _configure_stats(parser: argparse.ArgumentParser) -> None:
     add_stream_option(parser)
     add_filter_options(parser, of_projects=False)
     parser.set_defaults(since="1d")
+    parser.add_argument(
+        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
+    )
     add_common_options(parser, dialect=False)
 
 
 def _stats(given: argparse.Namespace) -> int:
     query = query_of(given, RUNS)
     with mirrored(fleet_of(given), given) as log, LogReader(log) as reader:
+        if given.shadow:
+            report = [trial_report(each) for each in read_trials(reader, query, lambda value: value)]
+            print_report(given, {"trials": report}, trial_lines(report))
+            return 0
         numbers = reader.statistics(query).hooks
     entries = [entry_of(key, hook) for key, hook in numbers.items()]
     runs = sum(hook.runs for hook in numbers.values())
@@ -237,7 +253,8 @@ FORMS: Mapping[str, Form] = {
     ),
     "stats": Form(
         "Count the runs of every hook on all machines: those of the last day, unless --since says otherwise.",
-        "  hookline fleet stats --since 7d\n  hookline fleet stats --team payments --hook guard",
+        "  hookline fleet stats --since 7d\n  hookline fleet stats --team payments --hook guard\n"
+        "  hookline fleet stats --shadow --since 7d",
         _configure_stats,
         _stats,
     ),

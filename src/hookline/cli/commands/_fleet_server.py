@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.child.nats import connected
 from hookline.cli.options import make_config
-from hookline.contract.fleet import AUDIT_STREAM
+from hookline.contract.fleet import AUDIT_STREAM, NAME_A_SERVER
 from hookline.errors import UsageError
 from hookline.settings.schema import FleetSettings
 
@@ -25,7 +25,7 @@ def fleet_of(given: argparse.Namespace) -> FleetSettings:
     """The fleet that the settings name; UsageError if they name no server."""
     fleet = make_config(given, log_file=False).get_settings().options.fleet
     if fleet is None or not fleet.servers:
-        raise UsageError('the settings name no server; write "hooksConfig": {"fleet": {"servers": ["nats://…"]}}')
+        raise UsageError(f"the settings name no server; {NAME_A_SERVER}")
     return fleet
 
 

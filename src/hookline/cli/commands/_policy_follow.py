@@ -50,7 +50,7 @@ def follow_if_configured() -> None:
     fleet = config.get_settings().options.fleet
     if fleet is None or not fleet.servers:
         return
-    from hookline.cli.commands._policy_words import system_layer  # noqa: PLC0415 - most servers follow nothing
+    from hookline.cli.commands._policy_machine import system_layer  # noqa: PLC0415 - most servers follow nothing
     from hookline.settings.policy.layer import policy_setup  # noqa: PLC0415
 
     try:

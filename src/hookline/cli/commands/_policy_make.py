@@ -4,20 +4,11 @@ import argparse
 from pathlib import Path
 
 from hookline.cli.commands._forms import Form
-from hookline.cli.commands._policy_words import (
-    about,
-    add_expires,
-    add_json,
-    add_key,
-    add_teams,
-    describe_document,
-    document_lines,
-    keys_given,
-    read_document,
-    signed_lines,
-    write_document,
-)
-from hookline.cli.options import at_least
+from hookline.cli.commands._policy_documents import about, read_document, write_document
+from hookline.cli.commands._policy_machine import keys_given
+from hookline.cli.commands._policy_options import add_expires, add_key, add_public_keys, add_teams
+from hookline.cli.options import add_json_option, at_least
+from hookline.cli.report.policy import document_lines, document_report, signed_lines
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line
@@ -28,7 +19,7 @@ from hookline.settings.policy.keys import new_key, sign, signer_of
 
 def _configure_keygen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="where the private key goes; it must not exist yet")
-    add_json(parser)
+    add_json_option(parser)
 
 
 def _keygen(given: argparse.Namespace) -> int:
@@ -49,7 +40,7 @@ def _configure_pack(parser: argparse.ArgumentParser) -> None:
     add_expires(parser, "90d")
     add_teams(parser)
     parser.add_argument("--output", "-o", metavar="FILE", required=True, help="where the bundle goes")
-    add_json(parser)
+    add_json_option(parser)
 
 
 def _pack(given: argparse.Namespace) -> int:
@@ -59,7 +50,7 @@ def _pack(given: argparse.Namespace) -> int:
     write_document(Path(given.output), unsigned(made.bundle))
     for warning in made.warnings:
         tell(warning)
-    report = {"file": given.output, **describe_document(made.bundle), "warnings": list(made.warnings)}
+    report = {"file": given.output, **document_report(made.bundle), "warnings": list(made.warnings)}
     signing = f"Nobody has signed it yet: hookline policy sign {one_line(given.output)} --key FILE"
     print_report(given, report, [*document_lines(made.bundle), signing])
     return 0
@@ -69,7 +60,7 @@ def _configure_sign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a bundle or switches")
     add_key(parser)
     parser.add_argument("--output", "-o", metavar="FILE", help="where the signed document goes (default: in place)")
-    add_json(parser)
+    add_json_option(parser)
 
 
 def _sign(given: argparse.Namespace) -> int:
@@ -79,17 +70,15 @@ def _sign(given: argparse.Namespace) -> int:
     target = given.output or given.file
     write_document(Path(target), signed)
     keys = [each.key for each in signed.signatures]
-    report = {"file": target, **describe_document(document), "signedBy": keys}
+    report = {"file": target, **document_report(document), "signedBy": keys}
     print_report(given, report, [*document_lines(document), *signed_lines(signed, keys)])
     return 0
 
 
 def _configure_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a bundle or switches")
-    parser.add_argument(
-        "--public-key", metavar="KEY", action="append", help="whose signature counts (default: this machine's settings)"
-    )
-    add_json(parser)
+    add_public_keys(parser)
+    add_json_option(parser)
 
 
 def _verify(given: argparse.Namespace) -> int:
@@ -98,7 +87,7 @@ def _verify(given: argparse.Namespace) -> int:
     with about(given.file):
         key = signer_of(envelope, keys)
     document = envelope.document
-    report = {"file": given.file, "valid": True, "signedBy": key, **describe_document(document)}
+    report = {"file": given.file, "valid": True, "signedBy": key, **document_report(document)}
     print_report(given, report, [style.good("valid"), *document_lines(document), f"signed by {key}"])
     return 0
 

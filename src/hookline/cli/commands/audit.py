@@ -28,16 +28,15 @@ from hookline.cli.report.printer import print_report
 from hookline.contract.fleet import record_subjects
 from hookline.errors import HooklineError, UsageError
 from hookline.fleet.record.anchors import read_anchors
+from hookline.fleet.record.chains import Window
 from hookline.fleet.record.message import Foreign, Stated, arrivals
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.fleet.record.source import Source
-from hookline.fleet.record.verify import Audit, Verification, Window, arrivals_of_log
+from hookline.fleet.record.verify import Audit, Verification, arrivals_of_log
 from hookline.log.verify import whole_lines
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
-
-    from hookline.fleet.record.statement import Statement
 
 EXIT_TAMPERED = 2
 EXIT_GAPS = 3
@@ -81,12 +80,15 @@ def _verify(given: argparse.Namespace) -> int:
         _add_stream(audit, given, window)
     for file in files:
         if not file.exists():
-            raise UsageError(f"the log {file} does not exist")
+            raise UsageError(f"the log {file} does not exist; give --from an existing file")
         for arrival in arrivals_of_log(whole_lines(file), Source(given.machine or "", "", str(file))):
             audit.add(arrival)
     done = audit.finish()
     if not done.sources and not done.findings:
-        raise HooklineError("no record of such a machine is there, so there is nothing to verify")
+        raise HooklineError(
+            "no record of such a machine is there, so there is nothing to verify;"
+            " hookline fleet status lists the machines"
+        )
     return _print(given, done, window)
 
 
@@ -114,7 +116,7 @@ def _add_anchors(audit: Audit, path: Path, given: argparse.Namespace, source: So
             why = f"line {number} of {path} is no signed head"
             audit.add(Foreign(team="", machine=given.machine or "", why=why, seconds=0.0))
             continue
-        statement: Statement = opened.statement
+        statement = opened.statement
         if given.machine in (None, statement.machine) and given.team in (None, statement.team):
             audit.add_statement(Stated(team=statement.team, opened=opened, seconds=0.0, about=source))
 

@@ -23,7 +23,7 @@ from hookline.cli.lint.evidence import Trial, by_hook, evidence_report, summary_
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
-from hookline.cli.options import add_common_options, read_config
+from hookline.cli.options import add_common_options, add_json_option, read_config
 from hookline.cli.report.foreign import unread_lines, unread_report
 from hookline.cli.report.overview import trust_states
 from hookline.cli.report.printer import print_json, print_report
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tool", metavar="NAME", action="append", default=[], help="another tool that your agent has (may be repeated)"
     )
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(shape)
     shape.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0 for code scanning")
     add_common_options(parser, json=False)
 

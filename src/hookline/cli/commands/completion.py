@@ -10,6 +10,7 @@ import argparse
 import sys
 
 from hookline.cli.commands._complete import candidates
+from hookline.cli.options import add_json_option
 from hookline.cli.report.printer import print_json, print_lines, print_script
 from hookline.contract.text import printable
 from hookline.errors import UsageError
@@ -55,7 +56,7 @@ complete -c hookline -a '(__hookline_words)'
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument("shell", nargs="?", choices=tuple(_SCRIPTS), help="the shell that you use")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
     parser.add_argument(
         "--words",
         action="store_true",

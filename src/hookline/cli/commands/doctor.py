@@ -12,7 +12,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from hookline.cli.commands._examine import Health, Sign, examine
+from hookline.cli.commands._examine import examine
+from hookline.cli.commands._signs import Health, Sign
 from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style

@@ -26,7 +26,7 @@ from typing import Any
 
 from hookline.cli.commands._consent import log_consent, require_person
 from hookline.cli.lint.setup import read_setup
-from hookline.cli.options import read_config
+from hookline.cli.options import add_json_option, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, show_place, text_lines
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", choices=FOREIGN_DIALECTS, help=", ".join(FOREIGN_DIALECTS))
     parser.add_argument("file", metavar="FILE", nargs="?", help="the agent's file (default: its usual ones)")
     parser.add_argument("--write", action="store_true", help="add the hooks to your settings; the default only shows")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--user", action="store_true", help="your own hooks, into your own settings")
     place.add_argument(

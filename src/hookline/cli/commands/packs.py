@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.cli.guess import did_you_mean
+from hookline.cli.options import add_json_option
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.errors import UsageError
@@ -24,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument("pack", nargs="?", metavar="PACK", help="show the rules of this pack")
     parser.add_argument("--rule", metavar="ID", help="show this rule alone")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def run(given: argparse.Namespace) -> int:

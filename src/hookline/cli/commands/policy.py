@@ -22,8 +22,9 @@ Examples:
 """
 
 from hookline.cli.commands._forms import Forms
+from hookline.cli.commands._policy_change import CHANGE_FORMS
 from hookline.cli.commands._policy_make import MAKE_FORMS
 from hookline.cli.commands._policy_use import USE_FORMS
 
-_FORMS = Forms("policy", {**MAKE_FORMS, **USE_FORMS})
+_FORMS = Forms("policy", {**MAKE_FORMS, **USE_FORMS, **CHANGE_FORMS})
 configure, run, parser_of = _FORMS.configure, _FORMS.run, _FORMS.parser_of

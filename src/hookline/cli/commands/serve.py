@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.bridge.http import HttpForm
-from hookline.cli.options import at_least
+from hookline.cli.options import add_json_option, at_least
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.config import Config
 from hookline.contract.text import tell
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=at_least(0, float),
         help="end when nobody has asked for so long (default 600; 0, and the default with --http: never)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_json_option(parser)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -18,16 +18,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.cli.commands._log_filters import ALL_PROJECTS, add_filter_options, of_project, query_of, shown_project
-from hookline.cli.commands._shadow import show_trials
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, screen_width, show_message, show_ms, show_place, show_ways
+from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
 from hookline.log.entry import LogQuery
+from hookline.log.reader import LogReader
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
 
 _MAX_BAR = 50
@@ -54,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
     if query.project is None and not given.all_projects and query.session is None:
         tell(ALL_PROJECTS)
     if given.shadow:
-        return show_trials(given, config, query)
+        return _show_trials(given, config, query)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
@@ -70,6 +71,20 @@ def run(given: argparse.Namespace) -> int:
     if not entries and not given.json:
         print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}."))
     return 1 if over and given.fail_over_budget else 0
+
+
+def _show_trials(given: argparse.Namespace, config: Config, query: LogQuery) -> int:
+    # Few people try hooks out, and transcripts need much of the package.
+    from hookline.cli.report.trials import trial_lines, trial_report  # noqa: PLC0415
+    from hookline.proof.trials import ask_transcripts, read_trials  # noqa: PLC0415
+
+    clean = config.get_redactor().clean
+    with LogReader(recorded_in(config)) as reader:
+        tried = read_trials(reader, query, clean)
+    ask_transcripts(tried, clean)
+    report = [trial_report(each) for each in tried]
+    print_report(given, {"trials": report}, trial_lines(report))
+    return 0
 
 
 def entry_of(key: HookKey, numbers: HookStatistics, hook: HookEntry | None = None) -> Entry:

@@ -7,7 +7,8 @@ import msgspec
 
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural
-from hookline.fleet.record.verify import SourceReport, Verification, Window
+from hookline.fleet.record.chains import SourceReport, Window
+from hookline.fleet.record.verify import Verification
 
 _SHOWN = 20
 

@@ -19,6 +19,7 @@ HOOKS_DISABLED = f"Hooks are disabled: {WHY_DISABLED}. No hook runs."
 _SECOND_MS = 1000.0
 _MINUTE_MS = 60 * _SECOND_MS
 _TENTHS_BELOW = 10
+_UNIT_BYTES = 1024
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _AGES = ((86_400 * 2, 86_400, "days"), (3_600 * 2, 3_600, "h"), (60, 60, "min"), (1, 1, "s"))
 
@@ -54,6 +55,17 @@ def show_ms(milliseconds: float | None) -> str:
             digits = 1 if value < _TENTHS_BELOW and not value.is_integer() else 0
             return f"{value:.{digits}f} {name}"
     return f"{milliseconds / _MINUTE_MS:.0f} min"
+
+
+def show_size(count: int) -> str:
+    """So many bytes: `512 bytes`, `1.5 MiB`, `256 MiB`."""
+    value, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < _UNIT_BYTES:
+            break
+        value, unit = value / _UNIT_BYTES, larger
+    digits = 1 if value < _TENTHS_BELOW and not value.is_integer() else 0
+    return f"{value:.{digits}f} {unit}"
 
 
 def show_ago(timestamp: str | None, now: float | None = None) -> str:

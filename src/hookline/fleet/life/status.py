@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from hookline.child.jetstream import Value
+from hookline.child.nats_bucket import Latest
 from hookline.fleet.life.heartbeat import Heartbeat
 from hookline.fleet.record.keys import Opened, open_signed
 from hookline.fleet.record.pins import Person
@@ -39,7 +39,7 @@ class MachineStatus(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 def judge(
-    values: Iterable[Value],
+    values: Iterable[Latest],
     *,
     keys: Mapping[Person, str],
     expected: Sequence[str] = (),
@@ -58,7 +58,7 @@ def judge(
     wanted = dict(published)
     for _, opened in read:
         if opened is not None and opened.is_genuine and opened.statement.team not in published:
-            beat: Heartbeat = opened.statement
+            beat = opened.statement
             wanted[beat.team] = max(wanted.get(beat.team, 0), beat.facts.policy or 0)
     found = [_status(value, opened, keys, wanted, moment) for value, opened in read]
     seen = {status.machine for status in found}
@@ -81,25 +81,25 @@ def judge(
     return sorted(found, key=lambda status: (status.machine, status.user, status.team))
 
 
-def teams_of(values: Iterable[Value]) -> set[str]:
+def teams_of(values: Iterable[Latest]) -> set[str]:
     """The teams of the machines that have shown life."""
     return {opened.statement.team for value in values if (opened := _open(value)) is not None}
 
 
-def _open(value: Value) -> Opened | None:
+def _open(value: Latest) -> Opened[Heartbeat] | None:
     opened = open_signed(value.data, Heartbeat) if len(value.data) <= _LONGEST else None
     return opened if opened is not None and opened.statement.key == value.key else None
 
 
 def _status(
-    value: Value, opened: Opened | None, keys: Mapping[Person, str], newest: Mapping[str, int], now: float
+    value: Latest, opened: Opened[Heartbeat] | None, keys: Mapping[Person, str], newest: Mapping[str, int], now: float
 ) -> MachineStatus:
     if opened is None:
         team, machine, user = (*value.key.split("."), "", "", "")[:3]
         status = MachineStatus(team=team, machine=machine, user=user, is_unguarded=True, last_seen=value.seconds)
         status.problems.append("its heartbeat can't be read, or is another machine's")
         return status
-    beat: Heartbeat = opened.statement
+    beat = opened.statement
     status = MachineStatus(
         team=beat.team, machine=beat.machine, user=beat.user, last_seen=value.seconds, key=opened.key, beat=beat
     )

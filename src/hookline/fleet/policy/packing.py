@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource
+from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.matcher import is_literal
 from hookline.errors import UsageError
 from hookline.settings.decode import decode_settings
 from hookline.settings.policy.documents import (
@@ -108,29 +111,38 @@ def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
     machine = layer._replace(source=ConfigSource.SYSTEM, origin="a machine", values=_MACHINE, problems=(), text=None)
     settings = decode_settings((as_policy, machine))
     errors = [str(problem) for problem in settings.problems if problem.is_error]
-    for hook in settings.hooks:
-        text = " ".join((hook.command or "", *(hook.args or ())))
-        errors += [
-            f"{hook.label} names ${POLICY_DIR_VARIABLE}/{name}, which is not in the directory"
-            for name in _NAMED.findall(text)
-            if name.rstrip("/") not in bundle.files and not _is_folder(name, bundle)
-        ]
-        plain = _NAMED.sub("", text)
-        errors += [
-            f"{hook.label} names {name} without its place; write ${POLICY_DIR_VARIABLE}/{name}"
-            for name in bundle.files
-            if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", plain)
-        ]
-    outside = [
-        f"{hook.label} names {path}, which is not in the bundle: it has to be on every machine"
-        for hook in settings.hooks
-        for path in _ELSEWHERE.findall(" ".join((hook.command or "", *(hook.args or ()))))
-    ]
+    errors += [fault for hook in settings.hooks for fault in (*_script_faults(hook, bundle), *_matcher_faults(hook))]
     if errors:
         raise UsageError(f"this policy would not run as it is meant: {'; '.join(errors)}")
+    oddities = [
+        f"{hook.label} names {path}, which is not in the bundle: it has to be on every machine"
+        for hook in settings.hooks
+        for path in _ELSEWHERE.findall(_words(hook))
+    ]
     if not settings.hooks:
-        outside.append("it has no hooks")
-    return (*outside, *(str(problem) for problem in settings.problems))
+        oddities.append("it has no hooks")
+    return (*oddities, *(str(problem) for problem in settings.problems))
+
+
+def _script_faults(hook: HookEntry, bundle: Bundle) -> Iterator[str]:
+    """Scripts of the policy that the command would not find."""
+    for name in _NAMED.findall(_words(hook)):
+        if name.rstrip("/") not in bundle.files and not _is_folder(name, bundle):
+            yield f"{hook.label} names ${POLICY_DIR_VARIABLE}/{name}, which is not in the directory"
+    without_place = _NAMED.sub("", _words(hook))
+    for name in bundle.files:
+        if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", without_place):
+            yield f"{hook.label} names {name} without its place; write ${POLICY_DIR_VARIABLE}/{name}"
+
+
+def _matcher_faults(hook: HookEntry) -> Iterator[str]:
+    """A matcher that would be compared as plain text: on every machine, and with no tool's name."""
+    if hook.matcher and EVENT_TABLE[hook.event].matching is Matching.REGEX and is_literal(hook.matcher):
+        yield f"{hook.label} has the matcher {hook.matcher!r}, which is not a regular expression"
+
+
+def _words(hook: HookEntry) -> str:
+    return " ".join((hook.command or "", *(hook.args or ())))
 
 
 def _is_folder(name: str, bundle: Bundle) -> bool:

@@ -64,7 +64,7 @@ class Anchors:
                     return
 
 
-def read_anchors(path: Path) -> Iterator[tuple[int, Opened | None]]:
+def read_anchors(path: Path) -> Iterator[tuple[int, Opened[Statement] | None]]:
     """The statements in a file, with the numbers of their lines; None for a line that is no statement."""
     files = sorted(path.glob("*.anchors")) if path.is_dir() else [path]
     for file in files:

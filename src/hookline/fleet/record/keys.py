@@ -2,17 +2,19 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
 
-from hookline.errors import HooklineError, MissingExtraError
-from hookline.files import locked, make_private_directory, open_regular, state_path, write_atomically
+from hookline.ed25519 import SEED_BYTES, is_signed_by, signing_key
+from hookline.errors import HooklineError
+from hookline.files import locked, make_private_directory, read_private, state_path, write_atomically
 
 # So that nothing that is signed for another purpose counts as a statement.
 _PURPOSE = b"hookline statement 1\n"
-_SEED_BYTES = 32
 _LONGEST = 512 * 1024
+
+Stated = TypeVar("Stated")
 
 
 class Signed(msgspec.Struct, frozen=True):
@@ -23,10 +25,10 @@ class Signed(msgspec.Struct, frozen=True):
     signature: str
 
 
-class Opened(msgspec.Struct, frozen=True):
+class Opened(msgspec.Struct, Generic[Stated], frozen=True):
     """A statement with its signer, and whether that is really who signed it."""
 
-    statement: Any
+    statement: Stated
     key: str
     is_genuine: bool
 
@@ -35,7 +37,7 @@ class MachineKey:
     """The key of one user on one machine."""
 
     def __init__(self, seed: bytes) -> None:
-        self._key = _nacl().SigningKey(seed)
+        self._key = signing_key(seed)
         self.public: str = self._key.verify_key.encode().hex()
         """The public half, in hex."""
 
@@ -58,39 +60,27 @@ def machine_key(path: Path | None = None) -> MachineKey:
         make_private_directory(path.parent)
         with locked(path):
             if not path.exists():
-                write_atomically(path, os.urandom(_SEED_BYTES))
-    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-        if os.fstat(file.fileno()).st_mode & 0o077:
-            raise HooklineError(f"others can read or change {path}; run: chmod 600 {path}")
-        seed = file.read(_SEED_BYTES + 1)
-    if len(seed) != _SEED_BYTES:
+                write_atomically(path, os.urandom(SEED_BYTES))
+    seed = read_private(path, SEED_BYTES + 1)
+    if len(seed) != SEED_BYTES:
         raise HooklineError(f"{path} is not a machine's key; remove it, and hookline makes another")
     return MachineKey(seed)
 
 
-def open_signed(data: bytes, kind: type) -> Opened | None:
+def open_signed(data: bytes, kind: type[Stated]) -> Opened[Stated] | None:
     """The statement in a message, with whether its signature is right; None for anything that is no statement."""
     try:
         signed = msgspec.json.decode(data[:_LONGEST], type=Signed)
-        statement: Any = msgspec.json.decode(signed.statement, type=kind)
+        statement = msgspec.json.decode(signed.statement, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return Opened(statement, signed.key, _is_genuine(signed))
 
 
 def _is_genuine(signed: Signed) -> bool:
-    signing = _nacl()
     try:
-        key = signing.VerifyKey(bytes.fromhex(signed.key))
-        key.verify(_PURPOSE + signed.statement.encode(), bytes.fromhex(signed.signature))
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is not genuine
+        key, signature = bytes.fromhex(signed.key), bytes.fromhex(signed.signature)
+        message = _PURPOSE + signed.statement.encode()
+    except ValueError:  # no hex, or a lone surrogate
         return False
-    return True
-
-
-def _nacl() -> Any:
-    try:
-        from nacl import signing  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pynacl", "fleet") from error
-    return signing
+    return is_signed_by(key, message, signature)

@@ -51,7 +51,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     """A signed statement as it came."""
 
     team: str
-    opened: Opened
+    opened: Opened[Statement]
     seconds: float
     about: Source | None = None
     """The chain that it is compared with, where that has no place of its own: a log in a file."""
@@ -64,8 +64,7 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def statement(self) -> Statement:
         """What it says."""
-        found: Statement = self.opened.statement
-        return found
+        return self.opened.statement
 
 
 class Foreign(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,10 +81,9 @@ def messages_of(batch: Batch, place: Place, most: int) -> Iterator[tuple[bytes, 
     name = hashlib.sha256(f"{place.source}\n{batch.prev}\n".encode() + batch.lines).hexdigest()[:40]
     pieces = [batch.lines[start : start + most] for start in range(0, len(batch.lines), most)]
     for number, piece in enumerate(pieces, 1):
-        source = place.source
-        envelope = {"machine": source.machine, "user": source.user, "log": source.log, "prev": batch.prev}
+        envelope = {**msgspec.structs.asdict(place.source), "prev": batch.prev}
         if len(pieces) > 1:
-            envelope |= {"part": number, "parts": len(pieces), "batch": name}  # type: ignore[dict-item]
+            envelope |= {"part": number, "parts": len(pieces), "batch": name}
         yield piece, {_ID: f"{name}.{number}", _HEADER: json.dumps(envelope)}
 
 
@@ -114,7 +112,7 @@ def _stated(message: Stored, team: str, machine: str) -> Stated | Foreign:
     opened = open_signed(message.data, Statement)
     if opened is None:
         return Foreign(team=team, machine=machine, why="a statement can't be read", seconds=message.seconds)
-    said: Statement = opened.statement
+    said = opened.statement
     if (token_of(said.team), token_of(said.machine)) != (team, machine):
         why = f"a statement of {said.machine[:80]!r} stands among those of this machine"
         return Foreign(team=team, machine=machine, why=why, seconds=message.seconds)

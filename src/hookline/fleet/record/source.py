@@ -1,6 +1,5 @@
 """Whose records they are: a machine, a person on it, and one of that person's logs."""
 
-import getpass
 import hashlib
 import os
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hookline.contract.fleet import anchor_subject, audit_subject, machine_name
+from hookline.log.consent import user_name
 from hookline.settings.schema import FleetSettings
 
 _LONGEST_NAME = 200
@@ -51,12 +51,4 @@ class Place(msgspec.Struct, frozen=True):
 def place_of(fleet: FleetSettings, log: Path) -> Place:
     """The place of a log of this machine."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(log))).hexdigest()[:12]
-    return Place(fleet.team, Source(machine_name(fleet.machine)[:_LONGEST_NAME], user_name(), name))
-
-
-def user_name() -> str:
-    """Who runs this program; a number where the system has no name for it."""
-    try:
-        return getpass.getuser()[:_LONGEST_NAME]
-    except (KeyError, OSError):
-        return str(os.getuid())
+    return Place(fleet.team, Source(machine_name(fleet.machine)[:_LONGEST_NAME], user_name()[:_LONGEST_NAME], name))

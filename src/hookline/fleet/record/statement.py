@@ -50,14 +50,5 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 def state(place: Place, kind: StatementKind, head: Head, first: int = 0) -> Statement:
     """A statement about a chain."""
-    source = place.source
-    return Statement(
-        kind=kind,
-        team=place.team,
-        machine=source.machine,
-        user=source.user,
-        log=source.log,
-        seq=head.seq,
-        hash=head.hash,
-        first=first,
-    )
+    whose = msgspec.structs.asdict(place.source)
+    return Statement(kind=kind, team=place.team, **whose, seq=head.seq, hash=head.hash, first=first)

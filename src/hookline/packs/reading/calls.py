@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 from hookline.packs.reading.words import UNKNOWN
 
@@ -48,6 +48,17 @@ class Stream(NamedTuple):
 
 NOTHING = Stream()
 ANYTHING = Stream(kinds=frozenset({"unknown"}))
+
+
+class Surroundings(TypedDict, total=False):
+    """What a call has beside its words, by the names that `Call` gives it."""
+
+    stdin: Stream
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+    via: tuple[str, ...]
+    assigned: tuple[str, ...]
+    given: frozenset[str]
 
 
 class Call:
@@ -168,20 +179,10 @@ class Reader(Protocol):
     def substituted(self) -> Stream:
         """The output of the last `<(…)`, or of a substitution that is not known."""
 
-    def emit(
-        self,
-        words: Sequence[str],
-        *,
-        stdin: Stream = NOTHING,
-        writes: tuple[str, ...] = (),
-        reads: tuple[str, ...] = (),
-        via: tuple[str, ...] = (),
-        assigned: tuple[str, ...] = (),
-        given: frozenset[str] = frozenset(),
-    ) -> Stream:
+    def emit(self, words: Sequence[str], **surroundings: Unpack[Surroundings]) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
 
-    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
+    def simple(self, words: list[str], *, is_plain: bool, **surroundings: Unpack[Surroundings]) -> Stream:
         """One simple command, with its alias replaced."""
 
     def inner(

@@ -2,9 +2,10 @@
 
 import posixpath
 from collections.abc import Sequence
+from typing import Unpack
 
 from hookline.packs.reading import wrappers
-from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
+from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream, Surroundings
 from hookline.packs.reading.script import Run
 from hookline.packs.reading.streams import output_of
 from hookline.packs.reading.words import UNKNOWN, Expander
@@ -67,31 +68,13 @@ class Commands:
         self.cwd, self._variables, self._via = saved
         return output
 
-    def emit(
-        self,
-        words: Sequence[str],
-        *,
-        stdin: Stream = NOTHING,
-        writes: tuple[str, ...] = (),
-        reads: tuple[str, ...] = (),
-        via: tuple[str, ...] = (),
-        assigned: tuple[str, ...] = (),
-        given: frozenset[str] = frozenset(),
-    ) -> Stream:
+    def emit(self, words: Sequence[str], **surroundings: Unpack[Surroundings]) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
         if len(self.calls) >= _MOST_CALLS or self._depth >= _DEEPEST:
             self.doubt("the command nests too deeply, or runs too many programs")
             return ANYTHING
-        call = Call(
-            tuple(words),
-            cwd=self.cwd,
-            stdin=stdin,
-            writes=writes,
-            reads=reads,
-            via=(*self._via, *via),
-            assigned=assigned,
-            given=given,
-        )
+        surroundings["via"] = (*self._via, *surroundings.get("via", ()))
+        call = Call(tuple(words), cwd=self.cwd, **surroundings)
         self.calls.append(call)
         if UNKNOWN in call.program or "*" in call.program or "?" in call.program:
             self.doubt("the name of a program is made up while it runs")
@@ -152,7 +135,7 @@ class Commands:
     def _run(self, items: tuple[Item, ...], stdin: Stream) -> Stream:
         return Run(self, items, self._expander, stdin).run()
 
-    def simple(self, words: list[str], *, is_plain: bool, **streams: object) -> Stream:
+    def simple(self, words: list[str], *, is_plain: bool, **surroundings: Unpack[Surroundings]) -> Stream:
         """One simple command, with its alias replaced; a quoted word is none."""
         text = self._aliases.get(words[0]) if is_plain and words else None
         if text is not None:
@@ -160,9 +143,9 @@ class Commands:
             inner, _ = read_script(text)
             first = [word for item in inner if isinstance(item, Word) for word in self._expander.words(item)]
             if all(isinstance(item, Word) for item in inner):
-                return self.simple([*first, *words[1:]], is_plain=True, **streams)
+                return self.simple([*first, *words[1:]], is_plain=True, **surroundings)
             return self.inner(text)
-        return self.emit(words, **streams)  # type: ignore[arg-type]
+        return self.emit(words, **surroundings)
 
 
 def _written(call: Call) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Shells, and what a shell does itself: eval, source, cd, aliases, variables."""
 
 import re
+from collections.abc import Iterator
 
 from hookline.packs.reading.calls import Call, Reader, Stream
 from hookline.packs.reading.words import OUTPUT, UNKNOWN
@@ -86,23 +87,26 @@ def cd(commands: Reader, call: Call) -> Stream | None:
 
 def declare(commands: Reader, call: Call) -> Stream | None:
     """Notes variables."""
-    for word in call.operands:
-        name, equals, value = word.partition("=")
-        if equals:
-            commands.assign(name, value)
-            if name in RUN_LATER or name in RUN_BY_PROGRAMS:
-                commands.inner(value)
+    for name, value in _assignments(call):
+        commands.assign(name, value)
+        if name in RUN_LATER or name in RUN_BY_PROGRAMS:
+            commands.inner(value)
     return None
 
 
 def alias(commands: Reader, call: Call) -> Stream | None:
     """Notes an alias, and what it stands for."""
-    for word in call.operands:
-        name, equals, text = word.partition("=")
-        if equals:
-            commands.alias(name, text)
-            commands.inner(text)
+    for name, text in _assignments(call):
+        commands.alias(name, text)
+        commands.inner(text)
     return None
+
+
+def _assignments(call: Call) -> Iterator[tuple[str, str]]:
+    for word in call.operands:
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value
 
 
 def read(commands: Reader, call: Call) -> Stream | None:

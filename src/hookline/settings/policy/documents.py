@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from hookline.errors import HooklineError
+from hookline.settings.policy.state import show_time
 
 FORMAT = "hookline-policy/1"
 ALL_TEAMS = "all"
@@ -170,7 +171,7 @@ def now() -> datetime:
 
 def show_moment(moment: datetime) -> str:
     """A moment for people."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return show_time(moment.timestamp())
 
 
 def packed(data: bytes, *, executable: bool) -> PackedFile:

@@ -1,18 +1,17 @@
-"""Ed25519 keys, by PyNaCl, which only this module and `fleet/record/keys.py` load, and only where they are needed."""
+"""The keys that sign policies, as files and as texts, and the signatures of documents."""
 
 import base64
-import binascii
 import os
 import re
-import stat
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hookline.errors import HooklineError, MissingExtraError
-from hookline.files import open_regular
+from hookline.ed25519 import SEED_BYTES, is_signed_by, signing_key
+from hookline.errors import HooklineError
+from hookline.files import read_private
 from hookline.settings.policy.documents import PolicyError, Signature, Signed
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _LONGEST_FILE = 1000
 
 def new_key(path: Path) -> str:
     """Writes a new private key for its owner alone, and returns the public one; an existing file is never replaced."""
-    key = _signing_key(os.urandom(32))
+    key = signing_key(os.urandom(SEED_BYTES))
     text = f"hookline-policy-private-key:{base64.b64encode(bytes(key)).decode()}\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -61,22 +60,11 @@ def sign(envelope: Signed, path: Path) -> Signed:
 
 def signer_of(envelope: Signed, keys: Collection[str]) -> str:
     """Which of these public keys signed the document; PolicyError if none did."""
-    try:
-        from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - an extra
-        from nacl.signing import VerifyKey  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pynacl", "fleet") from error
     if not envelope.signatures:
         raise PolicyError("is not signed; run: hookline policy sign")
     for each in envelope.signatures:
-        if each.key not in keys or not _PUBLIC.fullmatch(each.key):
-            continue
-        try:
-            public = base64.b64decode(each.key.partition(":")[2], validate=True)
-            VerifyKey(public).verify(envelope.message, base64.b64decode(each.signature, validate=True))
-        except (BadSignatureError, binascii.Error, ValueError):
-            continue
-        return each.key
+        if each.key in keys and is_public_key(each.key) and _is_genuine(each, envelope.message):
+            return each.key
     raise PolicyError("is not signed by a key of hooksConfig.policy.publicKeys, or was changed since")
 
 
@@ -85,12 +73,13 @@ def is_public_key(text: str) -> bool:
     return bool(_PUBLIC.fullmatch(text))
 
 
-def _signing_key(seed: bytes) -> "SigningKey":
+def _is_genuine(signature: Signature, message: bytes) -> bool:
     try:
-        from nacl.signing import SigningKey  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pynacl", "fleet") from error
-    return SigningKey(seed)
+        public = base64.b64decode(signature.key.partition(":")[2], validate=True)
+        own = base64.b64decode(signature.signature, validate=True)
+    except ValueError:
+        return False
+    return is_signed_by(public, message, own)
 
 
 def _public_text(key: "SigningKey") -> str:
@@ -98,14 +87,7 @@ def _public_text(key: "SigningKey") -> str:
 
 
 def _read_key(path: Path) -> "SigningKey":
-    try:
-        descriptor = open_regular(path, os.O_RDONLY)
-        with os.fdopen(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise HooklineError(f"{path} can be read by other users; run: chmod 600 {path}, and think of a new key")
-            found = _PRIVATE.fullmatch(file.read(_LONGEST_FILE).decode("ascii", "replace"))
-    except OSError as error:
-        raise HooklineError(f"{path} can't be read: {error.strerror}") from error
+    found = _PRIVATE.fullmatch(read_private(path, _LONGEST_FILE).decode("ascii", "replace"))
     if found is None:
         raise HooklineError(f"{path} is not a private key of hookline; hookline policy keygen makes one")
-    return _signing_key(base64.b64decode(found[1]))
+    return signing_key(base64.b64decode(found[1]))

@@ -66,7 +66,7 @@ def policy_layers(system: Layer, watch: Watch) -> tuple[Layer, ...]:
     if setup is None:
         return ()
     place = setup.place
-    for file in (place.current, *place.switch_files):
+    for file in (place.current, *place.switch_files, place.seen_file):
         watch.look(file)
     origin = str(place.current)
     layer = _read(setup)
@@ -89,7 +89,7 @@ def _read(setup: PolicySetup) -> Layer:
     state = PolicyState(team=place.team, on_expiry=setup.on_expiry, remedy=_remedy(place))
     layer = Layer(source=ConfigSource.POLICY, origin=str(place.current))
     if setup.fault is not None:
-        return layer._replace(policy=state._replace(fault=setup.fault))
+        return layer._replace(policy=state._replace(fault=setup.fault, remedy="hookline policy status looks again"))
     try:
         verified = _believed(place)
     except HooklineError as error:
@@ -124,6 +124,8 @@ def _with_switches(state: PolicyState, setup: PolicySetup, earlier: tuple[Switch
     found: list[SwitchedOff] = []
     faults = []
     if setup.fault is None:
+        if state.version is not None and (fault := setup.place.memory_fault()) is not None:
+            faults.append(fault)
         for file in setup.place.switch_files:
             kept = [off for off in earlier if off.file == str(file)]
             try:
@@ -152,4 +154,4 @@ def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
 
 def _remedy(place: PolicyPlace) -> str:
     team = "" if place.team == ALL_TEAMS else f" for team {place.team}"
-    return f"hookline policy status shows more{team}"
+    return f"put a valid one{team} in force: hookline policy pull, from the server, or hookline policy pull FILE"

@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from hookline.contract.hooks import PolicyMark
 
 
+def show_time(seconds: float) -> str:
+    """A moment for people, from seconds since the epoch."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
 class SwitchedOff(NamedTuple):
     """Something that a switch keeps off."""
 
@@ -47,8 +52,7 @@ class PolicyState(NamedTuple):
     def why_unsure(self) -> str | None:
         """What is wrong with the policy itself, or None."""
         if self.version is not None and self.has_expired():
-            until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.expires))
-            return f"version {self.version} of the company's policy expired on {until}"
+            return f"version {self.version} of the company's policy expired on {show_time(self.expires or 0)}"
         return self.fault
 
     @property

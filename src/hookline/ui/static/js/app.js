@@ -6,6 +6,7 @@ import { showMachines } from "./machines.js";
 import { showSession, showSessions } from "./sessions.js";
 import { showSettings } from "./settings.js";
 import { showTimeline } from "./timeline.js";
+import { showTrials } from "./trials.js";
 
 // The token is a cookie now; nobody should find it in the history.
 if (location.search) history.replaceState(null, "", location.pathname + location.hash);
@@ -17,6 +18,7 @@ const VIEWS = [
   [/^session\/([^/]+)$/, showSession, "sessions", "Session"],
   [/^machines$/, showMachines, "machines", "Machines"],
   [/^hooks$/, showHooks, "hooks", "Hooks"],
+  [/^trials$/, showTrials, "trials", "Trials"],
   [/^settings$/, showSettings, "settings", "Settings"],
 ];
 const main = document.getElementById("main");

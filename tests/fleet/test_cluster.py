@@ -1,0 +1,117 @@
+"""A cluster of three servers that loses each of its nodes in turn, while policies are published and followed."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.company import Company, Machine, settings
+from tests.fleet.server import NatsServer
+
+from hookline.child.nats import connected
+from hookline.cli.main import main
+from hookline.contract.fleet import POLICY_BUCKET, Server
+
+pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
+WITHIN_S = 60.0
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.1)
+
+
+@contextmanager
+def following() -> Iterator["subprocess.Popen[bytes]"]:
+    """A real `hookline policy follow`, in a process of its own."""
+    command = [sys.executable, "-m", "hookline", "policy", "follow"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def publishes(company: Company, file: Path, version: int) -> None:
+    """Publishes as a person does: again with the same file if the cluster has just lost its leader."""
+    file.write_bytes(company.signed(company.bundle(settings(f"echo v{version} >&2; exit 2"), version)).to_bytes())
+    wait_until(lambda: main(["policy", "publish", str(file), "--replicas", "3"]) == 0)
+
+
+def has_three_copies(cluster: list[NatsServer]) -> bool:
+    """Whether all three nodes have all of the bucket again."""
+
+    async def look() -> Any:
+        async with connected(Server(addresses=tuple(each.address for each in cluster)), "test") as client:
+            return await client.jetstream(timeout=2.0).stream_info(f"KV_{POLICY_BUCKET}")
+
+    try:
+        copies = asyncio.run(look()).cluster
+    except Exception:  # noqa: BLE001 - it elects a leader
+        return False
+    return copies.leader is not None and [peer.current for peer in copies.replicas or ()] == [True, True]
+
+
+def test_a_policy_reaches_a_machine_whichever_node_is_lost(
+    cluster: list[NatsServer], own_home: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each node goes in turn, so the leader and the one that the machine is connected to are among them."""
+    del own_home
+    company = Company(tmp_path)
+    company.write_system(fleet={"servers": [each.address for each in cluster]})
+    machine = Machine(project)
+
+    def enforces(version: int) -> bool:
+        verdict = machine.fires()
+        return verdict.blocked and verdict.reason == f"v{version}"
+
+    with following() as follower:
+        publishes(company, tmp_path / "policy.json", 1)
+        wait_until(lambda: enforces(1))
+        for version, node in enumerate(cluster, start=2):
+            wait_until(lambda: has_three_copies(cluster))
+            node.kill()
+            publishes(company, tmp_path / "policy.json", version)
+            wait_until(lambda version=version: enforces(version))  # type: ignore[misc]
+            node.start()
+        assert follower.poll() is None
+    machine.close()
+    shown = capsys.readouterr().out
+    assert "published: bundle.all" in shown
+
+
+def test_a_lone_node_confirms_nothing_and_the_policy_stays(
+    cluster: list[NatsServer], own_home: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a majority the publisher is told, and the guard goes on; later the same file is published or there."""
+    del own_home
+    company = Company(tmp_path)
+    company.write_system(fleet={"servers": [each.address for each in cluster]})
+    machine, file = Machine(project), tmp_path / "policy.json"
+    publishes(company, file, 1)
+    assert main(["policy", "pull"]) == 0
+    wait_until(lambda: has_three_copies(cluster))
+    for node in cluster[1:]:
+        node.kill()
+    file.write_bytes(company.signed(company.bundle(settings("echo v2 >&2; exit 2"), 2)).to_bytes())
+    capsys.readouterr()
+    assert main(["policy", "publish", str(file), "--replicas", "3"]) != 0
+    assert re.search("does not answer|can't be reached", capsys.readouterr().err)
+    assert machine.fires().reason == "v1"
+    for node in cluster[1:]:
+        node.start()
+    wait_until(lambda: main(["policy", "publish", str(file)]) == 0)
+    wait_until(lambda: main(["policy", "pull"]) == 0)
+    wait_until(lambda: machine.fires().reason == "v2")
+    machine.close()

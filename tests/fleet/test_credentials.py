@@ -1,0 +1,243 @@
+"""Credentials with JWTs, and TLS with certificates of both sides, on real servers: right, wrong, expired, damaged."""
+
+import asyncio
+import json
+import runpy
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.credentials import Operator
+from tests.fleet.server import NatsServer, find_program
+
+from hookline.child.jetstream import make_stream, store
+from hookline.child.nats import UnreachableError, close, connect, connected
+from hookline.cli.main import main
+from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, Server, audit_subject, inbox_of
+
+pytestmark = [
+    pytest.mark.fleet,
+    pytest.mark.timeout(90),
+    pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
+]
+CONTRIB = Path(__file__).resolve().parents[2] / "contrib" / "nats"
+WITHIN_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def operator() -> Operator:
+    return Operator()
+
+
+@pytest.fixture(scope="module")
+def trusting(operator: Operator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """A server that believes this operator's JWTs."""
+    folder = tmp_path_factory.mktemp("jwt")
+    server = NatsServer(folder, config=operator.config(folder / "js"))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def server_of(nats: NatsServer, credentials: Path, machine: str = "m1") -> Server:
+    return Server(addresses=(nats.address,), credentials=str(credentials), inbox=inbox_of(machine))
+
+
+def refusal(server: Server) -> str:
+    """Why a connection is refused."""
+    with pytest.raises(UnreachableError) as raised:
+        asyncio.run(connect(server, "test"))
+    return str(raised.value)
+
+
+def test_credentials_let_in_and_have_the_permissions_of_the_sample(
+    trusting: NatsServer, operator: Operator, tmp_path: Path
+) -> None:
+    """With a JWT a machine may do what its role may in contrib/nats, and nothing else."""
+    allowed = runpy.run_path(str(CONTRIB / "users.py"))["machine"]("all", "m1")
+    permissions = {"pub": {"allow": allowed["publish"]}, "sub": {"allow": allowed["subscribe"]}}
+    machine = server_of(trusting, operator.user(tmp_path / "m1.creds", permissions))
+    admin = server_of(trusting, operator.user(tmp_path / "admin.creds"), "admin")
+    said: list[str] = []
+
+    async def go() -> None:
+        async with connected(admin, "admin") as client:
+            await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=-1)
+        client = await connect(machine, "test", on_change=said.append)
+        try:
+            await store(client, audit_subject("all", "m1"), b"x", {})
+            assert said == []
+            await client.publish(audit_subject("all", "m2"), b"forged")
+            await until(lambda: any("ermissions violation" in line for line in said))
+        finally:
+            await close(client)
+
+    asyncio.run(go())
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+def test_expired_credentials_are_named_with_their_date(
+    trusting: NatsServer, operator: Operator, tmp_path: Path
+) -> None:
+    words = refusal(server_of(trusting, operator.user(tmp_path / "old.creds", expires=1_700_000_000)))
+    assert "refuses this machine" in words
+    assert f"{tmp_path / 'old.creds'} expired on 2023-11-14 22:13 UTC" in words
+    assert "get new ones" in words
+
+
+def test_credentials_of_another_company_are_refused_with_the_remedy(trusting: NatsServer, tmp_path: Path) -> None:
+    words = refusal(server_of(trusting, Operator().user(tmp_path / "other.creds")))
+    assert "refuses this machine" in words
+    assert "hooksConfig.fleet.credentials" in words
+    assert "expired" not in words
+
+
+@pytest.mark.parametrize("text", ["", "hello", "-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------\n"])
+def test_a_file_without_credentials_is_named(trusting: NatsServer, tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.creds").write_text(text)
+    words = refusal(server_of(trusting, tmp_path / "bad.creds"))
+    assert f"hooksConfig.fleet.credentials names {tmp_path / 'bad.creds'}, which has no" in words
+
+
+def test_new_credentials_bring_a_connection_back(
+    trusting: NatsServer, operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials that expire while they are in use: the server ends the connection, and the new file is read."""
+    monkeypatch.setattr("hookline.child.nats._REFUSED_S", 0.1)
+    file = tmp_path / "short.creds"
+    operator.user(file, expires=int(time.time()) + 6)
+    said: list[str] = []
+
+    async def go() -> bytes:
+        client = await connect(server_of(trusting, file), "test", on_change=said.append)
+        try:
+            heard = await client.subscribe("a")
+            await until(lambda: any("xpired" in line for line in said))
+            await until(lambda: any("Authorization Violation" in line for line in said))
+            file.write_text("a moment without credentials")
+            await until(lambda: any("has no JWT" in line for line in said))
+            operator.user(file)
+            await until(lambda: "connected again" in said)
+            await client.publish("a", b"still subscribed")
+            return bytes((await heard.next_msg(timeout=WITHIN_S)).data)
+        finally:
+            await close(client)
+
+    assert asyncio.run(go()) == b"still subscribed"
+
+
+def test_doctor_says_that_the_credentials_have_expired(
+    trusting: NatsServer, operator: Operator, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    credentials = operator.user(tmp_path / "old.creds", expires=1_700_000_000)
+    fleet = {"servers": [trusting.address], "credentials": str(credentials)}
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"hooksConfig": {"fleet": fleet}}))
+    main(["doctor", "--json"])
+    signs = json.loads(capsys.readouterr().out)["signs"]
+    (message,) = [sign["message"] for sign in signs if sign["about"] == "fleet"]
+    assert "expired on 2023-11-14" in message
+
+
+class Authority:
+    """A company's own authority, which signs certificates for servers and machines."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ca = folder / "ca.pem"
+        self._run("req", "-x509", *_KEY, "-days", "1", "-subj", "/CN=authority", *self._files("ca"))
+
+    def certificate(self, name: str) -> tuple[str, str]:
+        """A certificate for 127.0.0.1, and its key."""
+        request, more = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
+        more.write_text("subjectAltName=IP:127.0.0.1\n")
+        key, pem = self.folder / f"{name}.key", self.folder / f"{name}.pem"
+        self._run("req", *_KEY, "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(request))
+        signer = ("-CA", str(self.ca), "-CAkey", str(self.folder / "ca.key"), "-CAcreateserial")
+        self._run("x509", "-req", "-in", str(request), *signer, "-days", "1", "-extfile", str(more), "-out", str(pem))
+        return str(pem), str(key)
+
+    def _files(self, name: str) -> tuple[str, ...]:
+        return "-keyout", str(self.folder / f"{name}.key"), "-out", str(self.folder / f"{name}.pem")
+
+    def _run(self, *words: str) -> None:
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here, which makes the certificates")
+    return Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def encrypted(authority: Authority) -> Iterator[NatsServer]:
+    """A server that wants a certificate of the authority from everybody."""
+    cert, key = authority.certificate("server")
+    config = f'tls {{ cert_file: "{cert}", key_file: "{key}", ca_file: "{authority.ca}", verify: true }}\n'
+    server = NatsServer(authority.folder, config=config)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def test_a_machine_with_a_certificate_gets_in(encrypted: NatsServer, authority: Authority) -> None:
+    cert, key = authority.certificate("m1")
+    address = encrypted.address.replace("nats://", "tls://")
+    server = Server(addresses=(address,), ca=str(authority.ca), cert=cert, key=key)
+
+    async def go() -> bool:
+        async with connected(server, "test") as client:
+            await client.flush()
+            return bool(client.is_connected)
+
+    assert asyncio.run(go())
+
+
+def test_who_has_no_certificate_or_one_of_another_authority_does_not(
+    encrypted: NatsServer, authority: Authority, tmp_path: Path
+) -> None:
+    other = Authority(tmp_path)
+    cert, key = other.certificate("m1")
+    addresses = (encrypted.address.replace("nats://", "tls://"),)
+    for server in (
+        Server(addresses=addresses, ca=str(authority.ca)),
+        Server(addresses=addresses, ca=str(authority.ca), cert=cert, key=key),
+        Server(addresses=addresses, ca=str(other.ca), cert=cert, key=key),
+    ):
+        assert "hooksConfig.fleet" in refusal(server)
+
+
+@pytest.mark.parametrize("option", ["ca", "cert", "key"])
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+def test_a_file_of_tls_that_can_not_be_used_is_named(
+    authority: Authority, tmp_path: Path, option: str, harm: str
+) -> None:
+    """Before anybody is asked, so no server is needed."""
+    cert, key = authority.certificate("m1")
+    bad = tmp_path / "bad.pem"
+    if harm == "damaged":
+        bad.write_text("no PEM\n")
+    files: dict[str, Any] = {"ca": str(authority.ca), "cert": cert, "key": key, option: str(bad)}
+    words = refusal(Server(addresses=("tls://127.0.0.1:1",), **files))
+    assert "hooksConfig.fleet.tls" in words
+    assert str(bad) in words
