@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fleet.server import NatsServer
@@ -150,7 +151,7 @@ class Desk:
         more = ["--no-open"] if words[0] == "ui" else []
         return [sys.executable, "-m", "hookline", *words, *more]
 
-    def _options(self) -> dict[str, object]:
+    def _options(self) -> dict[str, Any]:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         environ = {**os.environ, "HOOKLINE_STATE_DIR": str(self.place / "state")}
         return {"cwd": self.place, "text": True, "env": environ, **pipes}
