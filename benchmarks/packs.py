@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, quantiles
 
-from hookline.hook import Event, read_event
+from hookline.hook.events import Event, read_event
 from hookline.packs.catalog import PACKS
 from hookline.packs.hook import PackHook
 

@@ -20,7 +20,7 @@ PACKAGE = Path(hookline.__file__).parent
 # Each layer may import from those above it in this table, and never from a neighbour in its own.
 LAYERS = (
     ("extras",),
-    ("errors", "hook_worker"),
+    ("errors",),
     ("hook",),
     ("contract",),
     ("shell", "files", "ed25519"),

@@ -4,8 +4,6 @@ An event passes through: Settings → plan() → run() → [Answer] → merge() 
 bus read. The README shows the first steps; docs/architecture.md says which folder holds what.
 """
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing: importing hookline must be quick
 if TYPE_CHECKING:
     from hookline.bus import InProcessBus
@@ -80,6 +78,8 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - a script on hookline.hook has no need of it
+
     return getattr(import_module(f"{__name__}.{home}"), name)
 
 

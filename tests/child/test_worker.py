@@ -163,12 +163,12 @@ def test_answers(run_worker: RunWorker, fields: str, outcome: tuple[int, bytes, 
 
 
 WRONG = {
-    "not JSON": ("echo hello", "no object of JSON"),
-    "no object": ("echo [1]", "no object of JSON"),
+    "not JSON": ("echo hello", "its worker wrote a line that is no JSON object"),
+    "no object": ("echo [1]", "its worker wrote a line that is no JSON object"),
     "unknown id": ('echo \'{"id":"1","output":{}}\'', "that it was not asked about"),
     "no id": ("echo '{\"output\":{}}'", "no answer"),
-    "nothing in it": (answer('"other":1'), "neither output nor exit"),
-    "a list": (answer('"output":[]'), "neither an object nor a text"),
+    "nothing in it": (answer('"other":1'), "its worker answered with neither output nor exit"),
+    "a list": (answer('"output":[]'), "its worker gave an output that is neither an object nor a text"),
     "no exit code": (answer('"exit":256'), "no exit code"),
     "true is no code": (answer('"exit":true'), "no answer"),
     "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
@@ -294,8 +294,8 @@ def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
 @pytest.mark.parametrize(
     ("first", "why"),
     [
-        ("echo ready", "no object of JSON"),
-        ("echo '{\"ready\": 1}'", 'its first line is not {"ready": true}'),
+        ("echo ready", "wrote a line that is no JSON object"),
+        ("echo '{\"ready\": 1}'", 'began with \'{"ready": 1}\'; its first line is to be {"ready": true}'),
         ("no-such-program", "exited with code 127"),
     ],
 )
@@ -304,11 +304,11 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
 
     async def use(shop: Shop) -> None:
         for _ in range(3):
-            assert why in str((await shop.ask()).error)
+            assert f"its worker {why}" in str((await shop.ask()).error)
         assert await shop.begin() is None
         given_up = shop.worker.why_given_up()
         assert given_up is not None
-        assert why in given_up
+        assert f"because it {why}" in given_up
         assert "3 times within a minute" in given_up
 
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)

@@ -77,6 +77,7 @@ def test_the_third_run_is_warm(tmp_path: Path) -> None:
     [
         pytest.param({"warm": False}, {}, id="the hook"),
         pytest.param({}, {"warm": False}, id="the settings"),
+        pytest.param({}, {"warm": {"max": 0}}, id="none of them"),
         pytest.param({"limits": {"files": 100}}, {}, id="limits"),
         pytest.param({"warm": "no"}, {}, id="a wrong value is the stricter one"),
     ],
@@ -98,7 +99,7 @@ def test_switched_off_by_the_environment(tmp_path: Path) -> None:
 
 
 def test_the_settings_say_how_many(tmp_path: Path) -> None:
-    """At least one; another value than a number is ignored."""
+    """Another value than a number is ignored."""
     system = system_of(tmp_path, warm={"max": 1})
     assert fired(system, 3) == ["cold", "cold", "warm"]
     system.dispose()

@@ -213,10 +213,11 @@ def test_a_log_can_be_followed_before_it_exists(path: Path, write: Write) -> Non
         assert next(reader.follow(LogQuery(), wait=write)).message == "record 0"
 
 
-def test_half_a_line_is_waited_for(path: Path) -> None:
-    """A line that is still being written is told when it is whole."""
+@pytest.mark.parametrize("length", [0, 5_000, 3_000_000])
+def test_half_a_line_is_waited_for(path: Path, length: int) -> None:
+    """A line that is still being written is told when it is whole, however long it is."""
     path.parent.mkdir()
-    path.write_bytes(b'{"message":"on')
+    path.write_bytes(b'{"message":"zero"}\n{"stdin":"' + b"x" * length + b'","message":"on')
     parts = iter([b'e"}', b'\n{"message":"two"}\n'])
 
     def add() -> None:
@@ -224,7 +225,7 @@ def test_half_a_line_is_waited_for(path: Path) -> None:
             file.write(next(parts))
 
     with LogReader(path) as reader:
-        assert list(reader.entries(LogQuery())) == []
+        assert [entry.message for entry in reader.entries(LogQuery())] == ["zero"]
         following = reader.follow(LogQuery(), wait=add)
         assert [next(following).message for _ in range(2)] == ["one", "two"]
 

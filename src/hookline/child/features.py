@@ -1,7 +1,7 @@
 """Which features of the operating system we use to run hooks. Hooks can't tell the difference.
 
 We use the best that the system has. The environment variable HOOKLINE_CHILD switches some of it off, for a platform
-where a feature misbehaves. It holds any of these words, separated by spaces: `popen` (start processes with
+where a feature misbehaves. It holds any of these words, separated by spaces or commas: `popen` (start processes with
 subprocess.Popen), `threads` (wait for each process in a thread instead of with pidfd and epoll), `shell` (run every
 command in a shell), `cold` (start every hook when its event is fired, none before).
 """
@@ -13,6 +13,7 @@ from functools import cached_property
 
 # The versions in which we know the arguments of the private function behind subprocess.
 _KNOWN_FORK_EXEC = ((3, 11), (3, 12), (3, 13))
+WORDS = ("popen", "threads", "shell", "cold")
 # Where child/parked/site/sitecustomize.py knows the numbers of system calls.
 _KNOWN_MACHINES = ("x86_64", "aarch64")
 
@@ -54,8 +55,17 @@ class Features:
 FEATURES = Features()
 
 
+def unknown_words() -> list[str]:
+    """The words in HOOKLINE_CHILD that switch nothing off."""
+    return [word for word in _words() if word not in WORDS]
+
+
 def _is_off(word: str) -> bool:
-    return word in os.environ.get("HOOKLINE_CHILD", "").split()
+    return word in _words()
+
+
+def _words() -> list[str]:
+    return os.environ.get("HOOKLINE_CHILD", "").replace(",", " ").lower().split()
 
 
 def _has_pidfd() -> bool:

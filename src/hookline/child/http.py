@@ -46,8 +46,7 @@ async def post(
     except BadAnswerError as error:
         outcome = ChildOutcome(error=str(error))
     except (OSError, ssl.SSLError, EOFError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        outcome = ChildOutcome(error=f"{target.url} could not be asked: {reason}")
+        outcome = ChildOutcome(error=f"could not be asked: {_reason(error)}")
     return msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - started) * 1000, way=RunWay.HTTP)
 
 
@@ -90,7 +89,10 @@ async def _ask(
     port = url.port or (443 if is_secure else 80)
     stream = await _sent(request, address, port, kept, is_secure=is_secure)
     try:
-        answer = await read_answer(stream, target.url, most_bytes)
+        answer = await read_answer(stream, most_bytes)
+    except (OSError, ssl.SSLError, EOFError, ValueError) as error:
+        stream.close()
+        raise BadAnswerError(f"gave no usable answer: {_reason(error)}") from error
     except BaseException:
         stream.close()
         raise
@@ -99,6 +101,10 @@ async def _ask(
     else:
         stream.close()
     return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 async def _sent(request: bytes, address: str, port: int, kept: Connections | None, *, is_secure: bool) -> Stream:

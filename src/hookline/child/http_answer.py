@@ -14,7 +14,7 @@ _MOST_INTERIM = 8
 
 
 class BadAnswerError(Exception):
-    """Why an answer can't be used."""
+    """Why an answer can't be used; the text says what the server did."""
 
 
 class HttpAnswer(NamedTuple):
@@ -26,24 +26,22 @@ class HttpAnswer(NamedTuple):
     """Whether the server keeps the connection open, and nothing more is on it."""
 
 
-async def read_answer(stream: Stream, url: str, most_bytes: int) -> HttpAnswer:
+async def read_answer(stream: Stream, most_bytes: int) -> HttpAnswer:
     """The next answer on a connection; raise a BadAnswerError, ValueError or EOFError for one that is not good."""
     for _ in range(_MOST_INTERIM):
-        version, code, lines = await _head(stream, url)
+        version, code, lines = await _head(stream)
         if not HTTPStatus.CONTINUE <= code < HTTPStatus.OK or code == HTTPStatus.SWITCHING_PROTOCOLS:
             break
     if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
         moved = " (redirects are not followed)" if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST else ""
-        raise BadAnswerError(f"{url} answered with status {code}{moved}")
+        raise BadAnswerError(f"answered with status {code}{moved}")
     fields = _fields(lines)
     keeps = version == b"1" and b"close" not in fields.get(b"connection", b"").lower()
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
         return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and stream.is_drained())
     if (coding := fields.get(b"transfer-encoding")) is not None:
         if coding.lower() != b"chunked":
-            raise BadAnswerError(
-                f"{url} answered in a transfer encoding that is not known: {coding.decode('latin-1')!r}"
-            )
+            raise BadAnswerError(f"answered in an unknown transfer encoding: {coding.decode('latin-1')!r}")
         body, is_cut = await _chunks(stream, most_bytes)
         keeps = keeps and b"content-length" not in fields
     elif (length := fields.get(b"content-length")) is not None:
@@ -55,12 +53,12 @@ async def read_answer(stream: Stream, url: str, most_bytes: int) -> HttpAnswer:
     return HttpAnswer(body, is_cut, can_be_used_again=keeps and not is_cut and stream.is_drained())
 
 
-async def _head(stream: Stream, url: str) -> tuple[bytes, int, list[bytes]]:
+async def _head(stream: Stream) -> tuple[bytes, int, list[bytes]]:
     """The minor version, the status and the fields of the next answer."""
     first, *lines = (await stream.read_until(b"\r\n\r\n", _LONGEST_HEAD)).split(b"\r\n")
     status = _STATUS.match(first)
     if status is None:
-        raise BadAnswerError(f"{url} did not answer with HTTP")
+        raise BadAnswerError("did not answer with HTTP")
     return status[1], int(status[2]), lines
 
 

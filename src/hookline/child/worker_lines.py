@@ -13,7 +13,7 @@ _SHOWN = 120
 
 
 class WrongLineError(Exception):
-    """A line that is no answer; the text says what is wrong with it."""
+    """A line that is no answer; the text says what the worker did, as in "its worker wrote …"."""
 
 
 class _Line(msgspec.Struct):
@@ -36,9 +36,9 @@ def read_ready(line: bytes) -> int:
     said = _parsed(line)
     at_once = said.get("concurrency", 1)
     if said.get("ready") is not True:
-        raise WrongLineError(f'its first line is not {{"ready": true}} but {shown(line)}')
+        raise WrongLineError(f'began with {shown(line)}; its first line is to be {{"ready": true}}')
     if type(at_once) is not int or at_once < 1:
-        raise WrongLineError(f"its concurrency is not a whole number of at least 1: {shown(line)}")
+        raise WrongLineError(f"gave a concurrency that is not a whole number of at least 1: {shown(line)}")
     return min(at_once, MOST_AT_ONCE)
 
 
@@ -50,10 +50,10 @@ def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
         # A lone surrogate or a wrong byte in a text is no reason to lose a deny.
         said = _lenient(line)
     if said.output is msgspec.UNSET and said.exit is msgspec.UNSET:
-        raise WrongLineError(f"it answered with neither output nor exit: {shown(line)}")
+        raise WrongLineError(f"answered with neither output nor exit: {shown(line)}")
     code = 0 if said.exit is msgspec.UNSET else said.exit
     if not 0 <= code <= _LARGEST_EXIT_CODE:
-        raise WrongLineError(f"its exit is no exit code: {shown(line)}")
+        raise WrongLineError(f"gave an exit that is no exit code: {shown(line)}")
     stdout = b"" if said.output is msgspec.UNSET else _stdout(bytes(said.output), line)
     return said.id, ChildOutcome(exit_code=code, stdout=stdout, stderr=said.stderr.encode("utf-8", "replace"))
 
@@ -73,7 +73,7 @@ def _stdout(output: bytes, line: bytes) -> bytes:
             return str(text).encode("utf-8", "replace")
         case b"n":
             return b""
-    raise WrongLineError(f"its output is neither an object nor a text: {shown(line)}")
+    raise WrongLineError(f"gave an output that is neither an object nor a text: {shown(line)}")
 
 
 def _lenient(line: bytes) -> _Line:
@@ -82,7 +82,7 @@ def _lenient(line: bytes) -> _Line:
     texts = said.get("id"), said.get("stderr", "")
     is_code = code is msgspec.UNSET or type(code) is int
     if not all(isinstance(text, str) for text in texts) or not is_code:
-        raise WrongLineError(f"it wrote a line that is no answer: {shown(line)}")
+        raise WrongLineError(f"wrote a line that is no answer: {shown(line)}")
     output = msgspec.Raw(stringify_json(said["output"])) if "output" in said else msgspec.UNSET
     return _Line(id=said["id"], output=output, exit=code, stderr=said.get("stderr", ""))
 
@@ -93,6 +93,6 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
-        advice = "whatever is no answer belongs on stderr"
-        raise WrongLineError(f"it wrote a line that is no object of JSON: {shown(line)}; {advice}")
+        advice = "only answers belong on stdout"
+        raise WrongLineError(f"wrote a line that is no JSON object: {shown(line)}; {advice}")
     return said

@@ -19,7 +19,8 @@ from hookline.engine._threads import THREADS, Job, describe
 from hookline.engine.functions import load_plugin, loaded_plugin
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.errors import HooklineError
-from hookline.hook import Answer, answer_in, read_answer, read_event
+from hookline.hook.answers import Answer, answer_in, read_answer
+from hookline.hook.events import read_event
 
 _LONGEST_TIMER_S = 86400.0
 # How long the loop stands still for functions in threads: less than the start of a process takes, and longer than most

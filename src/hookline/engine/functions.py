@@ -11,7 +11,7 @@ from hookline.contract.matchers import pattern_fault
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, ConfigSource, HookType, OnError
 from hookline.engine.event_table import EVENT_TABLE, Matching, hears_block
 from hookline.errors import HooklineError
-from hookline.hook import Event, expected_events
+from hookline.hook.events import Event, expected_events
 from hookline.settings.merge import PROGRAM_RANK
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from hookline.errors import HooklineError
 from hookline.files import open_regular
 
 _BLOCK = 1024 * 1024
+# Nearly every file ends with a whole line, and a log may have a hundred files.
+_LAST_BLOCK = 4096
 
 
 class LogFile(msgspec.Struct, frozen=True):
@@ -97,11 +99,11 @@ def _rotated(path: Path) -> list[Path]:
 
 def _end_of_lines(descriptor: int) -> int:
     """Where the last whole line ends; after it comes a line that is incomplete or still being written."""
-    end = os.fstat(descriptor).st_size
+    end, size = os.fstat(descriptor).st_size, min(_LAST_BLOCK, _BLOCK)
     while end > 0:
-        start = max(0, end - _BLOCK)
+        start = max(0, end - size)
         newline = os.pread(descriptor, end - start, start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
-        end = start
+        end, size = start, _BLOCK
     return 0

@@ -251,7 +251,9 @@ class HttpSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
 class WarmSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True):
     """Python interpreters that are started before their events."""
 
-    max: Annotated[Count, about("How many of them may wait at the same time.")] = DEFAULT_MAX_WARM
+    max: Annotated[
+        Annotated[int, Meta(ge=0)], about("How many of them may wait at the same time; 0 is the same as false.")
+    ] = DEFAULT_MAX_WARM
 
 
 class TlsSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, forbid_unknown_fields=True):

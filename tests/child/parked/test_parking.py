@@ -377,6 +377,24 @@ def test_it_dies_before_the_event(parked: Garage, number: signal.Signals, whom: 
     assert (outcomes[-1].way, count(parked)) == ("warm", 6)
 
 
+@pytest.mark.parametrize("whom", ["the spare", "the interpreter", "both"])
+def test_it_was_stopped_before_the_event(parked: Garage, whom: str) -> None:
+    """A guard must not time out because somebody stopped what waits for it; the event runs, and once."""
+    interpreter, spare = parked.parking.pids
+    for pid in {"the spare": [spare], "the interpreter": [interpreter], "both": [interpreter, spare]}[whom]:
+        os.kill(pid, signal.SIGSTOP)
+    outcomes = [parked.run(parked.job(f"{parked.python} hook.py"))[0] for _ in range(3)]
+    assert [(o.exit_code, o.stdout, o.way) for o in outcomes] == [(0, b"ran\n", "warm")] * 3
+    assert count(parked) == 5
+
+
+@pytest.fixture
+def stays_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spare that hangs, for the reason that can be had here."""
+    monkeypatch.setattr("hookline.child.parked.spare.wake_stopped", lambda _pid: None)
+
+
+@pytest.mark.usefixtures("stays_stopped")
 def test_it_dies_with_the_event_on_its_way(parked: Garage) -> None:
     """It has got the event and not taken it: the hook is started, once."""
     _, spare = parked.parking.pids
@@ -393,6 +411,7 @@ def test_it_dies_with_the_event_on_its_way(parked: Garage) -> None:
     assert count(parked) == 3
 
 
+@pytest.mark.usefixtures("stays_stopped")
 def test_it_does_not_take_the_event(parked: Garage) -> None:
     """A spare that hangs is ended at the timeout, and its script is not started after that."""
     _, spare = parked.parking.pids

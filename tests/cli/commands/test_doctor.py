@@ -264,6 +264,17 @@ def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.Cap
     ]
 
 
+def test_a_word_that_switches_nothing_off_is_noted(
+    own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody wants something else than what happens."""
+    write(own_home, "true")
+    monkeypatch.setenv("HOOKLINE_CHILD", "colder")
+    _, signs = examine(capsys)
+    message = "HOOKLINE_CHILD has 'colder', which is not one of popen, threads, shell, cold"
+    assert ("warm hooks", "odd", message) in signs
+
+
 def test_a_log_that_cannot_be_written_is_noted(
     own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

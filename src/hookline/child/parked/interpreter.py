@@ -15,7 +15,7 @@ from typing import Any
 
 from hookline.child import strays
 from hookline.child.parked.recipe import Recipe
-from hookline.child.parked.spare import LONGEST_MESSAGE, Spare, leave
+from hookline.child.parked.spare import LONGEST_MESSAGE, Spare, leave, wake_stopped
 from hookline.child.reaper import REAPER
 from hookline.child.spawn import Invocation, spawn
 from hookline.contract.vocabulary import CHILD_MARK
@@ -49,6 +49,7 @@ class Interpreter:
 
     def fork(self) -> "Spare":
         """Ask for a copy, which is ready a moment later; raise OSError if the interpreter is gone."""
+        wake_stopped(self.pid)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:

@@ -66,6 +66,7 @@ class Spare:
         """Give it its event; False if it did not get it."""
         if len(message) > LONGEST_MESSAGE:
             return False
+        wake_stopped(self.pid)
         try:
             socket.send_fds(self._channel, [message], stdio, socket.MSG_NOSIGNAL)
         except OSError:
@@ -120,6 +121,12 @@ class Spare:
                 self._has_answered = self._has_answered or message in {b"kept", b"alone"}
                 self._has_taken = self._has_taken or message == b"taken"
                 self._keeper = fds[0] if fds else self._keeper
+
+
+def wake_stopped(pid: int) -> None:
+    """Continue a process that somebody has stopped while it waited: a hook that is started now would run, too."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGCONT)
 
 
 def leave(pid: int) -> None:

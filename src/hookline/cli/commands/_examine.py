@@ -15,7 +15,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
-from hookline.child.features import FEATURES
+from hookline.child.features import FEATURES, WORDS, unknown_words
 from hookline.cli.commands._examine_fleet import fleet_signs, policy_signs
 from hookline.cli.commands._signs import Health, Sign
 from hookline.cli.commands.fire import fire_once
@@ -185,12 +185,16 @@ def _limits(setup: Setup) -> Sign:
 
 def _warm(setup: Setup) -> Sign:
     """Whether interpreters of Python scripts are started before their events."""
+    if unknown := unknown_words():
+        known = ", ".join(WORDS)
+        return Sign("warm hooks", Health.ODD, f"HOOKLINE_CHILD has {unknown[0]!r}, which is not one of {known}")
     warm = setup.options.warm
-    if warm is False:
-        return Sign("warm hooks", Health.GOOD, "off: hooksConfig.warm is false")
+    most = DEFAULT_MAX_WARM * warm if isinstance(warm, bool) else warm.max
+    if not most:
+        why = "hooksConfig.warm is false" if warm is False else "hooksConfig.warm.max is 0"
+        return Sign("warm hooks", Health.GOOD, f"off: {why}")
     if FEATURES.why_cold is not None:
         return Sign("warm hooks", Health.GOOD, f"off: {FEATURES.why_cold}; hooks run all the same")
-    most = DEFAULT_MAX_WARM if warm is True else warm.max
     return Sign("warm hooks", Health.GOOD, f"the interpreters of at most {most} Python scripts wait for events")
 
 

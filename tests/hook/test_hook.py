@@ -18,7 +18,6 @@ from hookline.contract.inputs import HookInput
 from hookline.contract.verdict import Verdict
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.hook import (
-    EVENTS,
     Allow,
     Answer,
     Ask,
@@ -34,9 +33,9 @@ from hookline.hook import (
     Stop,
     Suppress,
     Tell,
-    read_answer,
-    read_event,
 )
+from hookline.hook.answers import read_answer
+from hookline.hook.events import EVENTS, read_event
 
 PACKAGE = Path(hookline.__file__).parent
 TOOL = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a"}}
@@ -58,11 +57,11 @@ FIELDS: dict[str, dict[str, Any]] = {
 def test_importing_it_loads_nothing() -> None:
     """A script pays for `json` when it reads its event, and for nothing else."""
     code = (
-        f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); import importlib, os; before = {{*sys.modules}}; "
+        f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); import os; before = {{*sys.modules}}; "
         "import hookline.hook; print(*sorted({*sys.modules} - before))"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["hookline", "hookline.hook"]
+    assert done.stdout.split() == ["hookline", "hookline.hook", "hookline.hook.answers", "hookline.hook.events"]
 
 
 @pytest.mark.parametrize("event", HookEventName, ids=str)
@@ -367,7 +366,7 @@ def test_strange_text_arrives(script: Script) -> None:
 @pytest.mark.parametrize(("path", "code"), [("a/.env", "deny"), ("a.py", None)])
 def test_the_script_of_the_guide(path: str, code: str | None, hook_script: Callable[..., Path]) -> None:
     """What docs/hook-authors.md shows can be copied."""
-    page = (Path(__file__).parents[1] / "docs" / "hook-authors.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "hook-authors.md").read_text()
     shown = re.search(r"<!-- example: guard.py -->\n```python\n(.*?)```", page, re.DOTALL)
     assert shown is not None
     script = hook_script(f"#!{sys.executable}\n{shown[1]}", "guard.py")
