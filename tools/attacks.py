@@ -56,7 +56,8 @@ class _Marking:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        attacks, others = [], []
+        attacks: list[pytest.Item] = []
+        others: list[pytest.Item] = []
         for item in items:
             marker = item.get_closest_marker("attack")
             if marker is not None:
