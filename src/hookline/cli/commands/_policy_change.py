@@ -77,7 +77,8 @@ async def _from_bucket(given: argparse.Namespace) -> tuple[Document, int]:
     found = next((each for each in reversed(known) if each.document.version == int(given.to)), None)
     if found is None:
         there = ", ".join(str(each.document.version) for each in known) or "none"
-        raise UsageError(f"the bucket has no version {int(given.to)} for {given.team}; it has: {there}")
+        where = f"the bucket has no version {int(given.to)} for {given.team}"
+        raise UsageError(f"{where}; it has: {there}; --team looks at the bundles of another team")
     return found.document, version
 
 

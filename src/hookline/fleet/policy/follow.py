@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError, close, connect
+from hookline.child.nats import ANSWER_S, UnreachableError, close, connect, end_if_cancelled
 from hookline.child.nats_bucket import open_bucket, value_of
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
@@ -253,10 +253,7 @@ def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
 
 
 async def _require_answer(client: "Client", server: Server) -> None:
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        # `wait_for` of Python 3.11, by which the client waits for answers, loses a cancellation if one comes just then.
-        raise asyncio.CancelledError
+    end_if_cancelled()
     if not client.is_connected:  # it is told when it is again
         return
     try:
