@@ -31,7 +31,7 @@ fleet-demo: $(READY) ## a server, two machines and a worker: a policy, a shadow 
 	@$(BIN)/python examples/fleet_demo.py
 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet"
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet and not install"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -99,6 +99,15 @@ fleet: $(READY) ## many records, killed and frozen servers, a cluster that loses
 
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
 	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
+
+.PHONY: install-test
+install-test: $(VENV)/.installers ## install from a clone and from a wheel as README says, with pip, pipx and uv, and run the commands that take long
+	@$(BIN)/pytest -n 2 --dist loadfile -q -m install tests/install
+
+$(VENV)/.installers: $(READY)
+	@$(BIN)/python -m venv $(VENV)/installers
+	@$(VENV)/installers/bin/python -m pip install --quiet --disable-pip-version-check pipx uv || echo "install-test: pipx and uv could not be installed" >&2
+	@touch $@
 
 .PHONY: docs cookbook-page checks-pages man-page
 docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error

@@ -1,10 +1,10 @@
 """How soon a change of policy is in force on many machines, with a real server.
 
-    python benchmarks/fleet_policy.py [--machines 200] [--changes 5]
+    python benchmarks/fleet_policy.py [--machines 200] [--changes 5] [--processes 2] [--directory /dev/shm]
 
-The machines are simulated: tasks in one process, each with its own connection, directory and follower, which verifies,
-unpacks and swaps as a real one does. The publisher is another process, and so is the server. All of them share this
-machine's processors, so a fleet is faster: there each machine verifies and unpacks by itself.
+The machines are simulated: tasks in a few processes, each with its own connection, directory and follower, which
+verifies, unpacks and swaps as a real one does. The publisher is another process, and so is the server. All of them
+share this machine's processors and its disk, so a fleet is faster: there each machine verifies and unpacks by itself.
 """
 
 import argparse
@@ -13,11 +13,12 @@ import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from tests.fleet.company import settings
 from tests.fleet.server import NatsServer
@@ -60,27 +61,52 @@ def _publisher(address: str, key: Path, public: str, pipe: Connection) -> None:
         pipe.send(asyncio.run(put(*asked)))
 
 
+def _machines(root: Path, server: Server, key: str, numbers: Sequence[int], pipe: Connection) -> None:
+    """Follows for some machines, and says what each reports, and when."""
+
+    async def follow() -> None:
+        places = {number: PolicyPlace(root / f"machine{number}", (key,), "all") for number in numbers}
+        tells = {number: partial(_tell, pipe, number) for number in numbers}
+        await asyncio.gather(*(Follower(server, place, tells[number]).run() for number, place in places.items()))
+
+    asyncio.run(follow())
+
+
+def _tell(pipe: Connection, number: int, news: News) -> None:
+    pipe.send((number, news.message, time.time()))
+
+
 class Fleet:
     """Machines that follow, and when each has had which document."""
 
-    def __init__(self, root: Path, server: Server, key: str, count: int) -> None:
-        self.arrived: dict[str, float] = {}
+    def __init__(self, root: Path, server: Server, key: str, count: int, processes: int) -> None:
+        self.arrived: dict[int, float] = {}
         self.count = count
         self._wanted = ""
         self._done = asyncio.Event()
-        self.tasks: list[asyncio.Task[None]] = []
-        for number in range(count):
-            place = PolicyPlace(root / f"machine{number}", (key,), "all")
-            self.tasks.append(asyncio.create_task(Follower(server, place, self._hearing(str(number))).run()))
+        self._running: list[tuple[Any, Connection]] = []
+        for first in range(processes):
+            pipe, theirs = multiprocessing.Pipe()
+            given = (root, server, key, range(first, count, processes), theirs)
+            process = multiprocessing.get_context("spawn").Process(target=_machines, args=given, daemon=True)
+            process.start()
+            self._running.append((process, pipe))
+            asyncio.get_running_loop().add_reader(pipe.fileno(), self._hear, pipe)
 
-    def _hearing(self, machine: str) -> Callable[[News], None]:
-        def hear(news: News) -> None:
-            if self._wanted and self._wanted in news.message:
-                self.arrived[machine] = time.time()
+    def _hear(self, pipe: Connection) -> None:
+        while pipe.poll():
+            machine, message, moment = pipe.recv()
+            if self._wanted and self._wanted in message:
+                self.arrived[machine] = moment
                 if len(self.arrived) == self.count:
                     self._done.set()
 
-        return hear
+    def end(self) -> None:
+        """Ends the machines."""
+        for process, pipe in self._running:
+            asyncio.get_running_loop().remove_reader(pipe.fileno())
+            process.kill()
+            process.join()
 
     async def wait_for(self, words: str, start: Callable[[], Awaitable[float]]) -> list[float]:
         """The seconds that each machine took."""
@@ -98,8 +124,9 @@ def _row(what: str, times: Iterable[float]) -> str:
     return f"| {what} | {' | '.join(shown)} |"
 
 
-async def measure(root: Path, nats: NatsServer, machines: int, changes: int, pipe: Connection, key: str) -> list[str]:
+async def measure(root: Path, nats: NatsServer, given: argparse.Namespace, pipe: Connection, key: str) -> list[str]:
     """The table's rows."""
+    changes = given.changes
     loop = asyncio.get_running_loop()
 
     async def ask(kind: str, version: int) -> float:
@@ -107,11 +134,10 @@ async def measure(root: Path, nats: NatsServer, machines: int, changes: int, pip
         return await loop.run_in_executor(None, pipe.recv)
 
     await ask("bundle", 1)
-    fleet = Fleet(root, nats.server, key, machines)
+    fleet = Fleet(root, nats.server, key, given.machines, given.processes)
     rows: list[str] = []
     times: list[float] = []
-    first = await fleet.wait_for("bundle version 1 ", lambda: asyncio.sleep(0, time.time()))
-    rows.append(_row("a machine starts, and has the policy", first))
+    await fleet.wait_for("bundle version 1 ", lambda: asyncio.sleep(0, time.time()))
     for version in range(2, 2 + changes):
         times += await fleet.wait_for(f"bundle version {version} ", partial(ask, "bundle", version))
     rows.append(_row(f"a bundle with {SCRIPTS} scripts is in force", times))
@@ -131,9 +157,7 @@ async def measure(root: Path, nats: NatsServer, machines: int, changes: int, pip
             await fleet.wait_for("bundle version 100 ", outage),
         )
     )
-    for task in fleet.tasks:
-        task.cancel()
-    await asyncio.gather(*fleet.tasks, return_exceptions=True)
+    fleet.end()
     return rows
 
 
@@ -142,8 +166,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, default=200)
     parser.add_argument("--changes", type=int, default=5)
+    parser.add_argument("--processes", type=int, default=1, help="how many processes run the machines")
+    parser.add_argument("--directory", help="where the machines keep their policies; /dev/shm is no disk")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=given.directory) as folder:
         root = Path(folder)
         key = new_key(root / "key")
         nats = NatsServer(root / "nats")
@@ -154,11 +180,12 @@ def main() -> None:
         )
         process.start()
         try:
-            rows = asyncio.run(measure(root, nats, given.machines, given.changes, pipe, key))
+            rows = asyncio.run(measure(root, nats, given, pipe, key))
         finally:
             pipe.send(None)
             nats.end()
-    print(f"{given.machines} machines, simulated as tasks of one process; publisher and server are others.\n")
+    processes = "one process" if given.processes == 1 else f"{given.processes} processes"
+    print(f"{given.machines} machines, simulated as tasks of {processes}; publisher and server are others.\n")
     print("| from publishing on, until | first | median | p99 | last |\n|---|---|---|---|---|")
     print("\n".join(rows))
 

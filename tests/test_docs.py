@@ -152,7 +152,9 @@ def shown_commands() -> Iterator[tuple[str, list[str]]]:
     """Every command line of ours in the documentation, in blocks and in sentences, with its page."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
         text = page.read_text()
+        scripts = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
         lines = re.findall(r"^(?:    |\$ )(hookline .*)$", text, re.MULTILINE)
+        lines += re.findall(r"^(hookline .*)$", scripts, re.MULTILINE)
         spans = re.findall(r"`(hookline [^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
         for line in (*lines, *spans):
             command = re.split(r" {2,}| [|&><]+ |; ", line)[0]

@@ -14,29 +14,65 @@ from tests.test_docs import shown_commands
 
 from hookline.cli.main import main
 
-# By the beginning of a command: what it needs that is not here. Another test runs each, as far as it can be.
-NOT_RUN = {
-    "agent": "a model, or a person: tests/cli/commands/test_agent.py, tests/test_tutorial.py",
-    "audit": "a NATS server: make fleet",
-    "fleet": "a NATS server: make fleet",
-    "policy": "a policy with its keys, or a NATS server: tests/fleet",
-    "ui": "it serves until it is interrupted: make ui-test",
-    "serve --http": "it serves until it is interrupted: tests/bridge",
-    "mcp-gateway": "an MCP server: tests/gateway",
-    "prove claude": "Claude Code, and a person: tests/proof",
-    "test --watch": "it goes on until it is interrupted: tests/cli/commands/test_test.py",
-    "record --follow": "it goes on until it is interrupted: tests/cli/commands/test_record.py",
-    "trust --dialect": "a person at a terminal: tests/cli/commands/test_other_agents.py",
-    "disable": "a person at a terminal: tests/test_docs.py runs it with --yes",
-    "enable": "a person at a terminal: tests/test_docs.py runs it with --yes",
-    "untrust": "a person at a terminal: tests/test_docs.py runs it with --yes",
-    "bridge claude": "the question of an agent on stdin: tests/bridge",
-    "bridge status": "a second for each agent: tests/bridge/test_state.py",
-    "import claude --write": "it changes the settings that the others need: tests/cli/commands/test_import.py",
-    "test --project examples": "the sources: tests/test_cookbook.py",
-    "test --mutate": "some seconds: tests/testing/mutants, tests/test_tutorial.py",
-    "test .llxprt/no-force": "the tutorial: tests/test_tutorial.py",
-    "record --hook hookline:shell": "the tutorial: tests/test_tutorial.py",
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+# By the beginning of a command: the test that runs it, because it lasts, asks a person, or needs a server or seconds.
+RUN_BY = {
+    "agent": "tests/install/test_long_commands.py",
+    "audit": "tests/fleet/test_shown_commands.py",
+    "fleet": "tests/fleet/test_shown_commands.py",
+    "policy": "tests/fleet/test_shown_commands.py",
+    "worker": "tests/fleet/test_shown_commands.py",
+    "ui --fleet": "tests/fleet/test_shown_commands.py",
+    "serve --http": "tests/install/test_long_commands.py",
+    "prove claude": "tests/install/test_long_commands.py",
+    "test --watch": "tests/install/test_long_commands.py",
+    "record --follow": "tests/install/test_long_commands.py",
+    "disable": "tests/install/test_long_commands.py",
+    "enable": "tests/install/test_long_commands.py",
+    "untrust": "tests/install/test_long_commands.py",
+    "trust --dialect": "tests/install/test_long_commands.py",
+    "bridge claude": "tests/install/test_long_commands.py",
+    "bridge status": "tests/install/test_long_commands.py",
+    "import claude --write": "tests/install/test_long_commands.py",
+    "test --project examples": "tests/install/test_long_commands.py",
+    "test --mutate": "tests/install/test_long_commands.py",
+    "test .llxprt/no-force": "tests/test_tutorial.py",
+    "record --hook hookline:shell": "tests/test_tutorial.py",
+    "mcp-gateway --name": "tests/gateway/conftest.py",
+}
+# What installs, builds or measures, by the beginning of a line: what runs it, or why nothing can here.
+OTHER_PROGRAMS = {
+    "pipx install": "tests/install/test_install.py",
+    "uvx --from": "tests/install/test_install.py",
+    "pip install .": "tests/install/test_install.py",
+    "pip wheel": "tests/install/test_install.py",
+    "pip install 'hookline[agent,ui]'": "tests/install/test_install.py",
+    "pip install": "tools/adapters.py",
+    "docker build": "nothing: no daemon runs here; it was built once, and tests/test_packaging.py reads the file",
+    "docker run": "nothing: no daemon runs here; test_packaging.py runs the same commands for action.yml",
+    "python examples": "tests/test_examples.py",
+    "python -m benchmarks": "nothing: a measurement takes minutes, and its figures are in the page",
+    "python benchmarks": "nothing: a measurement takes minutes, and its figures are in the page",
+    "export GEMINI_API_KEY": "nothing: it needs somebody's key",
+}
+# What `make` makes, where .ci/run does not make it.
+MADE_BY = {
+    "setup": "every other target",
+    "demo": "tests/install/test_install.py",
+    "fleet-demo": "tests/fleet/test_demo.py",
+    "faults": "nothing in CI: it takes many minutes; the faults that are quick are in make test",
+    "fuzz": "nothing in CI: it takes as long as one likes; tests/fuzz has the examples that it found",
+    "mutants": "nothing in CI: it takes half an hour; tests/tools/test_mutate.py tries the tool",
+    "bench": "nothing in CI: it needs a quiet machine, and writes docs/performance.md",
+    "schema": "tests/tools/test_schema.py",
+    "trace-event": "tests/tools/test_trace_event.py",
+    "adapters-page": "tests/tools/test_adapters_page.py",
+    "packs-page": "tests/tools/test_packs_page.py",
+    "cookbook-page": "tests/test_cookbook.py",
+    "checks-pages": "tests/tools/test_checks_pages.py",
+    "man-page": "tests/test_docs.py",
 }
 # Part of a command, in a sentence about an option.
 PARTS = ("bridge install", "fire --json", "fire --settings FILE", "import 'claude|codex|gemini'")
@@ -67,7 +103,7 @@ CODES = {
 def commands() -> list[str]:
     """The commands to run, each once; a name alone stands for its command in a sentence."""
     found = dict.fromkeys(shlex.join(words) for _, words in shown_commands())
-    starts = tuple(f"{start} " if " " not in start else start for start in NOT_RUN)
+    starts = tuple(f"{start} " if " " not in start else start for start in RUN_BY)
     return [one for one in found if " " in one and one not in PARTS and not one.startswith((*starts, PARTS[-1]))]
 
 
@@ -138,7 +174,37 @@ def test_every_command_that_is_shown_runs(
     assert failed == {}
 
 
-def test_what_is_not_run_is_shown() -> None:
-    """A reason for something that no page has any more is removed."""
+def test_what_another_test_runs_is_shown() -> None:
+    """A row for something that no page has any more is removed, and the test that is named is there."""
     shown = [shlex.join(words) for _, words in shown_commands()]
-    assert [start for start in NOT_RUN if not any(one.startswith(start) for one in shown)] == []
+    assert [start for start in RUN_BY if not any(one.startswith(start) for one in shown)] == []
+    named = {*RUN_BY.values(), *OTHER_PROGRAMS.values(), *MADE_BY.values()}
+    files = [one for one in named if re.match(r"(tests|tools)/\S+$", one)]
+    assert [one for one in files if not (ROOT / one).exists()] == []
+
+
+def test_lines_for_other_programs_are_run_or_have_a_reason() -> None:
+    """Each line or sentence with pip, pipx, uvx, docker, make or python has a row; each row is about some."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Dockerfile", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    starts = (
+        r"(?:pipx? (?:install|wheel)|uvx|docker (?:build|run)|python (?:-m bench|bench|exam)|export GEMINI|make [a-z])"
+    )
+    found = set(re.findall(rf"^(?:    |\$ |#   )({starts}.*)$", text, re.MULTILINE))
+    found |= set(re.findall(rf"`({starts}[^`\n]*)`", text))
+    found -= {"make deploy"}  # what an agent does in the cookbook
+    ci = (ROOT / ".ci" / "run").read_text() + "".join(re.findall(r"^check: .*", MAKEFILE, re.MULTILINE))
+    unknown = [
+        line
+        for line in found
+        if not line.startswith(tuple(OTHER_PROGRAMS))
+        and not (line.startswith("make ") and (_target(line) in MADE_BY or re.search(rf"\b{_target(line)}\b", ci)))
+    ]
+    assert unknown == []
+    assert [start for start in OTHER_PROGRAMS if not any(line.startswith(start) for line in found)] == []
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    assert {_target(line) for line in found if line.startswith("make ")} <= targets
+
+
+def _target(line: str) -> str:
+    return line.split()[1]

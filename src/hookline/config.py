@@ -293,7 +293,11 @@ class Config:
             return ()
         from hookline.settings.policy.layer import policy_layers  # noqa: PLC0415 - few machines have one
 
-        return policy_layers(system, watch)
+        layers = policy_layers(system, watch)
+        if self._paths.refused is None:
+            return layers
+        note = Problem(origin=system.origin, path="", message=self._paths.refused)
+        return tuple(layer._replace(problems=(*layer.problems, note)) for layer in layers)
 
     def _canary(self, watch: Watch) -> tuple[Layer, ...]:
         """The guard of `hookline prove` while it proves something: see settings/canary.py."""

@@ -30,7 +30,8 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     servers = [
         NatsServer(
             tmp_path / f"node{number}",
-            config=f'server_name: "n{number}"\ncluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
+            config=f'server_name: "n{number}"\nserver_tags: ["shard{number}"]\n'
+            f'cluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
         )
         for number, port in enumerate(routes)
     ]

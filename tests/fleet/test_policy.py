@@ -24,7 +24,7 @@ from hookline.cli.main import main
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import UsageError
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.follow import Follower, News
+from hookline.fleet.policy.follow import Follower, Hints, News
 from hookline.settings.policy.documents import Document, Signed, now, unsigned
 from hookline.settings.policy.keys import new_key, sign
 
@@ -112,6 +112,23 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
         await work()
 
     asyncio.run(go())
+
+
+def test_a_machine_looks_only_at_what_it_heard_of() -> None:
+    """Each key once, the team's own first; what is heard meanwhile comes next."""
+
+    async def main() -> None:
+        hints = Hints("web")
+        assert set(hints.all) == {"bundle.web", "bundle.all", "switches.web", "switches.all"}
+        hints.add("switches.all")
+        hints.add("switches.all", "bundle.web")
+        await hints.wait(WAIT_S)
+        assert hints.take() == ("bundle.web", "switches.all")
+        assert not hints.are_new
+        hints.add("switches.web")
+        assert (hints.are_new, hints.take(), hints.take()) == (True, ("switches.web",), ())
+
+    asyncio.run(main())
 
 
 def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:

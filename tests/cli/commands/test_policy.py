@@ -107,6 +107,17 @@ def test_a_policy_that_would_not_run_is_not_packed(
     assert not (tmp_path / "x").exists()
 
 
+def test_a_matcher_that_matches_nothing_is_not_packed(
+    guards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be compared as plain text, on every machine; where matchers are plain text it may be any."""
+    guard = {"hooks": [{"type": "command", "name": "x", "command": "true"}], "matcher": "write("}
+    for event, code in (("SessionStart", 0), ("BeforeTool", 1)):
+        (guards / "settings.json").write_text(json.dumps({"hooks": {event: [guard]}}))
+        assert hookline("pack", guards, "--version", 1, "-o", tmp_path / event) == code
+    assert "x has the matcher 'write(', which is not a regular expression" in capsys.readouterr().err
+
+
 def test_a_path_of_this_machine_alone_is_said(guards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The guard would not be there on any other machine; programs of the system are."""
     commands = ["python3 /home/ann/guards/guard.py", "sh ~/guard.sh", "/usr/bin/env true >/dev/null", "cat | /bin/cat"]
@@ -186,6 +197,11 @@ def test_a_document_that_must_not_be_in_force_changes_nothing(
         assert hookline("pull", tmp_path / name) == 1
         assert "nothing was changed" in capsys.readouterr().err
     assert hookline("pull", tmp_path / "nothing") == 1
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 30)
+    for place, words in ((tmp_path, "can't be read (it is a directory"), (tmp_path / "huge", "has more than 16 MiB")):
+        assert hookline("pull", place) == 1
+        assert f"{place} {words}" in capsys.readouterr().err
     assert report(capsys, "status")["version"] == 3
 
 

@@ -144,6 +144,12 @@ def _eventually(is_so: Any) -> bool:
     return False
 
 
+def _two_hours_later() -> Any:
+    """While it is entered, the clock of the machine is ahead; nobody has to wait for something to expire."""
+    now_s = time.time
+    return patch("time.time", lambda: now_s() + 7200)
+
+
 def test_a_damaged_or_deleted_file_leaves_the_last_good_one(company: Company, project: Path) -> None:
     """In a running engine; and it is said."""
     company.gives_settings()
@@ -211,15 +217,16 @@ def test_without_a_valid_policy_the_choice_holds(
 def test_when_it_has_expired_the_choice_holds(company: Company, project: Path, on_expiry: str) -> None:
     """With allow its guards go on, and a warning is said; it need not be read again for that."""
     company.write_system(onExpiry=on_expiry)
-    company.gives_settings(settings("echo guard >&2; exit 2"), expires=now() + timedelta(seconds=2))
+    company.gives_settings(settings("echo guard >&2; exit 2"), expires=now() + timedelta(hours=1))
     machine = Machine(project)
     assert machine.fires().reason == "guard"
-    if on_expiry == "block":
-        assert _eventually(lambda: "expired on" in (machine.fires().reason or ""))
-        assert machine.fires("BeforeModel").blocked
-    else:
-        assert _eventually(lambda: machine.fires() is not None and "expired on" in " ".join(_said(machine)))
-        assert machine.fires().reason == "guard"
+    with _two_hours_later():
+        if on_expiry == "block":
+            assert _eventually(lambda: "expired on" in (machine.fires().reason or ""))
+            assert machine.fires("BeforeModel").blocked
+        else:
+            assert _eventually(lambda: machine.fires() is not None and "expired on" in " ".join(_said(machine)))
+            assert machine.fires().reason == "guard"
 
 
 @pytest.mark.parametrize(
@@ -304,10 +311,11 @@ def test_agents_off(company: Company, project: Path) -> None:
 
 def test_agents_off_expires(company: Company, project: Path) -> None:
     """By itself, without any new file."""
-    company.gives(company.switches(agents_off(expires=now() + timedelta(seconds=2))))
+    company.gives(company.switches(agents_off(expires=now() + timedelta(hours=1))))
     machine = Machine(project)
     assert machine.fires().blocked
-    assert _eventually(lambda: not machine.fires().blocked)
+    with _two_hours_later():
+        assert _eventually(lambda: not machine.fires().blocked)
 
 
 @pytest.mark.parametrize("harm", ["forge", "roll back", "delete"])
@@ -343,6 +351,28 @@ def test_switches_that_are_gone_are_not_forgotten(company: Company, project: Pat
     machine = Machine(project)
     assert any("switches of the policy are not used" in str(problem) for problem in machine.config.get_problems())
     assert machine.fires().blocked is (on_expiry == "block")
+
+
+@pytest.mark.parametrize("harm", ["delete", "damage"])
+@pytest.mark.parametrize("on_expiry", ["allow", "block"])
+def test_switches_that_are_gone_with_their_memory_are_missed(
+    company: Company, project: Path, harm: str, on_expiry: str
+) -> None:
+    """Whoever removes the switches and what remembers them does not switch agents on, where that has to be sure."""
+    company.write_system(onExpiry=on_expiry)
+    company.gives_settings(settings(ALLOW))
+    company.gives(company.switches(agents_off()))
+    place = company.place()
+    place.switches_of("all").unlink()
+    if harm == "delete":
+        place.seen_file.unlink()
+    else:
+        place.seen_file.write_text("{")
+    machine = Machine(project)
+    assert machine.fires().blocked is (on_expiry == "block")
+    assert any("seen.json" in str(problem) for problem in machine.config.get_settings().problems)
+    company.gives_settings(settings(ALLOW))
+    assert not Machine(project).fires().blocked
 
 
 def test_a_forged_switch_stops_nobody(company: Company, project: Path) -> None:
@@ -455,6 +485,35 @@ def test_a_required_hook_of_a_project_that_nobody_trusts_blocks(project: Path) -
     assert not (project / "ran").exists()
 
 
+@pytest.mark.parametrize(("required", "runs"), [(True, True), (False, False)])
+def test_a_required_hook_whose_matcher_nobody_can_read_runs_for_every_tool(
+    company: Company, project: Path, *, required: bool, runs: bool
+) -> None:
+    """Of others the specification says that such a matcher is compared as text, which no tool's name is."""
+    content = settings(required=required)
+    content["hooks"]["BeforeTool"][0]["matcher"] = "write_file|("
+    company.gives_settings(content)
+    assert Machine(project).fires().blocked is runs
+
+
+@pytest.mark.parametrize("mode", ["shadow", "warn"])
+def test_a_required_hook_that_blocks_nothing_is_said(company: Company, project: Path, mode: str) -> None:
+    """Whoever requires it may think that it guards."""
+    company.gives_settings(settings("/does/not/exist", required=True, mode=mode))
+    machine = Machine(project)
+    assert not machine.fires().blocked
+    (problem,) = machine.config.get_settings().problems
+    assert f"required has no effect while mode is {mode}" in str(problem)
+
+
+def test_a_remote_hook_of_a_policy_has_no_variables_to_complain_about(company: Company, project: Path) -> None:
+    """Those that every hook of a policy gets are not its author's."""
+    company.write_system(fleet={"servers": ["nats://127.0.0.1:9"]})
+    hook = {"type": "remote", "subject": "dlp"}
+    company.gives_settings({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    assert Machine(project).config.get_settings().problems == ()
+
+
 def test_required_is_not_weakened_by_a_typo(company: Company, project: Path) -> None:
     """`"required": "yes"` is read as true."""
     company.gives_settings(settings("exit 1", required="yes"))
@@ -503,3 +562,18 @@ def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
     assert len(blocked) == 1
     assert blocked[0][0] == "BeforeTool"
     assert "incident 4711" in blocked[0][1]
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["usual", "settings-in-code"])
+def test_the_environment_does_not_move_it_away(
+    company: Company, project: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """A variable that names another system file has no effect, and that is said."""
+    company.gives_settings()
+    monkeypatch.setattr("hookline.settings.paths.SYSTEM_FILE", Path(os.environ["HOOKLINE_SYSTEM_SETTINGS"]))
+    monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(project / "nothing.json"))
+    machine = Machine(project, **({"settings": {"enableHooks": True}} if named else {}))
+    assert machine.fires().blocked
+    said = [str(problem) for problem in machine.config.get_problems()]
+    assert any("HOOKLINE_SYSTEM_SETTINGS" in line and "is not used" in line for line in said)
+    machine.close()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hookline.child.nats import connected
 from hookline.cli.commands._forms import Form
-from hookline.cli.commands._policy_documents import own_keys, put, read_signed_document, write_document
+from hookline.cli.commands._policy_documents import about, own_keys, put, read_signed_document, write_document
 from hookline.cli.commands._policy_machine import server_here
 from hookline.cli.commands._policy_options import add_expires, add_key, add_teams
 from hookline.cli.options import add_json_option, at_least
@@ -77,7 +77,8 @@ async def _from_bucket(given: argparse.Namespace) -> tuple[Document, int]:
     found = next((each for each in reversed(known) if each.document.version == int(given.to)), None)
     if found is None:
         there = ", ".join(str(each.document.version) for each in known) or "none"
-        raise UsageError(f"the bucket has no version {int(given.to)} for {given.team}; it has: {there}")
+        where = f"the bucket has no version {int(given.to)} for {given.team}"
+        raise UsageError(f"{where}; it has: {there}; --team looks at the bundles of another team")
     return found.document, version
 
 
@@ -133,7 +134,8 @@ async def _switched(given: argparse.Namespace, name: str | None, *, is_off: bool
 
 async def _switches_before(given: argparse.Namespace) -> list[Switches]:
     if given.file is not None:
-        is_there = read_data(Path(given.file)) is not None
+        with about(given.file):
+            is_there = read_data(Path(given.file)) is not None
         found = [read_signed_document(given.file, own_keys(given.key)).document] if is_there else []
     else:
         from hookline.fleet.policy.bucket import latest  # noqa: PLC0415 - needs the extra

@@ -15,7 +15,8 @@ from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line
 from hookline.config import Config
-from hookline.errors import HooklineError, UsageError
+from hookline.errors import UsageError
+from hookline.settings.policy.documents import PolicyError
 from hookline.settings.policy.layer import PolicySetup
 from hookline.settings.policy.place import PolicyPlace, read_data
 from hookline.settings.policy.state import PolicyState
@@ -64,12 +65,12 @@ def _pull_from_server(given: argparse.Namespace, place: PolicyPlace) -> int:
 def _pull_from_file(given: argparse.Namespace, place: PolicyPlace) -> int:
     from hookline.fleet.policy.follow import describe  # noqa: PLC0415 - needs the extra
 
-    data = read_data(Path(given.file))
-    if data is None:
-        raise UsageError(f"{given.file} does not exist; give a document that hookline policy sign has signed")
     try:
+        data = read_data(Path(given.file))
+        if data is None:
+            raise UsageError(f"{given.file} does not exist; give a document that hookline policy sign has signed")
         taken = place.take(data)
-    except HooklineError as error:
+    except PolicyError as error:
         raise UsageError(f"{given.file} {error}; nothing was changed") from error
     document = taken.verified.document
     line = f"{describe(taken)} in force" + ("" if taken.is_new else ", as before")

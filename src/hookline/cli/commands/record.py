@@ -56,6 +56,7 @@ def run(given: argparse.Namespace) -> int:
     if not given.follow:
         finder.report(len(found))
         return 0 if found else 1
+    tell("taking events as they come; Ctrl-C ends it")
     for recorded in finder.follow():
         notebook.add([recorded])
     return 0

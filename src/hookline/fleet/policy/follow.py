@@ -7,12 +7,12 @@ a hint only: what counts is the value in the bucket, which it asks for then, aft
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError, close, connect
+from hookline.child.nats import ANSWER_S, UnreachableError, close, connect, end_if_cancelled
 from hookline.child.nats_bucket import open_bucket, value_of
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
@@ -43,6 +43,37 @@ class News(NamedTuple):
     is_problem: bool = False
 
 
+class Hints:
+    """The keys that something was heard about."""
+
+    def __init__(self, team: str) -> None:
+        # The team's own first: it would replace the one for all at once.
+        self.all = tuple(sorted(keys_for(team), key=lambda key: key.endswith(f".{ALL_TEAMS}")))
+        self._heard: set[str] = set()
+        self._event = asyncio.Event()
+
+    def add(self, *keys: str) -> None:
+        """Has the follower look at these."""
+        self._heard.update(keys)
+        self._event.set()
+
+    @property
+    def are_new(self) -> bool:
+        """Whether there are some that were not taken yet."""
+        return self._event.is_set()
+
+    async def wait(self, seconds: float) -> None:
+        """Returns when there are some, or after this time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), seconds)
+
+    def take(self) -> tuple[str, ...]:
+        """The keys to look at now."""
+        heard, self._heard = self._heard, set()
+        self._event.clear()
+        return tuple(key for key in self.all if key in heard)
+
+
 class Follower:
     """Follows the policy of one machine until it is cancelled."""
 
@@ -62,6 +93,7 @@ class Follower:
         self._spread_s = spread_s
         self._poll_s = poll_s
         self._alive_s = alive_s
+        self._hints = Hints(place.team)
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
         self._taken: dict[str, Path] = {}
@@ -89,18 +121,17 @@ class Follower:
         """Takes what is there now, once, and returns how many documents were new; HooklineError if it can't."""
         client = await connect(self._server, "policy")
         try:
-            return await self._look(client)
+            return await self._look(client, self._hints.all)
         finally:
             await close(client)
 
     async def _follow(self) -> None:
         """Follows over one connection; ends when that does not answer any more."""
-        changed = asyncio.Event()
-        client = await connect(self._server, "policy", on_change=lambda words: self._hear(words, changed))
+        client = await connect(self._server, "policy", on_change=self._hear)
         try:
-            for key in keys_for(self._place.team):
-                await client.subscribe(subject_of(key), cb=_setting(changed))
-            await self._watch(client, changed)
+            for key in self._hints.all:
+                await client.subscribe(subject_of(key), cb=_adding(self._hints, key))
+            await self._watch(client)
         except Exception as error:
             if isinstance(error, HooklineError):
                 raise
@@ -108,21 +139,19 @@ class Follower:
         finally:
             await close(client)
 
-    async def _watch(self, client: "Client", changed: asyncio.Event) -> None:
+    async def _watch(self, client: "Client") -> None:
         loop = asyncio.get_running_loop()
-        await self._look(client)
+        await self._look(client, self._hints.all)
         self._report_back()
         poll_at = loop.time() + self._poll_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), self._alive_s)
-            if changed.is_set():
+            await self._hints.wait(self._alive_s)
+            if self._hints.are_new:
                 await asyncio.sleep(random.uniform(0, self._spread_s))  # noqa: S311 - no secret
-                changed.clear()
-                await self._look_until_new(client, changed)
+                await self._look_until_new(client, self._hints.take())
             elif loop.time() >= poll_at or self._is_late:
                 self._is_late = False
-                await self._look(client)
+                await self._look(client, self._hints.all)
                 poll_at = loop.time() + self._poll_s
             else:
                 await _require_answer(client, self._server)
@@ -135,26 +164,24 @@ class Follower:
             for key in self._taken:
                 self._known.pop(key, None)
             self._taken.clear()
-            await self._look(client)
+            await self._look(client, self._hints.all)
 
-    async def _look_until_new(self, client: "Client", changed: asyncio.Event) -> None:
+    async def _look_until_new(self, client: "Client", keys: Sequence[str]) -> None:
         before = dict(self._known)
         for pause in (*_AGAIN_S, 0.0):
-            await self._look(client)
-            if self._known != before or changed.is_set():
+            await self._look(client, keys)
+            if self._known != before or self._hints.are_new:
                 return
             await asyncio.sleep(pause)
 
-    async def _look(self, client: "Client") -> int:
-        """Takes what is new under each key, and returns how much that was."""
+    async def _look(self, client: "Client", keys: Sequence[str]) -> int:
+        """Takes what is new under each of these keys, and returns how much that was."""
         if self._bucket is None or self._bucket[0] is not client:
             opened = await open_bucket(client, POLICY_BUCKET)
             self._bucket = None if opened is None else (client, opened)
         if self._bucket is None:
             self._report_problem(f"the server has no bucket {POLICY_BUCKET} yet; hookline policy publish makes it")
             return 0
-        # The team's own first: it would replace the one for all at once.
-        keys = sorted(keys_for(self._place.team), key=lambda key: key.endswith(f".{ALL_TEAMS}"))
         return sum([await self._look_at(self._bucket[1], key) for key in keys])
 
     async def _look_at(self, bucket: "KeyValue", key: str) -> int:
@@ -183,13 +210,13 @@ class Follower:
             self._tell(News(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)
 
-    def _hear(self, words: str, changed: asyncio.Event) -> None:
+    def _hear(self, words: str) -> None:
         """The client connects again by itself; what changed meanwhile has to be looked for."""
         if words == "the connection was lost":
             self._report_problem(f"the connection to {self._server.shown} was lost")
         elif words == "connected again":
             self._report_back()
-            changed.set()
+            self._hints.add(*self._hints.all)
 
     def _report_problem(self, words: str) -> None:
         """Reports an outage once, not at each attempt."""
@@ -211,14 +238,15 @@ def describe(taken: Taken) -> str:
     return f"{kind} version {document.version} for {taken.channel} {verb}"
 
 
-def _setting(changed: asyncio.Event) -> "Callable[[Msg], Awaitable[None]]":
+def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
     async def hear(_message: "Msg") -> None:
-        changed.set()
+        hints.add(key)
 
     return hear
 
 
 async def _require_answer(client: "Client", server: Server) -> None:
+    end_if_cancelled()
     if not client.is_connected:  # it is told when it is again
         return
     try:

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource
+from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.engine.matcher import is_literal
 from hookline.errors import UsageError
 from hookline.settings.decode import decode_settings
 from hookline.settings.policy.documents import (
@@ -109,7 +111,7 @@ def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
     machine = layer._replace(source=ConfigSource.SYSTEM, origin="a machine", values=_MACHINE, problems=(), text=None)
     settings = decode_settings((as_policy, machine))
     errors = [str(problem) for problem in settings.problems if problem.is_error]
-    errors += [fault for hook in settings.hooks for fault in _script_faults(hook, bundle)]
+    errors += [fault for hook in settings.hooks for fault in (*_script_faults(hook, bundle), *_matcher_faults(hook))]
     if errors:
         raise UsageError(f"this policy would not run as it is meant: {'; '.join(errors)}")
     oddities = [
@@ -131,6 +133,12 @@ def _script_faults(hook: HookEntry, bundle: Bundle) -> Iterator[str]:
     for name in bundle.files:
         if re.search(rf"(?:^|[\s\"'=])(?:\./)?{re.escape(name)}(?:$|[\s\"';])", without_place):
             yield f"{hook.label} names {name} without its place; write ${POLICY_DIR_VARIABLE}/{name}"
+
+
+def _matcher_faults(hook: HookEntry) -> Iterator[str]:
+    """A matcher that would be compared as plain text: on every machine, and with no tool's name."""
+    if hook.matcher and EVENT_TABLE[hook.event].matching is Matching.REGEX and is_literal(hook.matcher):
+        yield f"{hook.label} has the matcher {hook.matcher!r}, which is not a regular expression"
 
 
 def _words(hook: HookEntry) -> str:

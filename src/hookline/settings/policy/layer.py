@@ -66,7 +66,7 @@ def policy_layers(system: Layer, watch: Watch) -> tuple[Layer, ...]:
     if setup is None:
         return ()
     place = setup.place
-    for file in (place.current, *place.switch_files):
+    for file in (place.current, *place.switch_files, place.seen_file):
         watch.look(file)
     origin = str(place.current)
     layer = _read(setup)
@@ -124,6 +124,8 @@ def _with_switches(state: PolicyState, setup: PolicySetup, earlier: tuple[Switch
     found: list[SwitchedOff] = []
     faults = []
     if setup.fault is None:
+        if state.version is not None and (fault := setup.place.memory_fault()) is not None:
+            faults.append(fault)
         for file in setup.place.switch_files:
             kept = [off for off in earlier if off.file == str(file)]
             try:

@@ -42,6 +42,7 @@ from hookline.settings.policy.tree import remove, tree_fault, unpack
 DEFAULT_DIRECTORY = "/var/lib/hookline/policy"
 # Events that are under way use the scripts of the version before.
 _KEPT_VERSIONS = 3
+_MOST_KEPT_BYTES = 1024 * 1024
 
 
 class Kind(StrEnum):
@@ -83,6 +84,8 @@ class PolicyPlace:
         self.directory = directory
         self.keys = keys
         self.team = team
+        self._verified: dict[Path, tuple[bytes, Verified]] = {}
+        """What was found in each file, so that the same bytes are not verified again."""
 
     @property
     def current(self) -> Path:
@@ -117,7 +120,7 @@ class PolicyPlace:
         if data is None:
             self._check_absent(file, seen)
             return None
-        verified = self.verify(data)
+        verified = self._verify_again(file, data)
         kind, document = Kind.of(verified.document), verified.document
         if (kind is Kind.BUNDLE) is not (file == self.current):
             raise PolicyError("is a document of another kind")
@@ -128,6 +131,20 @@ class PolicyPlace:
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
+
+    def _verify_again(self, file: Path, data: bytes) -> Verified:
+        known = self._verified.get(file)
+        if known is not None and known[0] == data:
+            return known[1]
+        verified = self.verify(data)
+        self._note(file, data, verified)
+        return verified
+
+    def _note(self, file: Path, data: bytes, verified: Verified) -> None:
+        if len(data) <= _MOST_KEPT_BYTES:
+            self._verified[file] = data, verified
+        else:
+            self._verified.pop(file, None)
 
     def is_whole(self, expected: Collection[Path] = ()) -> bool:
         """Whether something was put in force here, and all of it is still there and as it was signed.
@@ -162,8 +179,11 @@ class PolicyPlace:
                 is_new = self._check_newer(verified, channel, file)
                 if isinstance(document, Bundle):
                     self._unpack(verified.envelope, document)
+                if not self.seen_file.exists():  # whoever finds a bundle without it knows that it was removed
+                    write_atomically(self.seen_file, b"{}", mode=0o644)
                 if is_new:
                     write_atomically(file, data, mode=0o644)
+                    self._note(file, data, verified)
                 # Afterwards: a version that is known and not in force would look like one that was taken back.
                 self._remember(Kind.of(document), channel, document.version)
                 self._tidy(document, verified.envelope)
@@ -185,10 +205,21 @@ class PolicyPlace:
 
     def seen(self) -> Mapping[str, Mapping[str, int]]:
         """The highest version of each kind and channel; what can't be read counts for nothing."""
+        return self._remembered() or {}
+
+    def _remembered(self) -> Mapping[str, Mapping[str, int]] | None:
         with suppress(HooklineError, msgspec.MsgspecError, ValueError):
             data = read_data(self.seen_file)
-            return {} if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
-        return {}
+            return None if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
+        return None
+
+    def memory_fault(self) -> str | None:
+        """Why nobody can know what was in force beside the bundle, or None: switches may have been removed, too."""
+        if self._remembered() is not None:
+            return None
+        return (
+            f"{self.seen_file}, which remembers what was in force here, is gone or damaged; run: hookline policy pull"
+        )
 
     @property
     def _versions(self) -> Path:

@@ -6,16 +6,18 @@ import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
 from hookline.contract.hooks import HookEntry, PolicyMark
-from hookline.settings.policy.documents import MOST_FILE_BYTES, Bundle
+from hookline.settings.policy.documents import MOST_FILE_BYTES, Bundle, PackedFile
 from hookline.settings.read import open_without_waiting
 
 # The hooks of one event ask one after another.
 _LOOK_AGAIN_S = 0.002
+_OPEN_FILES = 50
 
 
 def unpack(bundle: Bundle, directory: Path) -> None:
@@ -23,17 +25,12 @@ def unpack(bundle: Bundle, directory: Path) -> None:
     temporary = directory.with_name(f".{directory.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     temporary.mkdir(mode=0o700, parents=True)
     try:
-        for name, file in bundle.files.items():
-            target = temporary / name
-            for folder in reversed(target.relative_to(temporary).parents):
-                (temporary / folder).mkdir(exist_ok=True)
-                (temporary / folder).chmod(0o755)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(target, flags, 0o600), "wb") as opened:
-                opened.write(file.data)
-                opened.flush()
-                os.fchmod(opened.fileno(), 0o555 if file.executable else 0o444)
-                os.fsync(opened.fileno())
+        for folder in sorted({str(above) for name in bundle.files for above in PurePosixPath(name).parents} - {"."}):
+            (temporary / folder).mkdir()
+            (temporary / folder).chmod(0o755)
+        names = list(bundle.files)
+        for first in range(0, len(names), _OPEN_FILES):
+            _write({temporary / name: bundle.files[name] for name in names[first : first + _OPEN_FILES]})
         temporary.chmod(0o755)
         if directory.exists():
             remove(directory)
@@ -41,6 +38,21 @@ def unpack(bundle: Bundle, directory: Path) -> None:
     except BaseException:
         remove(temporary)
         raise
+
+
+def _write(files: Mapping[Path, PackedFile]) -> None:
+    with ExitStack() as stack:
+        written = []
+        for path, file in files.items():
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            opened = stack.enter_context(os.fdopen(os.open(path, flags, 0o600), "wb"))
+            opened.write(file.data)
+            opened.flush()
+            os.fchmod(opened.fileno(), 0o555 if file.executable else 0o444)
+            written.append(opened.fileno())
+        # When all are written: file by file it takes half as long again.
+        for descriptor in written:
+            os.fsync(descriptor)
 
 
 def remove(directory: Path) -> None:
