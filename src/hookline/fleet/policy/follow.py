@@ -64,8 +64,10 @@ class Hints:
 
     async def wait(self, seconds: float) -> None:
         """Returns when there are some, or after this time."""
+        # Not `wait_for`, which loses a cancellation on Python 3.11 if the event comes just then.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
 
     def take(self) -> tuple[str, ...]:
         """The keys to look at now."""
@@ -101,6 +103,7 @@ class Follower:
         self._last_problem = ""
         self._bucket: tuple[Client, KeyValue] | None = None
         """The connection and what was opened by it."""
+        self._is_leaving = False
         self._is_late = False
         """Whether something could not be put in force, for a reason that may pass."""
 
@@ -137,7 +140,9 @@ class Follower:
                 raise
             raise UnreachableError(f"the connection to {self._server.shown} failed ({error!r})") from error
         finally:
+            self._is_leaving = True
             await close(client)
+            self._is_leaving = False
 
     async def _watch(self, client: "Client") -> None:
         loop = asyncio.get_running_loop()
@@ -212,6 +217,8 @@ class Follower:
 
     def _hear(self, words: str) -> None:
         """The client connects again by itself; what changed meanwhile has to be looked for."""
+        if self._is_leaving:  # closing the connection is no loss
+            return
         if words == "the connection was lost":
             self._report_problem(f"the connection to {self._server.shown} was lost")
         elif words == "connected again":
