@@ -42,3 +42,11 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     finally:
         for server in servers:
             server.end()
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[None]:
+    """Lets servers take their time, for tests that are not about it: a busy machine must not fail them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hookline.child.nats.CONNECT_S", 30.0)
+        yield

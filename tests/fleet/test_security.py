@@ -30,6 +30,7 @@ from hookline.contract.fleet import (
 
 pytestmark = [
     pytest.mark.fleet,
+    pytest.mark.usefixtures("patient"),
     pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
     pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here, which makes the certificate"),
 ]
@@ -98,8 +99,9 @@ def _make_certificate(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(patient: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One server for all tests here, with the streams and buckets of a fleet."""
+    del patient
     place = Place(tmp_path_factory.mktemp("fleet"))
     place.nats.start()
     try:
