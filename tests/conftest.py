@@ -70,6 +70,15 @@ def no_parked_interpreters() -> Iterator[None]:
 
 
 @pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """As usual, even if these tests were started in the background: a shell or nohup has some ignored there."""
+    previous = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGQUIT, signal.SIGHUP)}
+    yield
+    for number, handler in previous.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Path:
     """An empty project directory."""
     path = tmp_path / "project"

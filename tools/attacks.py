@@ -56,19 +56,27 @@ class _Marking:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        attacks = []
+        attacks: list[pytest.Item] = []
+        others: list[pytest.Item] = []
         for item in items:
             marker = item.get_closest_marker("attack")
             if marker is not None:
                 item.user_properties.append(("attack", " ".join(map(str, marker.args))))
-                attacks.append(item)
-        config.hook.pytest_deselected(items=[item for item in items if item not in attacks])
+            (others if marker is None else attacks).append(item)
+        config.hook.pytest_deselected(items=others)
         items[:] = attacks
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """As a plugin (`-p attacks`), which workers of xdist load, too."""
     config.pluginmanager.register(_Marking())
+
+
+def _files() -> list[Path]:
+    """Where attacks are: each worker would take seconds to load all the other tests."""
+    tests = _ROOT / "tests"
+    elsewhere = [file for file in sorted(tests.rglob("test_*.py")) if "pytest.mark.attack(" in file.read_text()]
+    return [tests / "attacks", *(file for file in elsewhere if file.parent.name != "attacks")]
 
 
 def main(options: list[str]) -> int:
@@ -91,7 +99,7 @@ def main(options: list[str]) -> int:
             "--dist",
             "worksteal",
             *options,
-            str(_ROOT / "tests"),
+            *map(str, _files()),
         ],
         plugins=[table],
     )

@@ -4,7 +4,7 @@
     users.py DIR machine   TEAM MACHINE            a developer's machine
     users.py DIR worker    TEAM MACHINE SUBJECT    a machine that runs `hookline worker --subject SUBJECT`
     users.py DIR publisher NAME                    who publishes policies
-    users.py DIR auditor   NAME                    who reads the record of all teams
+    users.py DIR auditor   NAME [TEAM ...]         who reads the record of all teams, or of these, if each has a stream
     users.py DIR admin     NAME                    who makes the streams and buckets
 
 Each call adds one user, or writes an existing one anew with the same key. DIR/keys/NAME.nk is the seed: move it to that
@@ -78,12 +78,13 @@ def publisher(name: str) -> Permissions:
     }
 
 
-def auditor(name: str) -> Permissions:
-    """Reads records, signed heads, signs of life and policies of all machines; changes and removes nothing."""
+def auditor(name: str, *teams: str) -> Permissions:
+    """Reads records and signed heads, and signs of life and policies of all machines; changes and removes nothing."""
+    streams = [f"{AUDIT_STREAM}_{token_of(team)}" for team in teams] or [AUDIT_STREAM]
     return {
         "publish": [
-            *(call for stream in (AUDIT_STREAM, _MACHINES) for call in _reading(stream)),
-            *(f"$JS.API.STREAM.INFO.{stream}" for stream in (AUDIT_STREAM, _MACHINES)),
+            *(call for stream in (*streams, _MACHINES) for call in _reading(stream)),
+            *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*streams, _MACHINES)),
             f"$JS.API.DIRECT.GET.{_MACHINES}.>",
             # Which version of the policy machines should have.
             f"$JS.API.STREAM.INFO.{_POLICY}",

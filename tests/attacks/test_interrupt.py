@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.patience import until
 
+import hookline
 from hookline.testing import calls, says
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ MANY = 40
 ENDLESS = "trap '' INT; sleep 60 & wait"
 COMMANDS = ("fire", "check", "trust", "log", "agent-hook", "agent-tool", "agent-model", "list")
 
-_FRAME = re.compile(r'File "[^"]*/hookline/([^"]+)", line (\d+)')
+_FRAME = re.compile(rf'File "{re.escape(str(Path(hookline.__file__).parent))}/([^"]+)", line (\d+)')
 _MARK = "HOOKLINE_TEST_MARK"
 
 
@@ -90,6 +92,8 @@ class Target:
             start_new_session=True,
         )
         try:
+            # Before Python has set its handler, nobody can do anything about an interrupt.
+            until(lambda: _catches_interrupts(process.pid) or process.poll() is not None, "the start of Python")
             for delay in delays:
                 time.sleep(delay)
                 process.send_signal(signal.SIGINT)
@@ -126,6 +130,13 @@ class Target:
 
 def _replay(*answers: list[dict[str, Any]]) -> str:
     return "\n".join(json.dumps({"method": "generateContentStream", "response": answer}) for answer in answers)
+
+
+def _catches_interrupts(pid: int) -> bool:
+    with suppress(OSError):
+        caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return caught is not None and bool(int(caught[1], 16) >> (signal.SIGINT - 1) & 1)
+    return False
 
 
 def _environ(process: Path) -> bytes:

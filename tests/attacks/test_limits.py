@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from tests.patience import is_alive, until, with_enough_time
 
 from hookline.config import Config
 from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
@@ -81,7 +82,7 @@ def test_a_guard_that_reaches_a_limit_ends_and_blocks(
     started = time.monotonic()
     reason = _execute(_config(tmp_path, hook))
     assert reason.startswith(f"guard {said}")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 45  # a second of a processor that others use, too
 
 
 def test_a_fork_bomb_is_stopped_by_its_limit() -> None:
@@ -147,13 +148,15 @@ def test_a_guard_with_limits_that_can_not_be_read_blocks(tmp_path: Path, limits:
 def test_a_hook_that_hides_a_process_from_its_timeout_is_found(tmp_path: Path, hide: str) -> None:
     """Whether its parent is still there or not."""
     hidden = hide.format("setsid sh -c 'echo $$ > pid; exec sleep 60' >/dev/null 2>&1")
-    hook = {"command": f"{hidden} while ! test -s pid; do sleep 0.01; done; sleep 60", "timeout": 1500}
-    assert _execute(_config(tmp_path, hook)) == "the tool ran"
-    process = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-    until = time.monotonic() + 45
-    while process.exists() and process.read_bytes() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not (process.exists() and process.read_bytes())
+    command = f"{hidden} while ! test -s pid; do sleep 0.01; done; touch ready; sleep 60"
+
+    def attempt(timeout_ms: float) -> str:
+        (tmp_path / "pid").unlink(missing_ok=True)
+        return _execute(_config(tmp_path, {"command": command, "timeout": timeout_ms}))
+
+    assert with_enough_time(500, tmp_path / "ready", attempt) == "the tool ran"
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not is_alive(pid), "its end")
 
 
 def _fire(directory: Path, hook: dict[str, Any], *, prefix: list[str], python: str = sys.executable) -> dict[str, Any]:

@@ -244,9 +244,9 @@ def test_a_flood_during_a_session_does_not_hold_the_loop(flood: str, project: Pa
         async def watch() -> None:
             nonlocal longest
             while True:
-                before = time.monotonic()
+                before = time.process_time()
                 await asyncio.sleep(0.01)
-                longest = max(longest, time.monotonic() - before)
+                longest = max(longest, time.process_time() - before)
 
         watching = asyncio.create_task(watch())
         contents: list[Any] = [{}, FLOODS[flood](10_000), {}]

@@ -148,6 +148,9 @@ def test_a_header_that_could_change_the_request_is_refused(headers: dict[str, st
         ("http://localhost@example.com/x", False),
         ("http://10.0.0.1/x", False),
         ("http:///x", False),
+        ("http://[::1/x", False),
+        ("http://127.0.0.1:99999/x", False),
+        ("http://127.0.0.1:one/x", False),
     ],
 )
 def test_only_this_machine_and_named_hosts_are_asked(url: str, is_allowed: bool) -> None:

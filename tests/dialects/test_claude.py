@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.dialects._condition import meets
+
 if TYPE_CHECKING:
     from tests.dialects.conftest import Call
 
@@ -277,6 +279,29 @@ def test_if(call: "Call", rule: str, tool: str, arguments: dict[str, Any], runs:
     called = call("claude", "PreToolUse", "exit 2", tool, arguments, **{"if": rule})
     assert called.did_run is not runs
     assert any("condition: its rule" in message for message in called.messages) is not runs
+
+
+@pytest.mark.parametrize(
+    ("url", "runs"),
+    [
+        ("https://evil.example/x", True),
+        ("https://a.evil.example/x", True),
+        ("https://EVIL.example.:443/x", True),
+        ("https://me@evil.example/x", True),
+        ("https://notevil.example/x", False),
+        ("https://good.example/evil.example", False),
+        ("evil.example/x", True),
+        ("https://[evil.example/x", True),
+        ("https://evil.example\\@good.example/x", True),
+        ("https://%65vil.example/x", True),
+        ("https://evil。example/x", True),
+        (7, True),
+    ],
+)
+def test_a_rule_about_a_domain(url: object, runs: bool) -> None:
+    """On doubt about the host that a client would ask, the guard runs."""
+    for rule in ("WebFetch(domain:evil.example)", "WebFetch(domain: *.Evil.example)"):
+        assert meets(rule, {"WebFetch"}, {"url": url}, "/", "/") is runs
 
 
 def test_async_runs_beside_and_decides_nothing(call: "Call", project: Path) -> None:

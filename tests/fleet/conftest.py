@@ -30,7 +30,8 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     servers = [
         NatsServer(
             tmp_path / f"node{number}",
-            config=f'server_name: "n{number}"\ncluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
+            config=f'server_name: "n{number}"\nserver_tags: ["shard{number}"]\n'
+            f'cluster {{name: c, listen: "127.0.0.1:{port}", routes: [{peers}]}}\n',
         )
         for number, port in enumerate(routes)
     ]
@@ -41,3 +42,11 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     finally:
         for server in servers:
             server.end()
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[None]:
+    """Lets servers take their time, for tests that are not about it: a busy machine must not fail them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hookline.child.nats.CONNECT_S", 30.0)
+        yield

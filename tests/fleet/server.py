@@ -1,5 +1,6 @@
 """Starts, stops, freezes and kills a real nats-server on loopback."""
 
+import random
 import shutil
 import signal
 import socket
@@ -7,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hookline.contract.fleet import Server
 
-_START_S = 15.0
+_START_S = 45.0
 
 
 def find_program() -> str | None:
@@ -21,11 +23,13 @@ def find_program() -> str | None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on and no client is given by the system: a server that comes back needs it again."""
+    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(10_000, end)  # whatever a test has seeded
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class NatsServer:

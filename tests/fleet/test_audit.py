@@ -341,7 +341,12 @@ def test_a_log_file_is_checked_against_anchors_kept_elsewhere(
     assert "Intact" in desk.run(*words, str(heads))
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:-1]))
-    assert "the end was cut off" in desk.run(*words, str(file), code=2)
+    cut = desk.run(*words, str(file), code=2)
+    assert cut.startswith(f"{log}\n")
+    assert "\n  the machine signed record" in cut
+    assert "the end was cut off" in cut
+    assert "Not checked: whether all hashes were computed anew: no record that the machine signed is here" in cut
+    assert "no signed head is there" not in cut
     keys = tmp_path / "keys"
     keys.write_text(f"# ours\nm1 ann {STRANGER.public}\n")
     log.write_bytes(b"".join(lines))

@@ -21,6 +21,7 @@ from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, Server, audit_
 
 pytestmark = [
     pytest.mark.fleet,
+    pytest.mark.usefixtures("patient"),
     pytest.mark.timeout(90),
     pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
 ]

@@ -30,6 +30,7 @@ from hookline.contract.fleet import (
 
 pytestmark = [
     pytest.mark.fleet,
+    pytest.mark.usefixtures("patient"),
     pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
     pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here, which makes the certificate"),
 ]
@@ -41,6 +42,7 @@ USERS = (
     ("admin", "ops"),
     ("publisher", "release"),
     ("auditor", "security"),
+    ("auditor", "lea", "web"),
     ("worker", "payments", "build7", "dlp"),
     ("machine", "payments", "laptop-7"),
     ("machine", "payments", "laptop-8"),
@@ -97,8 +99,9 @@ def _make_certificate(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(patient: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One server for all tests here, with the streams and buckets of a fleet."""
+    del patient
     place = Place(tmp_path_factory.mktemp("fleet"))
     place.nats.start()
     try:
@@ -110,8 +113,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
-        size = {"replicas": 1, "max_age_s": 3600, "max_bytes": 10_000_000}
-        assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, **size)
+        assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=10_000_000)
         await make_bucket(client, MACHINES_BUCKET, history=1)
     async with connected(place.server("publisher-release"), "publisher") as client:
         bucket = await make_bucket(client, POLICY_BUCKET, history=5)
@@ -277,6 +279,7 @@ REFUSED = [
     pytest.param("auditor-security", removes_records, id="an-auditor-removes-records"),
     pytest.param("auditor-security", puts(POLICY_BUCKET, "bundle.payments"), id="an-auditor-publishes-policy"),
     pytest.param("auditor-security", stores("hookline.audit.payments.laptop-7"), id="an-auditor-forges-records"),
+    pytest.param("auditor-lea", reads_records, id="an-auditor-of-a-team-reads-all"),
     pytest.param("publisher-release", reads_records, id="a-publisher-reads-records"),
     pytest.param("worker-build7", publishes(f"{ASK}.build7.{REQUEST}"), id="a-worker-asks"),
     pytest.param("worker-build7", publishes("_INBOX.laptop-7.x.1"), id="a-worker-answers-unasked"),

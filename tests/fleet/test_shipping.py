@@ -210,6 +210,20 @@ def test_a_damaged_cursor_is_no_cursor(log: Path) -> None:
     assert read_progress(log).cursor == Cursor()
 
 
+def test_a_cursor_that_can_not_be_written_is_said_and_nothing_is_lost(nats: NatsServer, log: Path) -> None:
+    """A full disk, or something else of that name: with the file, and all is sent when it can be written again."""
+    set_up(nats)
+    write_log(log, range(1, 4))
+    place = log.with_name("hooks.jsonl.sent")
+    place.mkdir()
+    with pytest.raises(HooklineError, match="which says how far the log was sent, can't be written"):
+        send_all(nats, shipper(log))
+    place.rmdir()
+    send_all(nats, shipper(log))
+    found = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]
+    assert found == lines_of(log)
+
+
 def test_a_file_of_the_same_number_is_not_taken_for_the_sent_one(tmp_path: Path) -> None:
     """Systems give the number of a removed file to a new one: its content decides."""
     log = tmp_path / "hooks.jsonl"

@@ -39,13 +39,14 @@ IN_ORDER = [
     "fleet status --expect machines.txt --json",
     "fleet events",
     "fleet stats",
+    "fleet stats --shadow",
     "audit verify --machine build7 --since 7d",
     "audit verify --anchors /mnt/anchors --keys machines.keys",
     "audit verify --from hooks.jsonl --anchors anchors",
     "ui --fleet",
 ]
 # In place of the stream for all teams, so it needs a server of its own.
-SHARDED = "fleet setup --team payments"
+SHARDED = "fleet setup --team payments --tag payments --replicas 3"
 # They go on until they are interrupted: what each prints when it is at work.
 LASTING = {
     "policy follow": "version 7",

@@ -136,6 +136,7 @@ while True:
 """
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("how", ["eof", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_no_process_is_left(raw: Callable[..., Raw], tmp_path: Path, how: str) -> None:
     """A server that ignores everything is killed with its children, in bounded time; hooks that run end, too."""

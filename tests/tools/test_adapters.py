@@ -16,7 +16,7 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """What the program says."""
     env = {**os.environ, **environ}
     return subprocess.run(
-        [sys.executable, TOOL, *words], capture_output=True, text=True, check=False, timeout=50, env=env
+        [sys.executable, TOOL, *words], capture_output=True, text=True, check=False, timeout=150, env=env
     )
 
 
@@ -27,7 +27,7 @@ def test_an_adapter_that_does_not_exist_is_an_error() -> None:
     assert "no such adapter: langchian; there are " in done.stderr
 
 
-@pytest.mark.timeout(60)  # it makes a virtual environment
+@pytest.mark.timeout(180)  # it makes a virtual environment
 def test_an_install_that_fails_is_a_failure_and_says_so(tmp_path: Path) -> None:
     """A framework that could not be installed proves nothing about its adapter."""
     name = ADAPTERS[0].name

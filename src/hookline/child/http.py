@@ -52,12 +52,17 @@ async def post(
 
 def why_not_allowed(url: str, allowed: Sequence[str]) -> str | None:
     """Why a URL may not be asked, or None: it is on this machine, or its host is allowed."""
-    host = urlsplit(url).hostname
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"{url} is no URL that can be asked ({error})"
     if not host:
         return f"{url} names no host"
     if _is_loopback(host) or host.lower() in {name.strip().lower() for name in allowed}:
         return None
-    return f'{host} is not this machine; to allow it, write "hooksConfig": {{"http": {{"allow": ["{host}"]}}}}'
+    setting = f'"hooksConfig": {{"http": {{"allow": ["{host}"]}}}}'
+    return f"{host} is not this machine; to allow it, write {setting} into the user's settings"
 
 
 def _is_loopback(host: str) -> bool:

@@ -32,10 +32,20 @@ class Stored(NamedTuple):
 
 
 async def make_stream(
-    client: "Client", name: str, subjects: Sequence[str], *, replicas: int, max_age_s: float, max_bytes: int
+    client: "Client",
+    name: str,
+    subjects: Sequence[str],
+    *,
+    replicas: int,
+    max_age_s: float,
+    max_bytes: int,
+    tags: Sequence[str] = (),
 ) -> bool:
-    """A stream whose messages nobody can delete before their time; False if there is one of this name already."""
-    from nats.js.api import StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
+    """A stream whose messages nobody can delete before their time; False if there is one of this name already.
+
+    It is kept by servers that have all of these tags.
+    """
+    from nats.js.api import Placement, StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
     from nats.js.errors import APIError, NotFoundError  # noqa: PLC0415
 
     jetstream = client.jetstream(timeout=ANSWER_S)
@@ -50,6 +60,7 @@ async def make_stream(
         duplicate_window=_DUPLICATES_S,
         deny_delete=True,
         deny_purge=True,
+        placement=Placement(tags=list(tags)) if tags else None,
     )
     try:
         try:
@@ -137,4 +148,5 @@ def _refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
         return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
     said: Any = getattr(error, "description", None) or str(error) or type(error).__name__
-    return UnreachableError(f"{what}: {said}")
+    remedy = "; records are in one stream for all teams, or in one for each" if "overlap" in str(said) else ""
+    return UnreachableError(f"{what}: {said}{remedy}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,16 @@ from hookline.extras import install_command
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["ANSWER_S", "CONNECT_S", "UnreachableError", "asks_who_connects", "close", "connect", "connected"]
+__all__ = [
+    "ANSWER_S",
+    "CONNECT_S",
+    "UnreachableError",
+    "asks_who_connects",
+    "close",
+    "connect",
+    "connected",
+    "end_if_cancelled",
+]
 
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
@@ -44,12 +54,12 @@ async def connect(server: Server, name: str, *, on_change: Callable[[str], None]
         faults.append(error)
         tell(f"{type(error).__name__}: {error}")
         if not is_up:
-            if sum(map(_is_refusal, faults)) >= len(server.addresses):
+            if sum(map(_is_final, faults)) >= len(server.addresses):
                 raise error  # or it would ask again and again
         elif not client.is_connected:
             # The client waits for this before it tries again, and forgets the socket of the attempt that failed.
             _close_socket(client)
-            if _is_refusal(error) or isinstance(error.__cause__, UnreachableError):
+            if _is_final(error):
                 await asyncio.sleep(_REFUSED_S)  # thousands of machines may be refused at the same time
 
     options: dict[str, Any] = {
@@ -163,6 +173,14 @@ def _callback(function: Callable[..., object]) -> Callable[..., Awaitable[None]]
 def _is_refusal(error: BaseException) -> bool:
     text = str(error).lower()
     return "authorization" in text or "authentication" in text
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether the next attempt would end in the same way, as long as nobody changes files or the server."""
+    if isinstance(error, ssl.SSLError):
+        # Others pass, as when a server is just ending.
+        return "CERTIFICATE" in (error.reason or "") or "UNKNOWN_CA" in (error.reason or "")
+    return _is_refusal(error) or isinstance(error.__cause__, UnreachableError)
 
 
 def _words(server: Server, error: BaseException) -> str:

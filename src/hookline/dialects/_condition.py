@@ -23,6 +23,8 @@ _PATHS = ("file_path", "notebook_path", "path")
 # Forms of a pattern for paths that we do not evaluate: then the hook runs.
 _NOT_READ = re.compile(r"[\[\]{}!\\]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+# Others have letters that clients translate, or escapes.
+_PLAIN_HOST = re.compile(r"[a-z0-9._:-]+")
 # Words before a command that are not part of it.
 _BEFORE_A_COMMAND = frozenset(
     {"if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "nohup", "command", "coproc"}
@@ -128,11 +130,20 @@ def _is_before_a_command(word: str) -> bool:
 
 
 def _meets_domain(domain: str, url: Any) -> bool:
-    if not isinstance(url, str):
-        return True
-    host = (urlsplit(url).hostname or "").lower()
-    domain = domain.strip().lower()
-    return host == domain or host.endswith(f".{domain.removeprefix('*.')}")
+    host = _host_of(url)
+    domain = domain.strip().lower().removeprefix("*.").rstrip(".")
+    return host is None or "*" in domain or host == domain or host.endswith(f".{domain}")
+
+
+def _host_of(url: Any) -> str | None:
+    """The host that is asked for a URL; None where a client may read it in another way than we do."""
+    if not isinstance(url, str) or "\\" in url:
+        return None
+    try:
+        host = urlsplit(url.strip()).hostname
+    except ValueError:
+        return None
+    return host.rstrip(".") or None if host and _PLAIN_HOST.fullmatch(host) else None
 
 
 def _meets_path(pattern: str, path: str, cwd: str, home: str) -> bool:

@@ -447,7 +447,8 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert fire("--settings", path, "--times", "2") == 0
     shown = capsys.readouterr().out
     assert "How long it takes" in shown
-    assert "worker" in shown
+    assert "  stays works as a worker only: started for one event, its program fails\n" in shown
+    assert "plain works" not in shown
 
 
 @pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])

@@ -19,6 +19,8 @@ SERVER = "import json, sys; request = json.loads(input()); print(json.dumps({'id
         pytest.param([], "give the server's command after --, or its address with --url", id="nothing"),
         pytest.param(["--url", "http://x", "--", "y"], "give the server's command after --", id="both"),
         pytest.param(["--url", "ftp://x"], "is not an address that begins with http", id="scheme"),
+        pytest.param(["--url", "http://[::1/"], "is not an address that begins with http", id="bracket"),
+        pytest.param(["--url", "http://x:99999/"], "is not an address that begins with http", id="port"),
         pytest.param(["--name", "x", "--project", "nowhere", "--", "y"], "is not a directory", id="project"),
     ],
 )

@@ -54,6 +54,9 @@ _SHOWN = 50
 
 def _configure_setup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--team", metavar="NAME", help="make a stream for this team alone; see --stream of other forms")
+    parser.add_argument(
+        "--tag", metavar="TAG", action="append", default=[], help="only on servers with this tag (their server_tags)"
+    )
     parser.add_argument("--replicas", metavar="N", type=at_least(1), default=1, help="servers that keep a copy, 1 to 5")
     parser.add_argument(
         "--days", metavar="N", type=at_least(1, float), default=90.0, help="how long records are kept (default: 90)"
@@ -72,7 +75,13 @@ def _setup(given: argparse.Namespace) -> int:
 
     async def make(client: "Client") -> dict[str, bool]:
         made = await make_stream(
-            client, name, subjects, replicas=replicas, max_age_s=given.days * _DAY_S, max_bytes=most
+            client,
+            name,
+            subjects,
+            replicas=replicas,
+            max_age_s=given.days * _DAY_S,
+            max_bytes=most,
+            tags=given.tag,
         )
         is_new = await open_bucket(client, MACHINES_BUCKET) is None
         await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas)
@@ -227,7 +236,8 @@ def _stats(given: argparse.Namespace) -> int:
 FORMS: Mapping[str, Form] = {
     "setup": Form(
         "Make the stream of records and the bucket of heartbeats on the server. What is there already stays as it is.",
-        "  hookline fleet setup\n  hookline fleet setup --replicas 3 --days 365",
+        "  hookline fleet setup\n  hookline fleet setup --replicas 3 --days 365\n"
+        "  hookline fleet setup --team payments --tag payments --replicas 3",
         _configure_setup,
         _setup,
     ),

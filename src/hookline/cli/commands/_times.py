@@ -32,8 +32,7 @@ async def compare(
 
 def _cold(hook: HookEntry) -> HookEntry:
     """The same hook, started for each event."""
-    others = {"warm": False} if "warm" in HookEntry.__struct_fields__ else {}
-    return replace(hook, worker=None, **others)
+    return replace(hook, worker=None, warm=False)
 
 
 def _keep(spans: dict[tuple[str, RunWay], list[HookExecutionResult]], runs: Sequence[HookExecutionResult]) -> None:

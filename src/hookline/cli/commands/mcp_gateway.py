@@ -48,8 +48,8 @@ def run(given: argparse.Namespace) -> int:
     """Serves until the client leaves; the exit code is 1 when the server ended before."""
     if bool(given.server) == bool(given.url):
         raise UsageError("give the server's command after --, or its address with --url")
-    if given.url and urlsplit(given.url).scheme not in ("http", "https"):
-        raise UsageError(f"{given.url} is not an address that begins with http:// or https://")
+    if given.url and not _is_address(given.url):
+        raise UsageError(f"{given.url} is not an address that begins with http:// or https://, with a host")
     if given.header and not given.url:
         raise UsageError("--header is for a server with --url; a command gets its secrets from its environment")
     headers = _headers(given.header or (), os.environ)
@@ -77,6 +77,15 @@ async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str
 
         server = ProcessServer(name, tuple(given.server))
     return await serve(config, server)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host)
 
 
 def _headers(words: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:

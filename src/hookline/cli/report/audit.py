@@ -78,7 +78,7 @@ def _source_lines(report: SourceReport, window: Window) -> Iterator[str]:
 
 def _findings(findings: list[str], indent: str) -> Iterator[str]:
     for finding in findings[:_SHOWN]:
-        yield style.bad(one_line(f"{indent}{finding}"))
+        yield style.bad(f"{indent}{one_line(finding)}")
     if len(findings) > _SHOWN:
         yield style.bad(f"{indent}and {plural(len(findings) - _SHOWN, 'more finding')}")
 
@@ -91,7 +91,9 @@ def _unchecked(report: SourceReport, window: Window) -> Iterator[str]:
     if report.incomplete:
         yield f"{plural(report.incomplete, 'line')} that a program was ended in the middle of"
     last = report.last.seq if report.last else 0
-    if report.records and report.proven is None:
+    if report.records and report.proven is None and report.key is not None:
+        yield "whether all hashes were computed anew: no record that the machine signed is here"
+    elif report.records and report.proven is None:
         yield "whether the end was cut off, or all hashes were computed anew: no signed head is there"
     elif report.proven is not None and report.proven.seq < last:
         after = f"record{'s' if last > report.proven.seq + 1 else ''} {report.proven.seq + 1} to {last}"

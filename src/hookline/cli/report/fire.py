@@ -10,7 +10,7 @@ from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, Verdict
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, RunWay
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
@@ -100,6 +100,11 @@ def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         spans = "  ".join(f"{row[name]:>9.3f}" for name in ("median", "p90", "longest"))
         failed = style.warn(f", {row['failed']} failed") if row["failed"] else ""
         yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{failed}"
+    workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER}
+    for row in times:
+        if row["hook"] in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
+            label = cut(one_line(row["hook"]), _LABEL_WIDTH)
+            yield f"  {label} works as a worker only: started for one event, its program fails"
 
 
 def _headed(head: str, text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError, close, connect
+from hookline.child.nats import ANSWER_S, UnreachableError, close, connect, end_if_cancelled
 from hookline.child.nats_bucket import open_bucket, value_of
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
@@ -64,8 +64,10 @@ class Hints:
 
     async def wait(self, seconds: float) -> None:
         """Returns when there are some, or after this time."""
+        # Not `wait_for`, which loses a cancellation on Python 3.11 if the event comes just then.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
 
     def take(self) -> tuple[str, ...]:
         """The keys to look at now."""
@@ -101,6 +103,7 @@ class Follower:
         self._last_problem = ""
         self._bucket: tuple[Client, KeyValue] | None = None
         """The connection and what was opened by it."""
+        self._is_leaving = False
         self._is_late = False
         """Whether something could not be put in force, for a reason that may pass."""
 
@@ -137,7 +140,9 @@ class Follower:
                 raise
             raise UnreachableError(f"the connection to {self._server.shown} failed ({error!r})") from error
         finally:
+            self._is_leaving = True
             await close(client)
+            self._is_leaving = False
 
     async def _watch(self, client: "Client") -> None:
         loop = asyncio.get_running_loop()
@@ -212,6 +217,8 @@ class Follower:
 
     def _hear(self, words: str) -> None:
         """The client connects again by itself; what changed meanwhile has to be looked for."""
+        if self._is_leaving:  # closing the connection is no loss
+            return
         if words == "the connection was lost":
             self._report_problem(f"the connection to {self._server.shown} was lost")
         elif words == "connected again":
@@ -246,10 +253,7 @@ def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
 
 
 async def _require_answer(client: "Client", server: Server) -> None:
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        # `wait_for` of Python 3.11, by which the client waits for answers, loses a cancellation if one comes just then.
-        raise asyncio.CancelledError
+    end_if_cancelled()
     if not client.is_connected:  # it is told when it is again
         return
     try:

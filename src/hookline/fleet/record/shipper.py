@@ -156,4 +156,11 @@ class Shipper:
 
     async def _save(self, progress: Progress) -> None:
         self.progress = progress
-        await asyncio.to_thread(write_atomically, progress_path(self._log), msgspec.json.encode(progress))
+        file = progress_path(self._log)
+        try:
+            await asyncio.to_thread(write_atomically, file, msgspec.json.encode(progress))
+        except OSError as error:
+            remedy = "free some space, or let this user write it"
+            raise HooklineError(
+                f"{file}, which says how far the log was sent, can't be written: {error.strerror}; {remedy}"
+            ) from error

@@ -23,7 +23,7 @@ class Source(msgspec.Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         """As people read it."""
-        return f"{self.machine} ({self.user}, log {self.log})"
+        return f"{self.machine} ({self.user}, log {self.log})" if self.machine else self.log
 
     @property
     def person(self) -> tuple[str, str]:
