@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -168,6 +168,30 @@ def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str
             await until(lambda: version_in(company) == 3)
             await put(nats, company, company.bundle(version=4))
             await until(lambda: version_in(company) == 4)
+
+    run(work)
+
+
+def test_a_follower_ends_although_the_client_forgets_that_it_was_cancelled(
+    company: Company, nats: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Python 3.11 the client's `wait_for` does that if an answer comes just then; SIGTERM would have no effect."""
+
+    async def work() -> None:
+        is_waiting = asyncio.Event()
+
+        async def forgets(_client: Any, timeout: int = 10) -> None:  # noqa: ASYNC109 - as the client has it
+            del timeout
+            is_waiting.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+        monkeypatch.setattr("nats.aio.client.Client.flush", forgets)
+        task = asyncio.create_task(Following(company, nats).follower.run())
+        await asyncio.wait_for(is_waiting.wait(), WAIT_S)
+        task.cancel()
+        done, _ = await asyncio.wait((task,), timeout=WAIT_S)
+        assert done
 
     run(work)
 

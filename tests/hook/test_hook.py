@@ -24,6 +24,7 @@ from hookline.hook import (
     BeforeTool,
     Context,
     Deny,
+    Event,
     InputError,
     Note,
     Redact,
@@ -62,6 +63,16 @@ def test_importing_it_loads_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["hookline", "hookline.hook", "hookline.hook.answers", "hookline.hook.events"]
+
+
+def test_an_event_has_its_own_fields_whoever_was_asked_before() -> None:
+    """They are learned on first use, and not from a base."""
+
+    class Later(Event):
+        word: str
+
+    assert "word" not in Event._kinds
+    assert (Later._kinds["word"], Later._needed) == (str, ("word",))
 
 
 @pytest.mark.parametrize("event", HookEventName, ids=str)

@@ -18,12 +18,29 @@ class InputError(ValueError):
         """False only if it is certain that the event can't block anything."""
 
 
+class _Learned:
+    """Takes the types of an event's fields from its annotations, on first use: most scripts see one event."""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, _event: object, kind: "type[Event]") -> object:
+        hints = {name: hint for base in reversed(kind.__mro__[:-1]) for name, hint in base.__annotations__.items()}
+        del hints["fields"], hints["_kinds"], hints["_needed"]
+        kinds = {name: hint if isinstance(hint, type) else dict for name, hint in hints.items()}
+        learned = {"_kinds": kinds, "_needed": tuple(name for name in hints if not hasattr(kind, name))}
+        if not kind.__subclasses__():  # or they would inherit it
+            for name, value in learned.items():
+                setattr(kind, name, value)
+        return learned[self._name]
+
+
 class Event:
     """An event, as a hook gets it: a copy of its own. To change anything, return an answer such as `Rewrite`."""
 
     can_block = False
-    _kinds: "ClassVar[dict[str, type]]"
-    _needed: "ClassVar[tuple[str, ...]]"
+    _kinds: "ClassVar[dict[str, type]]" = _Learned()  # type: ignore[assignment]
+    _needed: "ClassVar[tuple[str, ...]]" = _Learned()  # type: ignore[assignment]
 
     fields: "dict[str, Any]"
     """Everything that the hook was given, as JSON."""
@@ -181,18 +198,6 @@ EVENTS: "dict[str, type[Event]]" = {
     )
 }
 _KINDS = {str: "a string", bool: "true or false", dict: "an object"}
-
-
-def _learn_fields() -> None:
-    """Takes the types of each event's fields from its annotations, so that they are written once."""
-    for event in EVENTS.values():
-        hints = {name: hint for base in reversed(event.__mro__[:-1]) for name, hint in base.__annotations__.items()}
-        del hints["fields"], hints["_kinds"], hints["_needed"]
-        event._kinds = {name: hint if isinstance(hint, type) else dict for name, hint in hints.items()}  # noqa: SLF001
-        event._needed = tuple(name for name in hints if not hasattr(event, name))  # noqa: SLF001
-
-
-_learn_fields()
 
 
 def read_event(given: object) -> Event:

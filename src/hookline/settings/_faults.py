@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, OnError
+from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, OnError
 from hookline.settings._dialect import table_of, why_unknown
 from hookline.settings.schema import FleetSettings
 
@@ -49,13 +49,15 @@ def _takes_args(dialect: str) -> bool:
     return table is not None and "args" in table.keys
 
 
-def remote_fault(dialect: str, fleet: FleetSettings | None, *, has_client: bool) -> str | None:
+def remote_fault(hook: HookEntry, fleet: FleetSettings | None, *, has_client: bool) -> str | None:
     """Why a hook on another machine can't be asked, with the remedy, or None."""
-    if dialect != OWN_DIALECT:
+    if hook.dialect != OWN_DIALECT:
         return f'a remote hook answers in hookline\'s own words; add "dialect": "{OWN_DIALECT}" to its group'
     if fleet is None or not fleet.servers:
         from hookline.contract.fleet import NAME_A_SERVER  # noqa: PLC0415 - few machines have a fleet
 
+        if hook.source in (ConfigSource.POLICY, ConfigSource.SYSTEM):
+            return "the system's settings name no server that its workers listen on, and a user's don't count for it"
         return f"no server is named that its workers listen on; {NAME_A_SERVER}"
     if not has_client:
         return "the client of NATS is not installed; run: pip install 'hookline[fleet]'"

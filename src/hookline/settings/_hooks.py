@@ -236,7 +236,7 @@ class HookReader:
         """A hook that a worker on another machine runs: on the server that the person or the system names."""
         from importlib.util import find_spec  # noqa: PLC0415 - few hooks are remote
 
-        refusal = remote_fault(entry.dialect, self._fleet, has_client=find_spec("nats") is not None)
+        refusal = remote_fault(entry, self._fleet, has_client=find_spec("nats") is not None)
         for key, is_given in (("limits", entry.limits is not None), ("env", entry.env != self._layer.env)):
             if is_given:
                 self._problems.warn((*path, key), "has no effect: a worker runs the hook, as its own settings say")

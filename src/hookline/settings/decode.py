@@ -22,7 +22,7 @@ from hookline.settings.merge import (
     policy_problems,
 )
 from hookline.settings.read import Layer, Problem, first_problems
-from hookline.settings.schema import HooksConfigSettings
+from hookline.settings.schema import FleetSettings, HooksConfigSettings
 
 if TYPE_CHECKING:
     from hookline.settings.policy.state import PolicyState
@@ -42,6 +42,7 @@ _NOT_BESIDE_POLICY = (
     "teams",
 )
 
+_COMPANYS = (ConfigSource.POLICY, ConfigSource.SYSTEM)
 _RECORDED = "is not used, because the system's settings send the log to the company's record (hooksConfig.fleet)"
 
 # The options that each layer gives, by field.
@@ -88,7 +89,7 @@ def decode_settings(layers: Sequence[Layer], *, applies_lifecycle: bool = False)
             silenced_by=_silenced_by(problems.layer, layers) or _unless_exempt(problems.layer, outsiders),
             # The system's file says which team's policy this machine follows; rollouts of that know it, too.
             teams=options.teams if state is None else (*options.teams, state.team),
-            fleet=options.fleet,
+            fleet=_fleet_for(problems.layer, options, ranked),
         )
         for problems, _ in given
     ]
@@ -117,7 +118,7 @@ def _options_in_force(ranked: _GivenByLayer, *, has_policy: bool) -> HooksConfig
         own = given
         if problems.layer.is_guest:
             continue
-        if has_policy and problems.layer.source not in (ConfigSource.POLICY, ConfigSource.SYSTEM):
+        if has_policy and problems.layer.source not in _COMPANYS:
             for name in (name for name in _NOT_BESIDE_POLICY if name in own):
                 key = next(key for key, field in fields_of(HooksConfigSettings).items() if field.name == name)
                 message = "is not used, because beside the company's policy only that and the system's settings give it"
@@ -130,9 +131,17 @@ def _options_in_force(ranked: _GivenByLayer, *, has_policy: bool) -> HooksConfig
     return HooksConfigSettings(**options)
 
 
+def _fleet_for(layer: Layer, options: HooksConfigSettings, ranked: _GivenByLayer) -> FleetSettings | None:
+    """The server that remote hooks of a layer ask: a user must not send the company's questions to their own."""
+    if layer.source not in _COMPANYS:
+        return options.fleet
+    named = next((problems.layer for problems, own in ranked if "fleet" in own and not problems.layer.is_guest), None)
+    return options.fleet if named is not None and named.source in _COMPANYS else None
+
+
 def _switches_the_record_off(own: Mapping[str, Any], options: Mapping[str, Any], layer: Layer) -> bool:
     """Whether a user's file disables the log that the company's or the system's settings send to the record."""
-    is_less_trusted = layer.source not in (ConfigSource.POLICY, ConfigSource.SYSTEM)
+    is_less_trusted = layer.source not in _COMPANYS
     fleet = options.get("fleet")
     return is_less_trusted and "log" in own and not own["log"].enabled and fleet is not None and fleet.sends_records
 

@@ -130,6 +130,25 @@ def test_a_wrapper_of_the_name_python_runs_cold(garage: Garage) -> None:
     assert count(garage) == 3
 
 
+def test_an_interpreter_that_is_gone_for_one_event(tmp_path: Path) -> None:
+    """Such as while a virtual environment is made anew: then the script is parked anew, too."""
+    cold: set[str] = set()
+    garage = Garage(tmp_path)
+    garage.parking = Parking(cold=cold)
+    garage.script("print('ran')")
+    python = tmp_path / "python"
+    python.symlink_to(os.path.realpath(sys.executable))
+    job = garage.job(f"{python} hook.py")
+    assert garage.ways(job, 2) == ["cold", "warm"]
+    python.unlink()
+    assert garage.run(job)[0].exit_code == 127
+    python.symlink_to(os.path.realpath(sys.executable))
+    assert (garage.ways(job, 3), cold) == (["cold", "cold", "warm"], set())
+    assert garage.ways(garage.job("true"), 2) == ["cold"] * 2
+    assert cold == {"true"}
+    garage.parking.close()
+
+
 def test_virtual_environments(garage: Garage) -> None:
     """The packages of the environment are found, and a change of pyvenv.cfg is noticed."""
     env = garage.folder / "env"

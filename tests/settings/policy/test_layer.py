@@ -360,7 +360,8 @@ def test_switches_that_are_gone_with_their_memory_are_missed(
 ) -> None:
     """Whoever removes the switches and what remembers them does not switch agents on, where that has to be sure."""
     company.write_system(onExpiry=on_expiry)
-    company.gives_settings(settings(ALLOW))
+    bundle = company.bundle(settings(ALLOW))
+    company.gives(bundle)
     company.gives(company.switches(agents_off()))
     place = company.place()
     place.switches_of("all").unlink()
@@ -371,7 +372,7 @@ def test_switches_that_are_gone_with_their_memory_are_missed(
     machine = Machine(project)
     assert machine.fires().blocked is (on_expiry == "block")
     assert any("seen.json" in str(problem) for problem in machine.config.get_settings().problems)
-    company.gives_settings(settings(ALLOW))
+    company.gives(bundle)
     assert not Machine(project).fires().blocked
 
 
@@ -504,6 +505,20 @@ def test_a_required_hook_that_blocks_nothing_is_said(company: Company, project: 
     assert not machine.fires().blocked
     (problem,) = machine.config.get_settings().problems
     assert f"required has no effect while mode is {mode}" in str(problem)
+
+
+def test_a_users_server_is_not_asked_for_the_companys_remote_hooks(
+    company: Company, project: Path, own_home: Path
+) -> None:
+    """Whoever answers there could let everything pass; the user's own remote hooks ask it."""
+    hook = {"type": "remote", "subject": "dlp", "onError": "block"}
+    company.gives_settings({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    own = {"hooks": {"BeforeTool": [{"hooks": [{**hook, "name": "own"}]}]}}
+    local(own_home, own, fleet={"servers": ["nats://127.0.0.1:9"]})
+    users, companys = Machine(project).config.get_settings().hooks
+    assert (users.name, users.refusal) == ("own", None)
+    assert "the system's settings name no server" in (companys.refusal or "")
+    assert "a user's don't count" in (Machine(project).fires().reason or "")
 
 
 def test_a_remote_hook_of_a_policy_has_no_variables_to_complain_about(company: Company, project: Path) -> None:

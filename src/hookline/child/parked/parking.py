@@ -95,7 +95,7 @@ class _Lot:
         with self._lock:
             place = self._place_of(invocation, job.cwd)
             place.runs += 1
-            if place.recipe is None:
+            if place.recipe is None and place.program is not None:  # one that is gone may come back
                 self._cold.add(job.command)
             if place.facts is None or place.refusal is not None:
                 return None
