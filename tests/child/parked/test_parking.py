@@ -403,6 +403,7 @@ def test_it_was_stopped_before_the_event(parked: Garage, whom: str) -> None:
     interpreter, spare = parked.parking.pids
     for pid in {"the spare": [spare], "the interpreter": [interpreter], "both": [interpreter, spare]}[whom]:
         os.kill(pid, signal.SIGSTOP)
+    parked.script(f"import decimal\n{(parked.folder / 'hook.py').read_text()}")  # to be loaded
     outcomes = [parked.run(parked.job(f"{parked.python} hook.py"))[0] for _ in range(3)]
     assert [(o.exit_code, o.stdout, o.way) for o in outcomes] == [(0, b"ran\n", "warm")] * 3
     assert count(parked) == 5
