@@ -48,7 +48,6 @@ OTHER_PROGRAMS = {
     "uvx --from": "tests/install/test_install.py",
     "pip install .": "tests/install/test_install.py",
     "pip wheel": "tests/install/test_install.py",
-    "pip install 'hookline[agent,ui]'": "tests/install/test_install.py",
     "pip install": "tools/adapters.py",
     "docker build": "nothing: no daemon runs here; it was built once, and tests/test_packaging.py reads the file",
     "docker run": "nothing: no daemon runs here; test_packaging.py runs the same commands for action.yml",

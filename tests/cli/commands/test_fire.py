@@ -42,6 +42,18 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return dict(json.loads(capsys.readouterr().out))
 
 
+def test_a_path_with_a_space_is_to_be_quoted(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hint of `check`, where somebody looks after the first try."""
+    script = tmp_path / "my hooks" / "guard.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    assert fire("--settings", settings(str(script)), "--project", str(tmp_path)) == 0
+    assert f"has a space in it, so only {tmp_path}/my is taken; quote it: '{script}'" in capsys.readouterr().out
+
+
 def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """`--json` prints one object with everything that happened."""
     assert fire("--settings", settings("echo fine"), "--json") == 0

@@ -124,6 +124,8 @@ def test_hooks_are_listed_while_they_are_switched_off(workbench: "Workbench") ->
     )
     printed = workbench.run("list")
     assert printed.startswith("Hooks are disabled: ")
+    assert " on " not in printed
+    assert " off " in printed
     assert "guard" in printed
 
 

@@ -87,7 +87,9 @@ def run(given: argparse.Namespace) -> int:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
             tell(f"--input has no {subject}, so every matcher counts as a match")
-        print_lines(*fire_lines(verdict, log, enabled=config.get_enable_hooks()), *times_lines(times))
+        project = str(Path(given.project).resolve())
+        lines = fire_lines(verdict, log, enabled=config.get_enable_hooks(), project=project)
+        print_lines(*lines, *times_lines(times))
     return EXIT_BLOCKED if verdict.blocked else 0
 
 

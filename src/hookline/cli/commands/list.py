@@ -134,6 +134,7 @@ def _why_none(config: Config) -> str:
 def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if not enabled:
         yield style.warn(HOOKS_DISABLED)
+        hooks = [{**hook, "state": "off"} if hook["state"] == "on" else hook for hook in hooks]
     if not hooks:
         return
     titles = [title for title, _ in _COLUMNS]

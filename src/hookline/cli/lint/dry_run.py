@@ -17,7 +17,8 @@ from hookline.contract.verdict import HookExecutionResult, SkipKind, Verdict
 from hookline.engine.event_table import EVENT_TABLE, EventRow, can_block
 from hookline.system import HookSystem
 
-_COULD_NOT_RUN = (126, 127)
+COULD_NOT_RUN = (126, 127)
+"""What a shell exits with where there is no such program, or none that can be run."""
 _DENY = 2
 
 # What programs print when they end with 2 because of a mistake in the hook: shells, grep, python3, argparse.
@@ -112,7 +113,7 @@ def findings_in(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
 def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
     line = telling_line(run.stderr)
     how = f"{show_ending(run)}{f' ({line})' if line else ''}"
-    could_not_run = run.error is not None or run.signal is not None or run.exit_code in _COULD_NOT_RUN
+    could_not_run = run.error is not None or run.signal is not None or run.exit_code in COULD_NOT_RUN
     if run.blocks:
         return "run-failed", f"{how}; its onError is block, so it blocks every time"
     if could_not_run:

@@ -1,6 +1,7 @@
 """What `hookline fire` shows a person."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ _LABEL_WIDTH = 40
 Log = Sequence[Mapping[str, Any]]
 
 
-def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
+def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> Iterator[str]:
     """A fired event: the plan, what each hook did, and what an agent would do."""
     yield style.bold(verdict.event)
     if not enabled:
@@ -36,7 +37,7 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool) -> Iterator[str]:
         elif record.get("kind") in ("settings", "fault"):
             yield style.warn(f"  {show_message(str(record['message']))}")
     for run in verdict.runs:
-        yield from _run_lines(run)
+        yield from _run_lines(run, project)
     yield from _note_lines(verdict)
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
@@ -59,7 +60,7 @@ def _may_count(run: HookExecutionResult) -> bool:
     return run.hook.counts or run.hook.mode is not HookMode.ENFORCE
 
 
-def _run_lines(run: HookExecutionResult) -> Iterator[str]:
+def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
     mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
     hook = run.hook
     command = hook.command or (hook.target and hook.target.url) or f"{hook.type} {hook.subject or 'hook'}"
@@ -72,16 +73,19 @@ def _run_lines(run: HookExecutionResult) -> Iterator[str]:
     yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms{by}"
     for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
         yield from _block(stream, text.rstrip("\n"))
-    for text in (*run.advice, *_hints(run)):
+    for text in (*run.advice, *_hints(run, project)):
         yield style.warn(f"{_INDENT}note: {text}")
 
 
-def _hints(run: HookExecutionResult) -> Iterator[str]:
-    """What `hookline check --run` would say about this run."""
+def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
+    """What `hookline check` and `check --run` would say about this run."""
     if not run.failed and not run.stderr:
         return
-    from hookline.cli.lint.dry_run import findings_in  # noqa: PLC0415 - most runs need no hint
+    from hookline.cli.lint.dry_run import COULD_NOT_RUN, findings_in  # noqa: PLC0415 - most runs need no hint
+    from hookline.cli.lint.programs import program_fault  # noqa: PLC0415 - as above
 
+    if run.exit_code in COULD_NOT_RUN and (fault := program_fault(run.hook, project, os.environ)):
+        yield f"its command {show_message(fault)}"
     for rule, text in findings_in(run):
         if rule != "run-answer":  # which is its advice
             yield f"it {text}"
