@@ -4,10 +4,10 @@ import asyncio
 import gc
 import resource
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.patience import children, descriptors, is_alive, until
 
 from hookline.agent.loop import Agent
 from hookline.agent.toolbox import default_toolbox
@@ -34,20 +34,9 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def zombies() -> list[str]:
+def zombies() -> set[int]:
     """Ended children of this process that nobody has waited for."""
-    children = " ".join((task / "children").read_text() for task in Path("/proc/self/task").iterdir()).split()
-    return [child for child in children if "Z (zombie)" in Path(f"/proc/{child}/status").read_text()]
-
-
-def open_files() -> set[tuple[str, str]]:
-    """This process's open files, by number and by what they lead to."""
-    found = set()
-    for path in Path("/proc/self/fd").iterdir():
-        # The listing itself is open while it is made, and gone afterwards.
-        with suppress(FileNotFoundError):
-            found.add((path.name, str(path.readlink())))
-    return found
+    return {child for child in children() if not is_alive(child)}
 
 
 @pytest.mark.timeout(240)
@@ -79,9 +68,9 @@ def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callab
 
     # What earlier tests left to be collected must not be closed in between.
     gc.collect()
-    open_before = open_files()
+    open_before, zombies_before = descriptors(), zombies()
     warm, after = asyncio.run(session())
-    assert open_files() - open_before == set()
-    assert zombies() == []
+    until(lambda: descriptors() <= open_before, "the end of every file")
+    until(lambda: zombies() <= zombies_before, "the end of every zombie")
     # The conversation itself grows, by some hundred bytes a turn.
     assert after - warm < 8 * 1024 * 1024

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
+from tests.patience import until
 
 from hookline.contract.events import HookEventName
 from hookline.testing import calls, says
@@ -67,8 +68,10 @@ def test_a_long_conversation_stays_small(project: Path, person: "Callable[..., P
             warm = _at_rest(here)
     assert warm is not None
     after = _at_rest(here)
+    # A thread may have a file open for a moment.
+    until(lambda: Footprint.of(here.process.pid).files <= warm.files, "the end of every file")
     assert after.memory - warm.memory < MAX_GROWTH
-    assert (after.files, after.children) == (warm.files, ())
+    assert after.children == ()
     # A thread of the pool may be new, but not one for each turn.
     assert after.threads <= warm.threads + 2
     here.say("/quit")
