@@ -83,9 +83,10 @@ def test_a_frozen_worker_does_not_run_what_was_abandoned(
     async def go() -> None:
         await machine.fire()
         worker.signal(signal.SIGSTOP)
-        # The first is sent to this worker alone, which offered to take it; the second to all.
-        for why in ("which answered before, fell silent", "no worker answered"):
-            assert why in reason(await machine.fire())
+        # The first is sent to this worker alone, unless its offer is too old by now; the second to all.
+        for _ in range(2):
+            why = reason(await machine.fire())
+            assert "which answered before, fell silent" in why or "no worker answered" in why
             assert machine.took_s < SOON_S
         worker.signal(signal.SIGCONT)
         await asyncio.sleep(1.0)  # whatever it would run, it would run now
