@@ -76,19 +76,20 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Time
     workers = Workers(folder)
     hook = folder / "hook"
     # In the beginning, in the middle and at the end, because these, too, depend on the minute.
-    engine = measure_engine(hook, rounds)
+    engine, parks = measure_engine(hook, rounds), [measure_parked(folder, rounds)]
     times = workers.run({scenario: rounds * repeats(scenario) for scenario in SCENARIOS})
     engine += measure_engine(hook, rounds)
+    parks.append(measure_parked(folder, rounds))
     growth = workers.run(dict.fromkeys(GROWTH, max(3, rounds // 4)))
     engine += measure_engine(hook, rounds)
+    parks.append(measure_parked(folder, rounds))
+    figures = medians(engine) | medians(parks)
     print("start-up …", file=sys.stderr)
-    figures = {name: median(run[name] for run in engine) for name in engine[0]} | startup.measure(max(3, rounds // 2))
+    figures |= startup.measure(max(3, rounds // 2))
     print("the bridge …", file=sys.stderr)
     figures |= bridge.measure(max(3, rounds // 2))
     print("hooks that stay …", file=sys.stderr)
     figures |= staying.measure(folder, rounds * 6)
-    print("parked interpreters …", file=sys.stderr)
-    figures |= parked.measure(folder, rounds)
     print("the MCP gateway …", file=sys.stderr)
     return times, growth, figures | gateway.measure(max(100, rounds * 50)), workers.missing
 
@@ -110,6 +111,17 @@ def measure_engine(hook: Path, rounds: int) -> list[dict[str, float]]:
         json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for _ in range(max(1, rounds // ROUNDS_IN_A_LIFE))
     ]
+
+
+def measure_parked(folder: Path, rounds: int) -> dict[str, float]:
+    """The figures of parked.py, from new interpreters: each of them lies elsewhere in memory."""
+    print("parked interpreters …", file=sys.stderr)
+    return parked.measure(folder, max(3, rounds // 2))
+
+
+def medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    """The median of each figure."""
+    return {name: median(run[name] for run in runs) for name in runs[0]}
 
 
 def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Figure]:

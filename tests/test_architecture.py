@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -88,15 +89,23 @@ def imports_of(module: str) -> Iterator[Import]:
                 yield Import(module, full if full in MODULES or origin == "google" else origin, node.lineno)
 
 
-IMPORTS = sorted({found for module in MODULES for found in imports_of(module)})
-INTERNAL_IMPORTS = [found for found in IMPORTS if found.imported.partition(".")[0] == "hookline"]
+@cache
+def all_imports() -> list[Import]:
+    """Not read at the top of this module, which every worker loads."""
+    return sorted({found for module in MODULES for found in imports_of(module)})
+
+
+@cache
+def internal_imports() -> list[Import]:
+    """Those of the package's own modules."""
+    return [found for found in all_imports() if found.imported.partition(".")[0] == "hookline"]
 
 
 def test_the_imports_were_found() -> None:
     """The reading below sees imports at the top of a module and those inside a function or a condition."""
-    assert any(found.importer == "hookline.contract.hooks" for found in INTERNAL_IMPORTS)
+    assert any(found.importer == "hookline.contract.hooks" for found in internal_imports())
     assert any(
-        found.importer == "hookline.formats.genai.sdk" and part_of(found.imported) == "genai" for found in IMPORTS
+        found.importer == "hookline.formats.genai.sdk" and part_of(found.imported) == "genai" for found in all_imports()
     )
 
 
@@ -108,7 +117,7 @@ def test_every_part_has_a_layer() -> None:
 def test_imports_run_one_way() -> None:
     """A part imports itself and the layers below it, nothing beside or above it."""
     # The package's own `__init__` is the front that hands out names of every layer.
-    crossing = [found for found in INTERNAL_IMPORTS if found.importer != "hookline" and not _is_downward(found)]
+    crossing = [found for found in internal_imports() if found.importer != "hookline" and not _is_downward(found)]
     assert [str(found) for found in crossing] == []
 
 
@@ -120,21 +129,21 @@ def _is_downward(found: Import) -> bool:
 def test_no_imports_in_a_circle() -> None:
     """The modules can be put in an order in which each imports only earlier ones."""
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
-    for found in INTERNAL_IMPORTS:
+    for found in internal_imports():
         graph[found.importer].add(found.imported)
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
 def test_underscored_modules_serve_their_own_folder() -> None:
     """A module such as `engine/_merge.py` is imported by its neighbours only."""
-    private = [found for found in INTERNAL_IMPORTS if found.imported.rpartition(".")[2].startswith("_")]
+    private = [found for found in internal_imports() if found.imported.rpartition(".")[2].startswith("_")]
     intruders = [found for found in private if folder_of(found.importer) != found.imported.rpartition(".")[0]]
     assert [str(found) for found in intruders] == []
 
 
 def test_one_module_speaks_to_the_sdk() -> None:
     """Only `formats/genai/sdk.py` imports google-genai, which takes half a second to load."""
-    of_google = [found for found in IMPORTS if found.imported.partition(".")[0] == "google"]
+    of_google = [found for found in all_imports() if found.imported.partition(".")[0] == "google"]
     # Google ADK is another package under the same name.
     assert {found.importer for found in of_google if not found.imported.startswith("google.adk.")} == {
         "hookline.formats.genai.sdk"

@@ -716,7 +716,8 @@ def _calls_of(attribute: str) -> dict[str, int]:
     """How often each module of the package calls something's method of that name; adapters are for others' agents."""
     found: dict[str, int] = {}
     for path in (path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "adapters"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if attribute in text else ():
             # Mentioned or called: who holds the method can call it later.
             if isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load):
                 name = path.relative_to(PACKAGE).as_posix()

@@ -442,6 +442,33 @@ def test_that_hooks_start_is_in_the_file_before_they_run(project: Path, tmp_path
     assert of_kind(memory.records, "start") == []
 
 
+def test_the_start_of_a_hook_is_in_the_log_while_it_runs(project: Path, tmp_path: Path) -> None:
+    """The log's thread is not woken up for a hook that is over soon; for others it is."""
+    log, is_second = tmp_path / "state" / "hooks.jsonl", tmp_path / "second"
+    sees_its_start = f"until [ $(grep -c '\"start\"' '{log}') -ge 2 ]; do sleep 0.01; done"
+    command = f"[ ! -e '{is_second}' ] || {sees_its_start}"
+    hook = {"type": "command", "name": "patient", "command": command, "timeout": 15_000}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+
+    def is_written() -> bool:
+        return bool(list(log.parent.glob(".*.started"))) and b'"kind":"event"' in log.read_bytes()
+
+    async def main() -> bool:
+        system = Config(project, session_id="s1", settings=settings).get_hook_system()
+        assert system is not None
+        await system.initialize()
+        handler = system.get_event_handler()
+        await handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
+        while not is_written():  # noqa: ASYNC110 - now the thread sleeps, and starts are stored
+            await asyncio.sleep(0.01)
+        is_second.touch()
+        result = await handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
+        system.dispose()
+        return result.success
+
+    assert asyncio.run(main())
+
+
 @pytest.mark.parametrize("ending", ["event", "cancel", "fault"])
 def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: str) -> None:
     """So a start without an end is one whose program ended."""

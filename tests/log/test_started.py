@@ -163,6 +163,23 @@ def test_a_start_stays_until_the_log_has_its_record(log: Path) -> None:
     assert own(lines_in(log)) == [f"{number:010x}" for number in range(1, 5)]
 
 
+def test_a_stored_start_is_written_ahead_of_the_next_entry(log: Path) -> None:
+    """It outlives the program at once, and nothing is woken up for it; closing writes it, too."""
+    sink = open_sink(log)
+    (file,) = kept(log)
+    sink.store_start(start(1, hooks=("stored",)))
+    assert b"stored" in file.read_bytes()
+    sink.write(start(2))
+    wait_until(lambda: own(lines_in(log)) == [f"{number:010x}" for number in (1, 2)])
+    sink.store_start(start(3))
+    sink.write_stored()
+    wait_until(lambda: own(lines_in(log)) == [f"{number:010x}" for number in (1, 2, 3)])
+    sink.store_start(start(4))
+    sink.close()
+    assert own(lines_in(log)) == [f"{number:010x}" for number in (1, 2, 3, 4)]
+    assert verify_log(log).findings == []
+
+
 def test_a_start_that_the_log_has_is_not_written_again(log: Path) -> None:
     """A program can be killed between its write and the clearing of the slot."""
     leave_behind(log, 3)

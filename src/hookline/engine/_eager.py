@@ -70,11 +70,12 @@ def _failed(raised: BaseException, loop: asyncio.AbstractEventLoop) -> "asyncio.
 class _Rest(Coroutine[Any, Any, Any]):
     """A coroutine after its first step, as a task goes on with it."""
 
+    _is_first = True
+    has_ended = False
+    waits_for: Any = None
+
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
-        self._is_first = True
-        self.has_ended = False
-        self.waits_for: Any = None
 
     def send(self, value: Any) -> Any:
         if self.has_ended:

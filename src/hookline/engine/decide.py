@@ -34,26 +34,27 @@ def decide(
     """
     if plan is not None and plan.has_trials and any(run.hook.mode is not HookMode.ENFORCE for run in runs):
         return without_trials(runs, lambda own: decide(event, told, own, plan=plan, skipped=skipped, started=started))
-    ran: dict[str, Any] = {
-        "event": event,
-        "subject": None if plan is None else plan.subject,
-        "plan": plan,
-        "runs": tuple(runs),
-        "skipped": skipped,
-        "success": False not in [run.success for run in runs],
-        "errors": tuple([HookError(f"{run.hook.label} {run.error}") for run in runs if run.error is not None]),
-        "duration_ms": 0.0 if started is None else (time.perf_counter() - started) * 1000,
-    }
+    nothing_said = Verdict(
+        event=event,
+        subject=None if plan is None else plan.subject,
+        plan=plan,
+        runs=tuple(runs),
+        skipped=skipped,
+        success=False not in [run.success for run in runs],
+        errors=tuple([HookError(f"{run.hook.label} {run.error}") for run in runs if run.error is not None]),
+        duration_ms=0.0 if started is None else (time.perf_counter() - started) * 1000,
+    )
     answers = [run.answer for run in runs if run.answer is not None]
     if not answers:
-        return Verdict(**ran)
+        return nothing_said
     row = EVENT_TABLE[event]
     merged = row.merge(answers)
-    ran["overridden"] = _overridden(merged, runs)
     if event not in LIFECYCLE_EVENTS:
-        return Verdict(**ran, **_decision(row, told, merged, answers))
-    counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
-    return Verdict(**ran, **_lifecycle_decision(row, told, merged, answers, counting))
+        decision = _decision(row, told, merged, answers)
+    else:
+        counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
+        decision = _lifecycle_decision(row, told, merged, answers, counting)
+    return msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
 
 
 def _lifecycle_decision(

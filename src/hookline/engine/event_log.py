@@ -98,16 +98,24 @@ class EventLog:
         self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
     def started(self, plan: HookExecutionPlan, told: Mapping[str, Any], fire_id: str) -> None:
-        """Logs which hooks are about to start with this input; that outlives this program when this returns."""
-        asked_by = self._asked_by()
-        event, subject, session = plan.event.value, plan.subject, told["session_id"]
-        facts = (told["timestamp"], fire_id, session, event, subject, plan.labels)
-        start = Start(*facts, project=self._log.project, **asked_by)
+        """Logs which hooks are about to start with this input; that outlives this program when this returns.
+
+        It would slow down the start of processes if the log's thread woke up now: call `still_running` later.
+        """
+        facts = (told["timestamp"], fire_id, told["session_id"], plan.event.value, plan.subject, plan.labels)
+        start = Start(*facts, project=self._log.project, **self._asked_by())
         for sink in self._log.durable:
-            try:  # noqa: SIM105 - hooks wait for this, and a context manager takes measurable time
-                sink.write_start(start)
+            try:
+                write = sink.write_start if plan.is_of_functions else getattr(sink, "store_start", sink.write_start)
+                write(start)
             except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
                 pass
+
+    def still_running(self) -> None:
+        """Has the starts of events written that are not over soon."""
+        for sink in self._log.durable:
+            with suppress(Exception):
+                getattr(sink, "write_stored", _nothing)()
 
     def fired(self, verdict: Verdict, fire_id: str, session: str, model: str | None = None) -> None:
         """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
@@ -281,6 +289,10 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         if verdict.blocked:
             return f"blocked: {verdict.reason}"
         return f"goes on with another {', '.join(verdict.effect)}" if verdict.effect else "goes on"
+
+
+def _nothing() -> None:
+    """What sinks do that store nothing."""
 
 
 def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:

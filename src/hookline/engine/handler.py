@@ -1,5 +1,6 @@
 """Fires events: plan, build the input, run, decide, log. A fault of ours never gets out."""
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ from hookline.contract.results import (
     failure_verdict,
     make_empty_success_result,
 )
-from hookline.contract.verdict import HookExecutionPlan, Verdict
+from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
 from hookline.contract.vocabulary import OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
@@ -38,6 +39,9 @@ from hookline.engine.run import HookRunner, skips
 if TYPE_CHECKING:
     from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
     from hookline.contract.messages import AddressedResponse, Message, MessageBus, Subscription
+
+# How long an event takes at most whose start need not be in the log before its end.
+_SOON_S = 0.02
 
 
 class HookEventHandler:
@@ -239,7 +243,7 @@ class HookEventHandler:
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
-        runs = await self.runner.run(plan, told)
+        runs = await (self.runner.run(plan, told) if plan.is_of_functions else self._run_processes(plan, told))
         progress.stage = "aggregation"
         skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
@@ -247,6 +251,13 @@ class HookEventHandler:
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
+
+    async def _run_processes(self, plan: HookExecutionPlan, told: Mapping[str, Any]) -> list[HookExecutionResult]:
+        timer = asyncio.get_running_loop().call_later(_SOON_S, self._event_log.still_running)
+        try:
+            return await self.runner.run(plan, told)
+        finally:
+            timer.cancel()
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
@@ -316,7 +327,8 @@ class HookEventHandler:
             "transcript_path": transcript,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
-        return {**facts, **fields, **facts}
+        told = {**facts, **fields}
+        return told if len(told) == len(facts) + len(fields) else {**told, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields with the model's request and response in the form that hooks read."""

@@ -55,8 +55,9 @@ class Event:
     def __init__(self, fields: "dict[str, Any]") -> None:
         own = self.__dict__
         own["fields"] = fields
+        get = fields.get
         for name, kind in self._kinds.items():
-            value = fields.get(name, self)
+            value = get(name, self)
             if type(value) is kind or isinstance(value, kind):
                 own[name] = value
             elif value is not self:

@@ -2,6 +2,7 @@ import atexit
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -76,6 +77,14 @@ class FileSink:
         """Make sure that a start outlives this program before this returns; after `close()` it is dropped."""
         self._writer().put_start(start)
 
+    def store_start(self, start: Start) -> None:
+        """The same without waking the thread up: its record is written with the next entry, or by `write_stored`."""
+        self._writer().put_start(start, wakes=False)
+
+    def write_stored(self) -> None:
+        """Have the starts written that were stored."""
+        self._writer().put(_NOTHING)
+
     def write_now(self, records: Iterable[LogRecord]) -> bool:
         """Write records to the file before this returns, ahead of those that wait; False if that is impossible."""
         return self._writer().append(records)
@@ -108,6 +117,8 @@ class _Writer:
         self._appender = appender
         self._encoder = encoder
         self._queue: SimpleQueue[Loggable | None] = SimpleQueue()
+        # Starts that are written ahead of the next entry.
+        self._stored: deque[StoredStart] = deque()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         # Made by the thread when it has written something, so that a program that fires one event does without.
@@ -146,14 +157,16 @@ class _Writer:
             self._waits_left -= 1
             time.sleep(_CROWDED_WAIT_S)
 
-    def put_start(self, start: Start) -> None:
+    def put_start(self, start: Start, *, wakes: bool = True) -> None:
         starts = self._starts
         if self._stopped:
             return
         if starts is None or self._queue.qsize() >= _MAX_WAITING or (stored := starts.store(start)) is None:
             self.append((start,))
-        else:
+        elif wakes:
             self._queue.put(stored)
+        else:
+            self._stored.append(stored)
 
     def append(self, records: Iterable[Loggable]) -> bool:
         return self._appender.append(line for record in records for line in self._encoder.lines(record))
@@ -208,7 +221,7 @@ class _Writer:
         # Waking up for every entry would take time from the hooks; a moment later there are several.
         if self._due <= 0:
             self._gather()
-            self._due = self._queue.qsize() + 1
+            self._due = self._queue.qsize() + len(self._stored) + 1
         return self._append_batch(first)
 
     def _gather(self) -> None:
@@ -222,9 +235,14 @@ class _Writer:
         """Write the entry and those that wait behind it; False when the last one was reached."""
         batch: list[Loggable] = []
         entry = first
-        while entry is not None:
+        while True:
+            # Only now: the start of an event is stored before the event itself is in the queue.
+            while self._stored:
+                batch.append(self._stored.popleft())
+            if entry is None:
+                break
             batch.append(entry)
-            if len(batch) == _BATCH:
+            if len(batch) >= _BATCH:
                 break
             try:
                 entry = self._queue.get_nowait()
@@ -249,6 +267,15 @@ class _Writer:
         if lost:
             yield fault_line("log records were lost: they came faster than they could be written", lost=lost)
 
+
+class _Nothing:
+    """An entry without records, which wakes the thread up."""
+
+    def records(self, keep: int | None = None) -> Iterable[LogRecord]:  # noqa: ARG002 - see log/logger.py
+        return ()
+
+
+_NOTHING = _Nothing()
 
 _running: set[_Writer] = set()
 

@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import count
@@ -25,6 +26,8 @@ from hookline.log._files import open_all
 MOST_SLOTS = 10_000
 # Longer starts are written to the log at once. A slot of a page of its own would take the time of a fresh page.
 SLOT_BYTES = 1024
+# Extending the file by every start would take as long as the rest of storing it.
+_SLOTS_AHEAD = 64
 
 _WHY_RECOVERED = "the program ended before this event did"
 
@@ -60,6 +63,8 @@ class StartFile:
         self._descriptor = os.open(self._path, flags, 0o600)
         _descriptors.add(self._descriptor)
         self._new, self._free = count(), list[int]()
+        self._room = 0
+        self._lock = threading.Lock()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.fstat(self._descriptor).st_nlink:
@@ -81,11 +86,20 @@ class StartFile:
         if len(data) > SLOT_BYTES or slot >= MOST_SLOTS:
             return None
         try:
+            if slot >= self._room:
+                self._extend(slot)
             is_stored = os.pwrite(self._descriptor, data, slot * SLOT_BYTES) == len(data)
         except OSError:  # a full disk; the slot is as it was
             self._free.append(slot)
             return None
         return StoredStart(start, slot, len(data)) if is_stored else None
+
+    def _extend(self, slot: int) -> None:
+        with self._lock:  # or one thread would cut off what another has stored
+            if slot >= self._room:
+                room = min(slot + _SLOTS_AHEAD, MOST_SLOTS)
+                os.ftruncate(self._descriptor, room * SLOT_BYTES)
+                self._room = room
 
     def clear(self, starts: Iterable[StoredStart]) -> None:
         """Overwrite what the log has by now."""

@@ -29,6 +29,36 @@ os._exit(0)
 """
 
 
+# A copy of a process begins without the pages of files that it only reads.
+PREPARED = """
+import os, sys
+sys.path.insert(0, {site!r})
+from _hookline_pages import Pages, _PAGE
+pages = Pages([])
+def mapped():
+    with open('/proc/self/pagemap', 'rb') as file:
+        def is_there(page): return os.pread(file.fileno(), 8, page // _PAGE * 8)[7] >> 7
+        return [sum(is_there(page) for page in range(start, end, _PAGE)) for start, end in pages._read]
+if pid := os.fork():
+    os.waitpid(pid, 0)
+else:
+    before = mapped()
+    pages.prepare()
+    wanted = [(end - start) // _PAGE for start, end in pages._read]
+    print(sum(before) < sum(wanted), mapped() == wanted)
+    sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("python", [pytest.param(path, id=name) for name, path in PYTHONS[-1:]])
+def test_a_spare_has_the_pages_of_its_program(python: str) -> None:
+    """Those of the program and its libraries, which would be found one after another during the event."""
+    command = [python, "-B", "-c", PREPARED.format(site=SITE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("True True\n", "", 0)
+
+
 @pytest.mark.parametrize("python", [pytest.param(path, id=name) for name, path in PYTHONS[-3:]])
 def test_the_end_of_python_is_tried_without_effects(tmp_path: Path, python: str) -> None:
     """A copy of the interpreter ends to show what it writes to; nothing outside of it may change."""

@@ -71,6 +71,8 @@ class Spare:
             socket.send_fds(self._channel, [message], stdio, socket.MSG_NOSIGNAL)
         except OSError:
             return False
+        # Now, while it runs: after its exit, the event waits for us.
+        self._receive()
         return True
 
     def has_taken(self) -> bool:
@@ -114,7 +116,7 @@ class Spare:
     def _receive(self) -> None:
         """Take in what it has sent since it was ready."""
         with contextlib.suppress(OSError):  # there is no more, for now or forever
-            while True:
+            while not (self._has_taken and self._has_answered is self._is_announced):
                 message, fds, _, _ = socket.recv_fds(self._channel, 64, 1, socket.MSG_CMSG_CLOEXEC)
                 if not message:
                     return

@@ -21,7 +21,7 @@ _NUMBERS = {
 # for it, and so that no process id is used again before hookline has seen the exit.
 _CLONE_PARENT, _CLONE_CHILD_SETTID, _CLONE_CHILD_CLEARTID, _SIGCHLD = 0x8000, 0x1000000, 0x200000, 17
 _PR_GET_TID_ADDRESS = 40
-_MADV_POPULATE_WRITE = 23
+_MADV_POPULATE_READ, _MADV_POPULATE_WRITE = 22, 23
 
 
 class Refused(Exception):
@@ -101,6 +101,12 @@ def populate(ranges: "list[tuple[int, int]]") -> None:
     """Copy pages that a run will write to now, and not one by one during the event."""
     for start, end in ranges:
         _madvise(start, end - start, _MADV_POPULATE_WRITE)
+
+
+def map_now(ranges: "list[tuple[int, int]]") -> None:
+    """Map pages of files that a run will read: a copy of a process begins without them."""
+    for start, end in ranges:
+        _madvise(start, end - start, _MADV_POPULATE_READ)
 
 
 class Copier:

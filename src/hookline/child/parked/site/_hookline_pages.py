@@ -12,12 +12,15 @@ import time
 from posix import O_NOFOLLOW, O_RDONLY, O_WRONLY, close, getpid, open, pread, write  # noqa: A004
 from sys import byteorder
 
-from _hookline_c import address_of, call_by_name, prctl, stored
+from _hookline_c import address_of, call_by_name, map_now, populate, prctl, stored
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 # The uppermost bits of an entry in /proc/PID/pagemap: present, neither of a file nor mapped by another process.
 _FLAGS, _OWN = 0xA1, 0x81
 _IS_OWN = bytes([bits & _FLAGS == _OWN for bits in range(256)])
+
+_READABLE = (b"r-xp", b"r--p")
+_SMALL = 16 * _PAGE
 
 _SIGKILL, _SIGSTOP = 9, 19
 _LOOKS, _LOOK_S = 500, 0.002
@@ -49,6 +52,27 @@ class Witness:
             return
 
 
+class Pages:
+    """The pages that a spare gets before its event, so that the run does not meet them one by one."""
+
+    def __init__(self, reported: "list[tuple[int, int]]") -> None:
+        """Find those that runs of this process's copies will use, besides the ones that a run has reported."""
+        maps = _maps("self")
+        programs = {path for _, _, access, path in maps if access == b"r-xp" and path.startswith(b"/")}
+        # A copy of a process begins without the pages of files that it can only read. Mapped here as well, they are
+        # shared for certain.
+        self._read = [(start, end) for start, end, access, path in maps if path in programs and access in _READABLE]
+        map_now(self._read)
+        # As the last thing of all each library notes in a page of its own that it has ended.
+        small = [(a, b) for a, b, access, path in maps if path in programs and access == b"rw-p" and b - a <= _SMALL]
+        self._written = reported + pages_of_the_end() + small
+
+    def prepare(self) -> None:
+        """Get them now."""
+        populate(self._written)
+        map_now(self._read)
+
+
 def pages_of_the_end() -> "list[tuple[int, int]]":
     """The ranges of pages that Python writes to when it ends, found by having a copy of this process do that."""
     parent, pid = getpid(), os.fork()
@@ -73,24 +97,32 @@ def pages_of_the_end() -> "list[tuple[int, int]]":
 
 def _own_pages(pid: str) -> "list[tuple[int, int]]":
     """The ranges of pages that a process does not share with the one that it is a copy of."""
-    maps, pagemap = open(f"/proc/{pid}/maps", O_RDONLY), open(f"/proc/{pid}/pagemap", O_RDONLY)
-    text, part = b"", b"x"
-    while part:
-        part = pread(maps, 1 << 16, len(text))
-        text += part
+    pagemap = open(f"/proc/{pid}/pagemap", O_RDONLY)
     found = []
-    for line in text.splitlines():
-        fields = line.split()
-        if fields[1] == b"rw-p":
-            start, end = (int(each, 16) for each in fields[0].split(b"-"))
+    for start, end, access, _ in _maps(pid):
+        if access == b"rw-p":
             is_own = pread(pagemap, (end - start) // _PAGE * 8, start // _PAGE * 8)[7::8].translate(_IS_OWN) + b"\0"
             first = is_own.find(1)
             while first >= 0:
                 after = is_own.find(0, first)
                 found.append((start + first * _PAGE, start + after * _PAGE))
                 first = is_own.find(1, after)
-    close(maps)
     close(pagemap)
+    return found
+
+
+def _maps(pid: str) -> "list[tuple[int, int, bytes, bytes]]":
+    """Where each piece of a process's memory begins and ends, how it may be used, and the file that it comes from."""
+    maps, text, part = open(f"/proc/{pid}/maps", O_RDONLY), b"", b"x"
+    while part:
+        part = pread(maps, 1 << 16, len(text))
+        text += part
+    close(maps)
+    found = []
+    for line in text.splitlines():
+        place, access, _, _, _, *path = line.split(None, 5)
+        start, _, end = place.partition(b"-")
+        found.append((int(start, 16), int(end, 16), access, b"".join(path)))
     return found
 
 

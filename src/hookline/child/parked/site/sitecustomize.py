@@ -16,10 +16,10 @@ try:
     import _socket
     import atexit
 
-    from _hookline_c import Copier, Refused, copy_bytes, populate, track_again
+    from _hookline_c import Copier, Refused, copy_bytes, track_again
     from _hookline_keeper import Keeper
     from _hookline_library import Library, entries, settle
-    from _hookline_pages import Witness, pages_of_the_end
+    from _hookline_pages import Pages, Witness
 except BaseException:  # without any of them the script would run now, and there is no event
     os._exit(1)
 for _name in set(sys.modules) - _KNOWN:
@@ -39,6 +39,7 @@ class _Environment:
             os.putenv(name, value)
         fields = _read("/proc/self/stat").rpartition(b")")[2].split()
         self._start, self._end = int(fields[47]), int(fields[48])
+        self._around_mark = self._text_around_mark()
 
     def change(self, run: bytes, changes: "list[bytes]") -> None:
         """Set the mark of the run, and whatever has changed since this interpreter was started."""
@@ -49,9 +50,16 @@ class _Environment:
             else:
                 os.environb.pop(name, None)
         os.environb[_MARK] = run
-        text = b"".join([name + b"=" + value + b"\0" for name, value in os.environb.items()])
+        before, after = self._text_around_mark() if changes else self._around_mark
         room = self._end - self._start
-        copy_bytes(self._start, text[:room].ljust(room, b"\0"), room)
+        copy_bytes(self._start, (before + run + after)[:room].ljust(room, b"\0"), room)
+
+    @staticmethod
+    def _text_around_mark() -> "tuple[bytes, bytes]":
+        names = list(os.environb)
+        entries = [name + b"=" + os.environb[name] + b"\0" for name in names]
+        at = names.index(_MARK)
+        return b"".join(entries[:at]) + _MARK + b"=", b"\0" + b"".join(entries[at + 1 :])
 
 
 def _read(path: str) -> bytes:
@@ -129,7 +137,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         raise Refused("Python was given other arguments")
     copier, environment, library, keeper = Copier(), _Environment(), Library(script), _keeper()
     known = set(sys.modules)
-    pages: "list[tuple[int, int]]" = []
+    pages: "Pages | None" = None
     settle()
     files = [b"s" + os.fsencode(path) for path in _site_files()]
     files += [b"l" + os.fsencode(path) for path in library.leading_folders()]
@@ -143,9 +151,9 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         elif data.startswith(b"load\0"):
             loaded = library.load(os.fsdecode(data).split("\0")[1:])
             control.send(b"\0".join([b"loaded", *[os.fsencode(name) for name in sorted(loaded)]]))
-            pages = []
+            pages = None
         elif data.startswith(b"pages\0"):
-            pages = [_range(each) for each in data.split(b"\0")[1:]] + pages_of_the_end()
+            pages = Pages([_range(each) for each in data.split(b"\0")[1:]])
         else:  # hookline has ended, or does not need this any more
             os._exit(0)
     os.setsid()
@@ -181,7 +189,7 @@ def _wait_for_event(
     environment: _Environment,
     keeper: "Keeper | None",
     known: "set[str]",
-    pages: "list[tuple[int, int]]",
+    pages: "Pages | None",
 ) -> None:
     """Return when there is an event, with its descriptors, directory and environment."""
     # The collector must find cycles through the script.
@@ -191,7 +199,8 @@ def _wait_for_event(
     try:
         channel.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
     except BlockingIOError:
-        populate(pages)
+        if pages is not None:
+            pages.prepare()
     data, fds = _receive(channel, _STDIO)
     if data == b"soon":
         _start_keeper(keeper, channel)
