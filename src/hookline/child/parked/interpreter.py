@@ -63,6 +63,7 @@ class Interpreter:
 
     def load(self, names: list[bytes]) -> set[str]:
         """Import modules of its standard library; return those that it has now, as far as they are outermost ones."""
+        wake_stopped(self.pid)
         self._control.settimeout(_PATIENCE_S)
         self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
         return {os.fsdecode(name) for name in _answer(self._control, b"loaded")}
