@@ -141,6 +141,17 @@ def test_a_matcher_that_never_matched_is_the_reason(page: Page) -> None:
     assert guard["why"].startswith("BeforeTool was fired 1 time, and the matcher shell did not match")
 
 
+def test_a_hook_for_everything_is_not_told_about_its_matcher(page: Page, own_home: Path) -> None:
+    """It matches all; the events were before it, or elsewhere."""
+    page.fire("shell")
+    file = own_home / ".llxprt" / "settings.json"
+    settings = json.loads(file.read_text())
+    settings["hooks"]["BeforeTool"].append({"hooks": [{"type": "command", "name": "new", "command": "true"}]})
+    file.write_text(json.dumps(settings))
+    (new,) = [hook for hook in page.get("/api/hooks").json["hooks"] if hook["hook"] == "new"]
+    assert new["why"].startswith("BeforeTool was fired 1 time, not where and since this hook is configured")
+
+
 def test_settings_have_source_and_trust(page: Page) -> None:
     """Every file, and of every hook where it comes from and whether it is trusted."""
     hook = {"type": "command", "name": "guest", "command": "true"}

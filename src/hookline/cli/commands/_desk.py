@@ -155,8 +155,7 @@ def _health(setup: Setup, hook: HookEntry, numbers: Statistics) -> Report:
     why = list(_why_off(setup, hook))
     if not statistics.runs and not why:
         fired = numbers.fired.get(hook.event.value, 0)
-        matched = f"{hook.event} was fired {plural(fired, 'time')}, and the matcher {hook.matcher or '*'} did not match"
-        why.append(f"{matched}; hookline explain {hook.event} shows more" if fired else f"{hook.event} was never fired")
+        why.append(_why_never(hook, fired))
     return {
         "blocks": statistics.blocks,
         "timeouts": statistics.timeouts,
@@ -167,6 +166,15 @@ def _health(setup: Setup, hook: HookEntry, numbers: Statistics) -> Report:
         ],
         "why": "; ".join(why) or None,
     }
+
+
+def _why_never(hook: HookEntry, fired: int) -> str:
+    if not fired:
+        return f"{hook.event} was never fired"
+    # The log has all projects, and what was before this hook.
+    none = "not where and since this hook is configured"
+    matched = none if hook.matcher in (None, "", "*") else f"and the matcher {hook.matcher} did not match"
+    return f"{hook.event} was fired {plural(fired, 'time')}, {matched}; hookline explain {hook.event} shows more"
 
 
 def _why_off(setup: Setup, hook: HookEntry) -> Iterator[str]:
