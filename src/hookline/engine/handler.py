@@ -27,7 +27,7 @@ from hookline.contract.results import (
     failure_verdict,
     make_empty_success_result,
 )
-from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
+from hookline.contract.verdict import HookExecutionPlan, Verdict
 from hookline.contract.vocabulary import OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
@@ -243,7 +243,13 @@ class HookEventHandler:
         self._event_log.started(plan, told, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
-        runs = await (self.runner.run(plan, told) if plan.is_of_functions else self._run_processes(plan, told))
+        loop = None if plan.is_of_functions else asyncio.get_running_loop()
+        timer = None if loop is None else loop.call_later(_SOON_S, self._event_log.still_running)
+        try:
+            runs = await self.runner.run(plan, told)
+        finally:
+            if timer is not None:
+                timer.cancel()
         progress.stage = "aggregation"
         skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
@@ -251,13 +257,6 @@ class HookEventHandler:
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
-
-    async def _run_processes(self, plan: HookExecutionPlan, told: Mapping[str, Any]) -> list[HookExecutionResult]:
-        timer = asyncio.get_running_loop().call_later(_SOON_S, self._event_log.still_running)
-        try:
-            return await self.runner.run(plan, told)
-        finally:
-            timer.cancel()
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
@@ -327,8 +326,7 @@ class HookEventHandler:
             "transcript_path": transcript,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
-        told = {**facts, **fields}
-        return told if len(told) == len(facts) + len(fields) else {**told, **facts}
+        return {**facts, **fields, **facts}
 
     def _in_hook_form(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields with the model's request and response in the form that hooks read."""
