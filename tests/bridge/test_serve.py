@@ -391,6 +391,8 @@ while True:
     finally:
         stranger.kill()
         stranger.communicate()
+    until(status)  # the call has started one
+    subprocess.run([str(HOOKLINE), "serve", "--stop"], check=True, timeout=45, capture_output=True)
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["server", "alone"])
