@@ -12,6 +12,7 @@ import pytest
 from hookline.contract.records import FaultRecord, HookRecord, LogLevel
 from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import HooklineError
+from hookline.log import _files
 from hookline.log.entry import LogEntry, LogQuery
 from hookline.log.file import FileSink
 from hookline.log.reader import LogReader
@@ -185,6 +186,30 @@ def test_a_run_is_found_by_its_id(path: Path, write: Write) -> None:
         assert (record["message"], record["stdin"], record["stdout"]) == ("record 7", "in", "out")
         assert [found["message"] for found in reader.whole_records("f1")] == ["record 1", "record 10", "record 11"]
         assert reader.whole_records("f99-0") == []
+
+
+def test_no_file_is_missed_while_the_log_is_rotated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that gets its new name after the names were listed is found all the same, each file once."""
+    rotated = path.with_name(f"{path.name}.1")
+    older = path.with_name(f"{path.name}.2")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rotated.write_bytes(b"first\n")
+    path.write_bytes(b"second\n")
+    list_names = _files._rotated
+
+    def list_and_rotate(log: Path) -> list[Path]:
+        names = list_names(log)
+        if not older.exists():
+            rotated.rename(older)
+            path.rename(rotated)
+            path.write_bytes(b"third\n")
+        return names
+
+    monkeypatch.setattr(_files, "_rotated", list_and_rotate)
+    found = _files.open_all(path)
+    assert [b"".join(file.blocks()) for file in found] == [b"first\n", b"second\n", b"third\n"]
+    for file in found:
+        file.close()
 
 
 def test_new_records_are_followed_through_a_rotation(path: Path, write: Write) -> None:

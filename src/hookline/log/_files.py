@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,8 @@ from hookline.files import open_regular
 _BLOCK = 1024 * 1024
 # Nearly every file ends with a whole line, and a log may have a hundred files.
 _LAST_BLOCK = 4096
+# A log that is rotated this often while it is looked at is read as it was found last.
+_MOST_LOOKS = 20
 
 
 class LogFile(msgspec.Struct, frozen=True):
@@ -61,21 +64,41 @@ class LogFile(msgspec.Struct, frozen=True):
 
 
 def open_all(path: Path) -> list[LogFile]:
-    """The log and its rotated files, oldest first, each once even while they are being rotated.
+    """The log and its rotated files, oldest first, each once and none missed even while they are being rotated.
 
     Raises HooklineError if one of them can't be read. A log that does not exist has no files.
     """
-    # Newest first: a file that is renamed meanwhile is then found twice, and never missed.
-    found: dict[tuple[int, int], LogFile] = {}
+    for _ in range(_MOST_LOOKS):
+        files = _open_named(path)
+        # A rotation gives every file another name, and one that was named only after the names were listed is missed.
+        if list(files) == list(dict.fromkeys(_identities(path))):
+            break
+        for file in files.values():
+            file.close()
+    else:
+        files = _open_named(path)
+    return list(files.values())[::-1]
+
+
+def _open_named(path: Path) -> dict[tuple[int, int], LogFile]:
+    """The files by their identities, newest first."""
+    files: dict[tuple[int, int], LogFile] = {}
     for name in (path, *_rotated(path)):
         file = open_one(name)
         if file is None:
             continue
-        if file.identity in found:
+        if file.identity in files:
             file.close()
         else:
-            found[file.identity] = file
-    return list(found.values())[::-1]
+            files[file.identity] = file
+    return files
+
+
+def _identities(path: Path) -> Iterator[tuple[int, int]]:
+    for name in (path, *_rotated(path)):
+        with suppress(FileNotFoundError):
+            status = name.stat()
+            yield status.st_dev, status.st_ino
 
 
 def open_one(path: Path) -> LogFile | None:
