@@ -35,6 +35,9 @@ def start_worker(nats: NatsServer, tmp_path: Path) -> Iterator[StartWorker]:
 
     yield start
     ended(started)
+    for folder in tmp_path.iterdir():  # a worker that is killed leaves its hook behind
+        if folder.is_dir():
+            (folder / "go").touch()
 
 
 @pytest.fixture
@@ -169,16 +172,20 @@ def test_a_server_that_dies_while_a_worker_works_means_deny(
     start_worker: StartWorker, machine: Machine, nats: NatsServer, tmp_path: Path
 ) -> None:
     """Nobody knows what the worker says. The worker ends what nobody waits for."""
-    start_worker("w", WAITING)
+    start_worker("w", f"echo $$ > pid; {WAITING}")
 
     async def go() -> Verdict:
         asking = asyncio.create_task(machine.fire())
         await until(lambda: bool(lines(tmp_path / "w/began")))
         nats.kill()
-        return await asking
+        verdict = await asking
+        hook = Path("/proc", (tmp_path / "w/pid").read_text().strip())
+        await until(lambda: not hook.exists())
+        return verdict
 
     reason(asyncio.run(go()))
     assert machine.took_s < SOON_S
+    assert not lines(tmp_path / "w/ended")
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,11 @@ class NatsBus:
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server hears what is sent now."""
+        return self._client.is_connected
+
     async def say(self, subject: str, step: Step, *, reply: str = "") -> None:
         """Sends one step of a conversation."""
         await self._client.publish(subject, stringify_json(step), reply=reply)

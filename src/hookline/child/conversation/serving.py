@@ -87,6 +87,8 @@ class Serving:
         if self._is_given_up():
             self._dismiss()
             return
+        if not self._line.is_connected:  # the asker hears nothing of us either
+            return
         self._heard_of_us = now_s()
         self._saying = asyncio.ensure_future(self._line.say(self._asker, {STEP: ALIVE}))
 

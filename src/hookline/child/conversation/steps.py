@@ -27,6 +27,10 @@ _decode = msgspec.json.Decoder().decode
 class Line(Protocol):
     """What a conversation needs of its bus."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether what is said now can be heard."""
+
     async def say(self, subject: str, step: Step, *, reply: str = "") -> None:
         """Sends one step of a conversation."""
 
