@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from tests.patience import descriptors
 
 from hookline import Hooks
 from hookline.log.logger import MemorySink
+from hookline.settings.fingerprint import Fingerprinter
 from hookline.settings.trust import TrustStore
 
 SCRIPT = """
@@ -251,6 +253,26 @@ def test_a_closed_engine_starts_none(project_dir: Path) -> None:
         late = asyncio.run(session.before_tool("x", {}))
         assert late.blocked
         assert len(shop.started) == 1
+
+
+def test_an_engine_that_is_closed_while_it_is_asked(project_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another thread, say, right before a new process would be started: then none is."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session()
+        asyncio.run(session.before_tool("x", {}))
+        shop.write("two")
+        look_at = Fingerprinter.signatures
+
+        def close_meanwhile(self: Fingerprinter, *arguments: Any) -> object:
+            hooks.close()
+            return look_at(self, *arguments)
+
+        monkeypatch.setattr(Fingerprinter, "signatures", close_meanwhile)
+        late = asyncio.run(session.before_tool("x", {}))
+        assert "was not asked: the engine and its workers are closed" in str(late.reason)
+    assert len(shop.started) == 1
+    assert "hookline-workers" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_forked_program_leaves_the_worker_to_its_parent(project_dir: Path) -> None:
