@@ -14,6 +14,9 @@ REDACTED = "[redacted]"
 Replacement = tuple[int, int, str]
 """From where to where, and by what."""
 
+# The keys of a record's `provenance` are paths into an answer. What stands there are the names of hooks.
+_PATH_IN_ANSWER = "hookSpecificOutput."
+
 _LONGEST_NAME = 100
 _SHORTEST_VALUE = 6
 # A word of this length is no name of a variable.
@@ -64,7 +67,7 @@ class Names:
         if known is None:
             if len(self._known) > 10_000:  # noqa: PLR2004 - strangers choose the names
                 self._known = {}
-            is_secret = bool(self._pattern.match(name))
+            is_secret = bool(self._pattern.match(name)) and not name.startswith(_PATH_IN_ANSWER)
             # A person who names `*TOKEN*` means all of them.
             known = self._known[name] = is_secret and (self.hides_numbers or not _HARMLESS.search(name))
         return known
