@@ -243,6 +243,13 @@ def test_records_of_all_machines_are_shown_and_counted(
     assert len(whole["digest"]) == 64
 
 
+def test_what_is_wrong_with_the_policy_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`status` needs the settings for the server and for the policy's keys; nobody reads the same warning twice."""
+    Company(tmp_path, fleet={"servers": ["nats://127.0.0.1:1"]})
+    assert main(["fleet", "status"]) != 0
+    assert capsys.readouterr().err.count("there is no policy here yet") == 1
+
+
 def test_a_machine_with_an_older_policy_is_out_of_date(
     nats: NatsServer, tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,7 +57,7 @@ def policy_problems(layers: Sequence[Layer]) -> tuple[Problem, ...]:
 def without_effect(layers: Sequence[Layer]) -> tuple[Problem, ...]:
     """What is configured and does nothing: another agent's switch, and hooks that nothing enables."""
     try:
-        switches = [problem for layer in layers for problem in _others_switch(layer)]
+        switches = [problem for layer in layers for problem in others_switch(layer)]
         own = [layer for layer in layers if layer.policy is None]
         return (*switches, *(() if local_hooks_enabled(layers) else _all_off(own)))
     except Exception:  # noqa: BLE001 - settings in code can be anything; decoding them reports it
@@ -122,7 +122,7 @@ def _dialects_in(layer: Layer) -> Sequence[Any] | None:
     return given if isinstance(given, list | tuple) else None
 
 
-def _others_switch(layer: Layer) -> Iterator[Problem]:
+def others_switch(layer: Layer) -> Iterator[Problem]:
     """That Gemini CLI's switch does nothing here."""
     options = layer.values.get("hooksConfig")
     if layer.dialect == OWN_DIALECT and isinstance(options, Mapping) and "enabled" in options:

@@ -113,6 +113,29 @@ def test_hooks_that_are_not_enabled_are_bad(
     assert ("enabled", "bad", said.format(file)) in signs
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        pytest.param("{x", "hooks are off until {} is fixed", id="unreadable"),
+        pytest.param('{"enableHooks": false}', "hooks are off, by {}", id="false"),
+        pytest.param("{}", 'hooks are off: no settings file says "enableHooks": true', id="unsaid"),
+    ],
+)
+def test_no_hook_looks_as_if_it_ran_while_hooks_are_off(
+    settings: str, why: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither the hook's own line nor its evidence lets anybody believe that the guard runs."""
+    system = write(tmp_path, "true", enableHooks=None)
+    user = own_home / ".llxprt" / "settings.json"
+    user.parent.mkdir()
+    user.write_text(settings)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOOKLINE_SYSTEM_SETTINGS", str(system))
+        _, signs = examine(capsys)
+    assert ("BeforeTool", "odd", f"true does not run: {why.format(user)}") in signs
+    assert ("evidence", "good", "true (BeforeTool): does not run now, never observed, never had to deny") in signs
+
+
 def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that is not JSON costs its hooks."""
     file = write(own_home)

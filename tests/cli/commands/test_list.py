@@ -127,6 +127,9 @@ def test_hooks_are_listed_while_they_are_switched_off(workbench: "Workbench") ->
     assert " on " not in printed
     assert " off " in printed
     assert "guard" in printed
+    assert "configured" not in printed
+    (guard,) = workbench.json("list")["hooks"]
+    assert (guard["state"], guard["words"]["configured"]) == ("off", False)
 
 
 def test_nothing_configured_is_said(workbench: "Workbench") -> None:

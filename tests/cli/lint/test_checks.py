@@ -85,6 +85,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     (
         "unknown-key",
+        {"enableHooks": True, "hooksConfig": {"enabled": True}},
+        "hooksConfig.enabled",
+        "is Gemini CLI's switch and has no effect here; use enableHooks, at the top of the file",
+    ),
+    (
+        "unknown-key",
         {"hooksConfig": {"log": {"level": "debug"}}},
         "hooksConfig.log.level",
         "is not an option of hooksConfig.log and is ignored; the options are enabled, path, maxBytes, backups",

@@ -135,8 +135,22 @@ def _enables(layer: Layer) -> bool | None:
     return None if given == [None, None] else False
 
 
+def _deciding(setup: Setup) -> Layer | None:
+    """The layer that says whether hooks are enabled, or None."""
+    return next((layer for layer in by_authority(setup.layers) if _enables(layer) is not None), None)
+
+
+def _why_off(setup: Setup) -> str:
+    """The same as the sign of `enabled`, in short, for every hook."""
+    if deciding := _deciding(setup):
+        return f"hooks are off, by {deciding.origin}"
+    if unusable := setup.unusable():
+        return f"hooks are off until {unusable[0].origin} is fixed"
+    return 'hooks are off: no settings file says "enableHooks": true'
+
+
 def _enabled(setup: Setup) -> Sign:
-    deciding = next((layer for layer in by_authority(setup.layers) if _enables(layer) is not None), None)
+    deciding = _deciding(setup)
     if setup.is_enabled and deciding:
         return Sign("enabled", Health.GOOD, f"yes, by {deciding.origin}")
     if deciding:
@@ -260,6 +274,8 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
         return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
     if untrusted := setup.why_untrusted(hook):
         return Health.BAD, f"does not run: {untrusted}"
+    if not setup.is_enabled:
+        return Health.ODD, f"does not run: {_why_off(setup)}"
     if words := setup.uncovered(hook):
         return Health.ODD, f"can be run, and {show_uncovered(words)}"
     return Health.GOOD, "can be run, and is trusted" if hook.needs_trust else "can be run"
@@ -296,8 +312,10 @@ def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
     for hook in (hook for hook in setup.hooks if hook.enabled):
         numbers = statistics.hooks.get(key_of(hook))
         seen = {"observed": numbers and numbers.last_run, "enforced": numbers and numbers.last_block}
-        words = {"configured": setup.why_untrusted(hook) is None, **seen}
-        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {words_of(words)}", words)
+        words = {"configured": setup.is_enabled and setup.why_untrusted(hook) is None, **seen}
+        # It stands in the settings, so "not configured" would mislead.
+        shown = words_of(words, "does not run now")
+        yield Sign("evidence", Health.GOOD, f"{hook.label} ({hook.event}): {shown}", words)
 
 
 def _three(row: Mapping[str, Any]) -> dict[str, Any]:

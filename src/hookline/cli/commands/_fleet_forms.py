@@ -19,7 +19,7 @@ from hookline.cli.commands._fleet_server import add_machine_options, add_stream_
 from hookline.cli.commands._forms import Form
 from hookline.cli.commands._log_filters import add_filter_options, add_run_filters, query_of
 from hookline.cli.commands.stats import entry_of, stats_lines
-from hookline.cli.options import add_common_options, at_least, make_config
+from hookline.cli.options import add_common_options, at_least, read_config
 from hookline.cli.report.fleet import status_lines, status_report
 from hookline.cli.report.log import show_entry
 from hookline.cli.report.printer import print_json, print_lines, print_report
@@ -161,7 +161,8 @@ async def _read_machines(client: "Client", policy_keys: Sequence[str]) -> tuple[
 
 def policy_keys_of(given: argparse.Namespace) -> Sequence[str]:
     """Whose signature policies need, if this machine's settings say so."""
-    policy = make_config(given, log_file=False).get_settings().options.policy
+    # Quietly: `fleet_of` has reported the problems of these settings.
+    policy = read_config(given, log_file=False).get_settings().options.policy
     return () if policy is None else policy.public_keys
 
 

@@ -5,9 +5,10 @@ Examples:
   hookline list --event BeforeTool --json
 
 The numbers are from the log. EVIDENCE is the strongest that it has of a hook: configured, observed (it ran) or enforced
-(it denied something). A hook is on, disabled, untrusted, changed since it was trusted, refused because
-hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that are on run. If one group is
-sequential, all hooks that run together with it run in sequence; the order is "either" where that depends on the tool.
+(it denied something). A hook is on, off because the settings do not enable hooks, disabled, untrusted, changed since it
+was trusted, refused because hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that
+are on run. If one group is sequential, all hooks that run together with it run in sequence; the order is "either" where
+that depends on the tool.
 Functions that a program registers in code are in no settings file; those that the log has seen are listed below.
 """
 
@@ -134,7 +135,6 @@ def _why_none(config: Config) -> str:
 def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if not enabled:
         yield style.warn(HOOKS_DISABLED)
-        hooks = [{**hook, "state": "off"} if hook["state"] == "on" else hook for hook in hooks]
     if not hooks:
         return
     titles = [title for title, _ in _COLUMNS]

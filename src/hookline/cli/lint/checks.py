@@ -37,7 +37,7 @@ from hookline.engine.plan import plan
 from hookline.settings.decode import decode_settings
 from hookline.settings.fingerprint import fingerprint
 from hookline.settings.jsonc import show_path
-from hookline.settings.merge import by_authority
+from hookline.settings.merge import by_authority, others_switch
 from hookline.settings.misplaced import misplaced_keys
 from hookline.settings.read import Layer, Problem, first_problems
 from hookline.settings.schema import (
@@ -139,10 +139,12 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
 
 def _unknown_keys(layer: Layer, place: Path, struct: type[msgspec.Struct], what: str) -> Iterator[Problem]:
     known = [field.encode_name for field in msgspec.structs.fields(struct)]
-    for key in value_at(layer, place):
+    switches = {problem.path: problem for problem in others_switch(layer)}
+    for key in map(str, value_at(layer, place)):
         if key not in known:
+            path = (*place, key)
             message = f"is not an option of {what} and is ignored; the options are {', '.join(known)}"
-            yield layer.problem((*place, str(key)), message)
+            yield switches.get(show_path(path)) or layer.problem(path, message)
 
 
 def _misplaced_key(setup: Setup) -> Iterator[Problem]:

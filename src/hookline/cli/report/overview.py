@@ -37,8 +37,9 @@ def known_hooks(config: Config) -> KnownHooks:
 
     Functions are in no settings file, so those are known that the log has seen.
 
-    The state is on, disabled, untrusted, changed, refused by strict trust, or duplicate when another hook with the same
-    command always runs instead. The order is sequential, parallel, or either when that depends on the tool.
+    The state is on, off because hooks are not enabled at all, disabled, untrusted, changed, refused by strict trust, or
+    duplicate when another hook with the same command always runs instead. The order is sequential, parallel, or either
+    when that depends on the tool.
     """
     setup = read_setup(config)
     trust = trust_states(setup)
@@ -152,4 +153,6 @@ def _states(setup: Setup, trust: Mapping[int, str]) -> Iterator[tuple[int, dict[
             order = "sequential" if hook.sequential or found == {True} else "either" if True in found else "parallel"
             is_duplicate = place_of(hook) in never_run
             state = "disabled" if not hook.enabled else "duplicate" if is_duplicate else _STATES[trust[id(hook)]]
+            if state == "on" and not setup.is_enabled:
+                state = "off"
             yield id(hook), {"state": state, "order": order}

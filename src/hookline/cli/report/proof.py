@@ -125,9 +125,9 @@ def word_lines(words: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield style.warn(f"  {one_line(row['problem'])}")
 
 
-def words_of(row: Mapping[str, Any]) -> str:
+def words_of(row: Mapping[str, Any], otherwise: str = "not configured") -> str:
     """The three words of an agent or a hook, with the date of the last evidence."""
-    configured = "configured" if row["configured"] else "not configured"
+    configured = "configured" if row["configured"] else otherwise
     observed = f"observed {show_ago(row['observed'])}" if row["observed"] else "never observed"
     enforced = f"enforced {show_ago(row['enforced'])}" if row["enforced"] else "never had to deny"
     return f"{configured}, {observed}, {enforced}"

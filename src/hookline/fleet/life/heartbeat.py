@@ -19,7 +19,7 @@ class HookWord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     source: str
     state: str
-    """`on`, or why it does not run: disabled, untrusted, changed, refused, duplicate."""
+    """`on`, or why it does not run: off (hooks are not enabled), disabled, untrusted, changed, refused, duplicate."""
     problem: str | None = None
     """What keeps a hook that is on from running."""
     last_run: str | None = None

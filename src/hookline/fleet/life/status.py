@@ -163,7 +163,7 @@ def _unguarded(beat: Heartbeat) -> Iterator[str]:
     if not facts.logged:
         yield "its log is disabled, so nothing is recorded"
     for hook in facts.hooks:
-        if not hook.can_run and (hook.required or hook.state not in ("disabled", "duplicate")):
+        if not hook.can_run and (hook.required or hook.state not in ("off", "disabled", "duplicate")):
             yield f"{hook.event} {hook.name} does not run: {hook.problem or hook.state}"
     for bridge in facts.bridges:
         if bridge.problem is not None:
