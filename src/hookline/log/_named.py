@@ -1,7 +1,6 @@
 """Finds values that stand under the name of a secret: in JSON, in assignments, in options of commands."""
 
 import re
-import string
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import cached_property
@@ -27,7 +26,7 @@ _LONGEST_CONTAINER_IN_CODE = 4096
 _LONGEST_PHRASE = 100
 # A new line, also in JSON; places for values; code.
 _NOT_A_PHRASE = lazy_pattern(r"\n|\\n|[{}<>$%()]")
-_NAME_LETTERS = string.ascii_letters + string.digits + "_-"
+_NAME_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 # Possessive: hostile text must not cause backtracking. Quotes may be escaped, as in JSON inside JSON.
 _SEPARATOR = lazy_pattern(r"""(\\*+["']?)\s*+(=>|:=|=(?!=)|:(?!:))\s*+(\\*+["'`])?""")

@@ -1,7 +1,6 @@
 """The hooks of one layer: one bad entry never disables another."""
 
 import math
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from hookline.contract.answers import kind_of
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.matchers import pattern_fault
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookMode, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
@@ -36,7 +36,7 @@ _MOST_GUEST_HOOKS = 1000
 _READ_APART = ("limits", "dialect", "worker")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 
-_PLUGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
+_PLUGIN = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
 
 
 class _TooManyHooksError(Exception):

@@ -107,7 +107,7 @@ DENY = """echo '{"decision": "deny"}'"""
         ),
         pytest.param(
             "BeforeModel",
-            "cat >/dev/null; printf %s\\\\n /x.js:1 ^ 'ReferenceError: f is not defined' ' at x' 'Node.js v2' >&2; exit 1",
+            "cat >/dev/null; printf %s\\\\n x.js:1 'ReferenceError: f is not defined' ' at x' 'Node.js v2' >&2; exit 1",
             "run-failed",
             "crashed: exited with code 1 (ReferenceError: f is not defined);"
             ' such a hook has no effect; with "onError": "block" a crash would block (tried on BeforeModel)',
