@@ -72,26 +72,31 @@ def main() -> int:
 
 
 def measure(folder: Path, rounds: int) -> tuple[dict[str, Times], dict[str, Times], dict[str, float], dict[str, str]]:
-    """The times of all comparisons, those of the growth, the figures of the engine, and who was missing."""
+    """The times of all comparisons, those of the growth, the other figures, and who was missing."""
     workers = Workers(folder)
-    hook = folder / "hook"
     # In the beginning, in the middle and at the end, because these, too, depend on the minute.
-    engine, parks = measure_engine(hook, rounds), [measure_parked(folder, rounds)]
+    others = [measure_others(folder, rounds)]
     times = workers.run({scenario: rounds * repeats(scenario) for scenario in SCENARIOS})
-    engine += measure_engine(hook, rounds)
-    parks.append(measure_parked(folder, rounds))
+    others.append(measure_others(folder, rounds))
     growth = workers.run(dict.fromkeys(GROWTH, max(3, rounds // 4)))
-    engine += measure_engine(hook, rounds)
-    parks.append(measure_parked(folder, rounds))
-    figures = medians(engine) | medians(parks)
-    print("start-up …", file=sys.stderr)
-    figures |= startup.measure(max(3, rounds // 2))
-    print("the bridge …", file=sys.stderr)
-    figures |= bridge.measure(max(3, rounds // 2))
+    others.append(measure_others(folder, rounds))
+    return times, growth, medians(others), workers.missing
+
+
+def measure_others(folder: Path, rounds: int) -> dict[str, float]:
+    """Everything that is not a race between runners, a third of its rounds."""
+    print("the engine …", file=sys.stderr)
+    figures = medians(measure_engine(folder / "hook", rounds))
+    print("parked interpreters …", file=sys.stderr)
+    figures |= parked.measure(folder, max(3, rounds // 2))
     print("hooks that stay …", file=sys.stderr)
-    figures |= staying.measure(folder, rounds * 6)
+    figures |= staying.measure(folder, rounds * 2)
+    print("start-up …", file=sys.stderr)
+    figures |= startup.measure(max(3, rounds // 4))
+    print("the bridge …", file=sys.stderr)
+    figures |= bridge.measure(max(3, rounds // 4))
     print("the MCP gateway …", file=sys.stderr)
-    return times, growth, figures | gateway.measure(max(100, rounds * 50)), workers.missing
+    return figures | gateway.measure(max(100, rounds * 15))
 
 
 def repeats(scenario: Scenario) -> int:
@@ -105,18 +110,11 @@ def repeats(scenario: Scenario) -> int:
 
 def measure_engine(hook: Path, rounds: int) -> list[dict[str, float]]:
     """The figures of engine.py, from several processes."""
-    print("the engine …", file=sys.stderr)
     command = [sys.executable, str(Path(__file__).with_name("engine.py")), str(hook), str(rounds)]
     return [
         json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for _ in range(max(1, rounds // ROUNDS_IN_A_LIFE))
     ]
-
-
-def measure_parked(folder: Path, rounds: int) -> dict[str, float]:
-    """The figures of parked.py, from new interpreters: each of them lies elsewhere in memory."""
-    print("parked interpreters …", file=sys.stderr)
-    return parked.measure(folder, max(3, rounds // 2))
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:

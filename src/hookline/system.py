@@ -15,7 +15,6 @@ from hookline.child.batch import ChildLimits
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
-from hookline.contract.messages import Message, MessageBus, MessageBusType, Unsubscribe
 from hookline.contract.observer import AnyObserver
 from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
 from hookline.contract.secrets import SECRET_NAMES
@@ -42,6 +41,7 @@ from hookline.settings.schema import EnvironmentSettings, HooksConfigSettings, W
 from hookline.settings.source import SettingsSource
 
 if TYPE_CHECKING:
+    from hookline.contract.messages import Message, MessageBus, Unsubscribe
     from hookline.engine.observing import Observing
     from hookline.hook import Event, Hook
     from hookline.settings.policy.tree import Pins
@@ -75,7 +75,7 @@ class HookSystem:
         facts: SessionFacts,
         source: SettingsSource,
         environ: Mapping[str, str],
-        bus: MessageBus | None = None,
+        bus: "MessageBus | None" = None,
         sinks: Sequence[LogSink] = (),
         log_file: bool = True,
         trust_path: Path | None = None,
@@ -107,6 +107,8 @@ class HookSystem:
         # Requests can come before the first event: the first of them initializes the system.
         self._stop_waiting: Unsubscribe = lambda: None
         if bus is not None:
+            from hookline.contract.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
+
             self._stop_waiting = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._serve_first)
 
     async def initialize(self) -> None:
@@ -210,7 +212,7 @@ class HookSystem:
             self._parts.event_log.flush()
             self._parts.log.close()
 
-    async def _serve_first(self, message: Message) -> None:
+    async def _serve_first(self, message: "Message") -> None:
         await self.initialize()
         await self.get_event_handler().serve(message)
 

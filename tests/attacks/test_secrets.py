@@ -63,6 +63,8 @@ PLANTED: Mapping[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "slack-token": (printed("xoxb-PLANTED-1234567890-abcdefghijkl"), {}, {}),
     "google-key": (printed("AIzaSyPLANTEDabcdefghijklmnopqrstuvwxyz01234"), {}, {}),
     "command-text": (": --password PLANTED-cmdtext1", {}, {}),
+    "url": (printed("postgres://u:PLANTED@h"), {"command": "curl -u ann:PLANTED-1 h"}, {}),
+    "netrc": ("true", {"content": "machine h\n  login u\n  password PLANTED\n"}, {}),
     "across-the-cut": ("true", {"content": " AKIAPLANTEDABCDEFGHI" * 4000}, {}),
 }
 
@@ -124,11 +126,15 @@ def test_no_secret_of_a_hook_without_a_name_is_in_the_record_of_its_start(projec
 
 
 def test_a_model_cannot_hide_its_later_calls_by_calling_a_tool_s_name_a_secret(project: Path, tmp_path: Path) -> None:
-    """What was found under a secret's name is removed everywhere, except where readers look for a tool."""
-    config = Config(project, settings=settings("true", {}))
-    asyncio.run(run_tool(config, {"content": "API_TOKEN=some_tool"}))
+    """What was found under a secret's name is removed everywhere, except where readers look for a tool or a hook."""
+    given = settings("true", {})
+    given["hooks"]["BeforeTool"][0]["hooks"][0]["name"] = "no-rm.sh"
+    names = f"A_TOKEN=some_tool B_TOKEN=no-rm.sh C_TOKEN={os.path.realpath(project)} D_TOKEN=decision"
+    asyncio.run(run_tool(Config(project, settings=given), {"content": names}))
     records = [json.loads(line) for line in written(tmp_path / "state").splitlines()]
     assert {record["subject"] for record in records} == {"some_tool"}
+    assert {record["project"] for record in records} == {os.path.realpath(project)}
+    assert {record["hook"] for record in records if record["kind"] == "hook"} == {"no-rm.sh"}
 
 
 def test_no_secret_is_in_a_rotated_log_or_in_what_the_command_shows(

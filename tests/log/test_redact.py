@@ -118,6 +118,25 @@ def test_secrets_are_replaced(text: str, shown: str) -> None:
         ('token_type = "encoded-word"', 'token_type = "encoded-word"'),
         ("TOKEN_URL=https://example.org/t", "TOKEN_URL=https://example.org/t"),
         ("class Tokenizer: TOKEN = re.compile('x')", "class Tokenizer: TOKEN = re.compile('x')"),
+        ("psql postgres://u:pw@h/db", "psql postgres://u:[redacted]@h/db"),
+        ("redis://:p@ss%21é@h:6379", "redis://:[redacted]@h:6379"),
+        ('{"url": "https://u:p4ss@h/"} p4ss', '{"url": "https://u:[redacted]@h/"} p4ss'),
+        ("mongodb://u:hunter22@h and hunter22", "mongodb://u:[redacted]@h and [redacted]"),
+        ("postgres://postgres:postgres@h", "postgres://postgres:[redacted]@h"),
+        ("https://$USER:$PASS@h http://{u}:{p}@h", "https://$USER:$PASS@h http://{u}:{p}@h"),
+        ("http://localhost:8080/@scope/a ssh://git@h:22/x", "http://localhost:8080/@scope/a ssh://git@h:22/x"),
+        ("docker://alpine:3.18@sha256:abc", "docker://alpine:3.18@sha256:abc"),
+        ("curl -u ann:pw https://h", "curl -u ann:[redacted] https://h"),
+        ("curl -sSu 'ann:p-w' h; curl --user=ann:pw h", "curl -sSu 'ann:[redacted]' h; curl --user=ann:[redacted] h"),
+        (json.dumps({"c": 'curl h \\\n -u "ann:pw"'}), json.dumps({"c": 'curl h \\\n -u "ann:[redacted]"'})),
+        ("curl -u $USER:$PASS h; curl -u ann h:80", "curl -u $USER:$PASS h; curl -u ann h:80"),
+        ("docker run -u 1000:1000 alpine", "docker run -u 1000:1000 alpine"),
+        ("machine h login u password pw", "machine h login u password [redacted]"),
+        (
+            json.dumps({"c": "machine h\n  login u\n  password pw\ndefault login v password qw"}),
+            json.dumps({"c": "machine h\n  login u\n  password [redacted]\ndefault login v password [redacted]"}),
+        ),
+        ("by default login and password are not asked for", "by default login and password are not asked for"),
     ],
 )
 def test_without_any_setting_usual_secrets_are_found_and_code_is_left_alone(text: str, shown: str) -> None:
@@ -169,6 +188,43 @@ def test_every_field_of_a_record_is_cleaned_except_those_that_readers_select_by(
     assert redactor.clean_records([given]) == [{**fixed, **shown, "exitCode": 3}]
 
 
+def test_nobody_hides_which_hook_decided_what_by_calling_it_a_secret() -> None:
+    """A model chooses the arguments; neither now nor later do they change the names in a record, or its keys."""
+    redactor = Redactor(SECRET_NAMES, {"A_TOKEN": "of-the-person"})
+    names = {
+        "hook": "no-rm.sh",
+        "by": ["no-rm.sh"],
+        "origin": "/p/settings.json",
+        "project": "/p",
+        "decision": "approve",
+    }
+    text = "X_TOKEN=no-rm.sh Y_TOKEN=/p/settings.json Z_TOKEN=decision A_SECRET=approve"
+    (record,) = redactor.clean_records([{**names, "stdin": text}])
+    assert record == {
+        **names,
+        "stdin": "X_TOKEN=[redacted] Y_TOKEN=[redacted] Z_TOKEN=[redacted] A_SECRET=[redacted]",
+    }
+    assert redactor.clean_records([{**names, "stdin": "ls no-rm.sh"}]) == [{**names, "stdin": "ls [redacted]"}]
+    own = {"hook": "check --token abc123def of-the-person"}
+    assert redactor.clean_records([own]) == [{"hook": "check --token [redacted] [redacted]"}]
+
+
+def test_a_path_under_the_name_of_a_secret_stays_everywhere_else() -> None:
+    """A model can't hide which files it reads; a key in base64, which may begin with a slash, is still a secret."""
+    redactor = Redactor(SECRET_NAMES, {})
+    given = "X_TOKEN=/etc/passwd Y_TOKEN=~/.ssh/id_rsa Z_TOKEN=/K7MDENG/bPxRfiCY; cat /etc/passwd ~/.ssh/id_rsa"
+    shown = "X_TOKEN=[redacted] Y_TOKEN=[redacted] Z_TOKEN=[redacted]; cat /etc/passwd ~/.ssh/id_rsa"
+    assert redactor.clean(given) == shown
+    assert redactor.clean("cat /etc/passwd; echo /K7MDENG/bPxRfiCY") == "cat /etc/passwd; echo [redacted]"
+
+
+def test_a_hook_that_changes_a_secret_keeps_its_name() -> None:
+    """The keys of `provenance` may look like names of secrets; below them are the names of hooks."""
+    record = {"hook": "guard-1", "provenance": {"hookSpecificOutput.tool_input.api_token": ["guard-1"]}}
+    assert Redactor(SECRET_NAMES, {}).clean_records([record]) == [record]
+    assert Redactor(SECRET_NAMES, {}).clean(record) == record
+
+
 def test_the_environment_is_known_as_it_was_and_as_it_is() -> None:
     """A variable that was set later, or is gone by now, is a secret; so is an entry of bytes, as the system has it."""
     environ = {"A_TOKEN": "first-secret"}
@@ -208,6 +264,10 @@ def test_any_pattern_finds_keys(pattern: str) -> None:
         ("AKIAIOSFODNN7EXAMPLE", True),
         ("tok-12345", True),
         ('pa\\\\\\"ss\\\\\\\\wörd', True),
+        ("see https://example.org/@a and curl -u ann", False),
+        ("postgres://u:pw@h", True),
+        ("curl -u a:pw", True),
+        ("default login u password pw", True),
     ],
 )
 def test_a_text_without_secrets_is_told_quickly(text: str, is_suspect: bool) -> None:
@@ -272,6 +332,7 @@ MEGABYTE = 2**20
             "password\\",
             "token ",
         ),
+        *("://", "@://a:", "://a:b@", "curl", "curl -u a:b ", "curl -u", "machine a login b ", "machine login "),
         *("password: a\n", "password: a1b2c3\n", '{"password":"a1b2c3"}', "é", "ghp_", "token", "token" + " " * 50),
     ],
 )

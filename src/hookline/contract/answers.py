@@ -1,6 +1,5 @@
 """What a hook answered. All JSON that hooks print is read here, once, into an `Answer`; nothing here raises."""
 
-import re
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from hookline.contract.denials import (
     shortened,
 )
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.wire import JS_WHITESPACE, MAX_DEPTH, parse_json, stringify_json, trim
 
 DEFAULT_REASON = "No reason given"
@@ -24,8 +24,11 @@ DEFAULT_DENY_REASON = "Blocked by hook"
 TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
-_LOOKS_LIKE_AN_ANSWER = re.compile(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
-_NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
+_LOOKS_LIKE_AN_ANSWER = lazy_pattern(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
+_NOT_JSON = (
+    "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it;"
+    " print the JSON alone, and messages on stderr"
+)
 _DENIAL_IN_TEXT = (
     "stdout begins like a denial but is only text, and no decision was read from it; to deny, exit with code 2 or print"
     ' {"decision": "deny"}'

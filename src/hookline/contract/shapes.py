@@ -1,9 +1,15 @@
-"""Finds secrets that are known by their form: keys and tokens of providers, authorization headers, private keys."""
+"""Finds secrets that are known by their form.
+
+Keys and tokens of providers, authorization headers, private keys, and passwords in URLs, in curl's commands and in
+netrc files.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import AnyStr
+
+from hookline.contract.patterns import lazy_pattern
 
 # Words that have to be there, in small letters, for `headers` or `private_keys` to find anything.
 SHAPE_WORDS = (b"bearer", b"authorization", b"private key")
@@ -61,6 +67,22 @@ def _key_body() -> re.Pattern[str]:
     )
 
 
+# Each match ends before another one of its kind can begin, or after some hundred characters: hostile text must not make
+# the search quadratic. In JSON text a quote and the end of a line have a backslash before them.
+_URL_LOGIN = lazy_pattern(r"""://[^\s:/?#@"'`<>\\]*+:([^\s/?#"'`<>\\]++)""")
+_CURL_LOGIN = lazy_pattern(
+    r"""\s(?:-[A-Za-z]{0,9}[uU]|--(?:proxy-)?user)(?:[\s=]{1,9}+)?(?:\\*+["'])?"""
+    r"""[^\s:"'`\\;&|<>-][^\s:"'`\\;&|<>]{0,199}+:([^\s"'`\\;&|<>]++)"""
+)
+_NETRC_LOGIN = lazy_pattern(
+    r"""(?:machine(?:\s|\\[nrt]){1,99}+[^\s"\\]{1,255}+|(?<![^\n"'n])default)"""
+    r"""(?:(?:\s|\\[nrt]){1,99}+(?:login|account)(?:\s|\\[nrt]){1,99}+[^\s"\\]{1,255}+){1,2}+"""
+    r"""(?:\s|\\[nrt]){1,99}+password(?:\s|\\[nrt]){1,99}+([^\s"\\]++)"""
+)
+_LONGEST_COMMAND = 2048
+_REFERENCES = ("$", "{", "%s", "%(", "*")
+
+
 class WordFilter:
     """Tells quickly whether a text may have one of some words."""
 
@@ -112,6 +134,49 @@ def private_keys(text: str, low: bytes) -> Iterator[Span]:
             if len(found[1]) >= _TOKEN_LENGTH:  # otherwise the text only mentions such a line
                 begin = text.rfind("-----BEGIN", max(0, at - 30), at)
                 yield at if begin < 0 else begin, done
+
+
+def may_have_login(text: bytes) -> bool:
+    """False if `logins` finds nothing; this takes little time."""
+    return (b"@" in text and b"://" in text) or b"curl" in text or b"login" in text
+
+
+def logins(text: str) -> Iterator[Span]:
+    """Where passwords beside a user's name are: in URLs, after curl's option -u, and in netrc files."""
+    yield from _url_logins(text)
+    yield from _curl_logins(text)
+    if "login" in text:
+        yield from (found.span(1) for word in ("machine", "default") for found in _netrc_logins(text, word))
+
+
+def _url_logins(text: str) -> Iterator[Span]:
+    for at in places(text, "://"):
+        found = _URL_LOGIN.match(text, at)
+        end = -1 if found is None else text.rfind("@", found.start(1), found.end(1))
+        # image:tag@sha256:… is the digest of an image.
+        if found is not None and end > found.start(1) and not text.startswith("@sha256:", end):
+            yield from _unless_reference(text, found.start(1), end)
+
+
+def _curl_logins(text: str) -> Iterator[Span]:
+    done = 0
+    for at in places(text, "curl"):
+        if at < done:
+            continue
+        # The lines of a command may be continued; what follows it is looked at for nothing.
+        done = at + _LONGEST_COMMAND
+        for found in _CURL_LOGIN.finditer(text, at, done):
+            yield from _unless_reference(text, *found.span(1))
+
+
+def _netrc_logins(text: str, word: str) -> Iterator[re.Match[str]]:
+    return (found for at in places(text, word) if (found := _NETRC_LOGIN.match(text, at)))
+
+
+def _unless_reference(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span, unless a variable or a place for a value stands there."""
+    if not text.startswith(_REFERENCES, start, end):
+        yield start, end
 
 
 def places(text: AnyStr, word: AnyStr) -> Iterator[int]:

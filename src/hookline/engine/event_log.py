@@ -102,7 +102,7 @@ class EventLog:
 
         It would slow down the start of processes if the log's thread woke up now: call `still_running` later.
         """
-        facts = (told["timestamp"], fire_id, told["session_id"], plan.event.value, plan.subject, plan.labels)
+        facts = (told["timestamp"], fire_id, told["session_id"], told["hook_event_name"], plan.subject, plan.labels)
         start = Start(*facts, project=self._log.project, **self._asked_by())
         for sink in self._log.durable:
             try:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # How long an event takes at most whose start need not be in the log before its end.
 _SOON_S = 0.02
+# Asking an enumeration for one of its members takes measurable time in every event.
+_BLOCK = OnError.BLOCK
 
 
 class HookEventHandler:
@@ -253,7 +255,7 @@ class HookEventHandler:
         progress.stage = "aggregation"
         skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
         verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
-        if self.on_fault is OnError.BLOCK and not verdict.blocked and self._can_block(event, plan):
+        if self.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict

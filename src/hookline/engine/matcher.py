@@ -28,18 +28,23 @@ class Match(Enum):
     """The search may take long, and has to be made in a process of its own first."""
 
 
+# Asking an enumeration for one of its members takes as long as a search, and a plan may ask for a thousand hooks.
+_YES, _NO = Match.YES, Match.NO
+_NEVER_ASKED, _EQUALITY = Matching.NEVER_ASKED, Matching.EQUALITY
+
+
 def match(hook: HookEntry, subject: str | None, *, may_wait: bool = False) -> Match:
     """Whether the hook may run for an event about this subject; only with `may_wait` is a slow search made here."""
     matching = EVENT_TABLE[hook.event].matching
-    if hook.matcher is None or subject is None or matching is Matching.NEVER_ASKED:
-        return Match.YES
+    if hook.matcher is None or subject is None or matching is _NEVER_ASKED:
+        return _YES
     if hook.dialect != OWN_DIALECT:
         return _match_theirs(hook, hook.matcher, subject, may_wait=may_wait)
-    if matching is Matching.EQUALITY:
+    if matching is _EQUALITY:
         is_match = matches_everything(hook.matcher) or trim(hook.matcher) == subject
-        return Match.YES if is_match else Match.NO
+        return _YES if is_match else _NO
     if hook.required and is_literal(hook.matcher):
-        return Match.YES  # nobody can say for which tools it is required, and a guard too many is safer
+        return _YES  # nobody can say for which tools it is required, and a guard too many is safer
     return _search(hook.matcher, subject, may_wait=may_wait)
 
 
@@ -62,18 +67,18 @@ def _match_theirs(hook: HookEntry, matcher: str, subject: str, *, may_wait: bool
 def _search(matcher: str, subject: str, *, may_wait: bool) -> Match:
     compiled = _compile(matcher)
     if compiled is None:
-        return Match.YES
+        return _YES
     pattern, regex, quick_length = compiled
     if regex is None:
-        return Match.YES if pattern == subject else Match.NO
+        return _YES if pattern == subject else _NO
     if len(subject) <= quick_length:
         try:
-            return Match.NO if regex.find(subject) is None else Match.YES
+            return _NO if regex.find(subject) is None else _YES
         except UnicodeError:
-            return Match.YES  # a name that can't be searched is guarded rather than let through
+            return _YES  # a name that can't be searched is guarded rather than let through
     if not may_wait and not is_known(pattern, subject):
         return Match.SLOW
-    return {True: Match.YES, False: Match.NO, None: Match.UNDECIDED}[search(pattern, subject)]
+    return {True: _YES, False: _NO, None: Match.UNDECIDED}[search(pattern, subject)]
 
 
 def foreign_matcher_fault(hook: HookEntry) -> str | None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
 
+# Asking an enumeration for one of its members takes measurable time in every run.
+_ALLOW = OnError.ALLOW
 # A final guard can't change the arguments that it judged.
 _REWRITES = frozenset({"tool_input", "updatedInput", "replacesInput"})
 # Answers that need no advice on any event.
@@ -83,7 +85,7 @@ def read_run(
         is_shortage=outcome.is_shortage,
         advice=advice,
     )
-    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
+    return result if hook.on_error is _ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
 
 
 def not_runnable(asked: "Asked") -> HookExecutionResult:
@@ -99,7 +101,7 @@ def not_runnable(asked: "Asked") -> HookExecutionResult:
         error=f"could not be started: {why}",
         is_shortage=asked.is_our_fault,
     )
-    return result if hook.on_error is OnError.ALLOW else _closed(result, is_cut=False)
+    return result if hook.on_error is _ALLOW else _closed(result, is_cut=False)
 
 
 def left_running(asked: "Asked") -> HookExecutionResult:

@@ -1,7 +1,6 @@
 """Finds values that stand under the name of a secret: in JSON, in assignments, in options of commands."""
 
 import re
-import string
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import cached_property
@@ -15,6 +14,9 @@ REDACTED = "[redacted]"
 Replacement = tuple[int, int, str]
 """From where to where, and by what."""
 
+# The keys of a record's `provenance` are paths into an answer. What stands there are the names of hooks.
+_PATH_IN_ANSWER = "hookSpecificOutput."
+
 _LONGEST_NAME = 100
 _SHORTEST_VALUE = 6
 # A word of this length is no name of a variable.
@@ -24,7 +26,7 @@ _LONGEST_CONTAINER_IN_CODE = 4096
 _LONGEST_PHRASE = 100
 # A new line, also in JSON; places for values; code.
 _NOT_A_PHRASE = lazy_pattern(r"\n|\\n|[{}<>$%()]")
-_NAME_LETTERS = string.ascii_letters + string.digits + "_-"
+_NAME_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 # Possessive: hostile text must not cause backtracking. Quotes may be escaped, as in JSON inside JSON.
 _SEPARATOR = lazy_pattern(r"""(\\*+["']?)\s*+(=>|:=|=(?!=)|:(?!:))\s*+(\\*+["'`])?""")
@@ -65,7 +67,7 @@ class Names:
         if known is None:
             if len(self._known) > 10_000:  # noqa: PLR2004 - strangers choose the names
                 self._known = {}
-            is_secret = bool(self._pattern.match(name))
+            is_secret = bool(self._pattern.match(name)) and not name.startswith(_PATH_IN_ANSWER)
             # A person who names `*TOKEN*` means all of them.
             known = self._known[name] = is_secret and (self.hides_numbers or not _HARMLESS.search(name))
         return known

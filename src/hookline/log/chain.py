@@ -10,13 +10,15 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from hookline.contract.patterns import lazy_pattern
+
 LINK_BYTES = 100
 """How much longer a line gets, at most; `prev` comes on top, once or twice in a file."""
 
 _HASH = b',"hash":"'
 _LINK = re.compile(rb',"seq":([1-9]\d{0,17})(?:,"prev":"([0-9a-f]{64})")?,"hash":"([0-9a-f]{64})"\}')
 _LONGEST_LINK = 256
-_HEAD = re.compile(r"(?:([1-9]\d{0,17}):)?([0-9a-f]{64})")
+_HEAD = lazy_pattern(r"(?:([1-9]\d{0,17}):)?([0-9a-f]{64})")
 _BLOCK = 1024 * 1024
 
 # OpenSSL hashes long lines faster; Python's own code starts faster, and loads faster. `random` chooses so, too.

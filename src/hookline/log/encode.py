@@ -1,12 +1,12 @@
 """Entries of the log → lines of JSON."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.records import FaultRecord, HookRecord, LogLevel, LogRecord
 from hookline.contract.wire import stringify_json
 from hookline.log._named import REDACTED
@@ -17,7 +17,7 @@ from hookline.log.redact import SHORTEST_SECRET, Redactor
 _MOST_READ = 4 * 1024 * 1024
 _LONG_ANSWER = 1000
 # What most hooks print, in which there is no secret.
-_PLAIN_ANSWER = re.compile(r'[\s{}":,]++|decision|allow|approve|continue|suppressOutput|true|false')
+_PLAIN_ANSWER = lazy_pattern(r'[\s{}":,]++|decision|allow|approve|continue|suppressOutput|true|false')
 
 
 class Encoder:

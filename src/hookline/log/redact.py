@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from hookline.contract.shapes import SHAPE_WORDS, WordFilter, headers, places, private_keys, tokens
+from hookline.contract.patterns import lazy_pattern
+from hookline.contract.shapes import (
+    SHAPE_WORDS,
+    WordFilter,
+    headers,
+    logins,
+    may_have_login,
+    places,
+    private_keys,
+    tokens,
+)
 from hookline.contract.wire import MAX_DEPTH, parse_json, stringify_json
 from hookline.log._named import REDACTED, Names, Replacement
 
@@ -20,9 +30,24 @@ _MOST_OF_ENVIRONMENT = 500
 _MOST_FOUND = 200
 _MOST_REMEMBERED = 100
 
-# Readers select records by these. They come from hookline itself, except the subject, the name of a tool: a model that
-# writes `API_TOKEN=run_shell_command` into a file must not hide its later commands.
+# Readers select records by these two kinds of fields: a model that writes `API_TOKEN=run_shell_command` or
+# `API_TOKEN=no-rm` into a file must not hide its later commands, or what a hook decided about them.
+# These come from hookline itself, except the subject, the name of a tool.
 _FIXED_FIELDS = frozenset({"kind", "time", "level", "id", "fire", "session", "event", "subject", "type", "source"})
+# These come from settings, which may have secrets: only those are replaced that the environment has, or that their own
+# text shows to be secrets.
+_NAMING_FIELDS = frozenset(
+    {
+        *("hook", "hooks", "by", "provenance", "decision", "origin", "location", "project"),
+        *("agent", "agentEvent", "theirEvent", "worker"),
+    }
+)
+
+# The beginning of a path. Keys in base64 may begin with a slash, too, so the first directory has to be a usual one.
+_PLACE = lazy_pattern(
+    r"(?:~|\.\.?)/|/(?:etc|home|root|usr|var|tmp|opt|proc|sys|dev|run|srv|mnt|media|boot|s?bin|lib(?:32|64)?|app|data"
+    r"|workspaces?|Users|Volumes|Library|Applications|System|private)(?:/|\Z)"
+)
 
 # A model needs these back as they were.
 _EXACT_KEYS = frozenset({"thoughtSignature"})
@@ -71,6 +96,7 @@ class Redactor:
         return (
             self._filter.may_match(text)
             or any(True for _ in tokens(text))
+            or (may_have_login(text) and any(True for _ in logins(text.decode("latin-1"))))
             or any(secret.encode("utf-8", "replace") in text for secret in _spellings(self._known()))
         )
 
@@ -88,10 +114,9 @@ class Redactor:
         """
         cleaning = _Cleaning(self._names, secrets)
         cleaning.collect(value)
-        # A word such as "string" is not remembered: it may be no secret at all.
-        kept = dict.fromkeys((*self._remembered, *(found for found in cleaning.found if not found.isalpha())))
-        self._remembered = tuple(kept)[-_MOST_REMEMBERED:]
-        return cleaning.clean(value, self._known(), limit)
+        self._remember(cleaning.found)
+        cleaning.prepare(self._known(), limit)
+        return cleaning.clean(value)
 
     def clean_json(self, text: bytes) -> bytes:
         """A JSON text with secrets replaced."""
@@ -101,9 +126,27 @@ class Redactor:
         self, records: Sequence[dict[str, Any]], secrets: Iterable[str] = (), limit: int | None = None
     ) -> list[dict[str, Any]]:
         """The records of one entry of the log, cleaned like any value, except the fields that readers select by."""
-        fixed = [{name: record[name] for name in record.keys() & _FIXED_FIELDS} for record in records]
-        cleaned = self.clean(list(records), secrets, limit)
-        return [{**clean, **own} for clean, own in zip(cleaned, fixed, strict=True)]
+        cleaning = _Cleaning(self._names, secrets)
+        cleaning.collect(list(records))
+        self._remember(cleaning.found)
+        cleaning.prepare(self._known(), limit)
+        naming = _Cleaning(self._names)
+        naming.collect([{name: record[name] for name in record.keys() & _NAMING_FIELDS} for record in records])
+        naming.prepare(self._of_environment, limit)
+        return [
+            {
+                key: value
+                if key in _FIXED_FIELDS
+                else (naming if key in _NAMING_FIELDS else cleaning).member(key, value)
+                for key, value in record.items()
+            }
+            for record in records
+        ]
+
+    def _remember(self, found: Iterable[str]) -> None:
+        # A word such as "string" is not remembered: it may be no secret at all.
+        kept = dict.fromkeys((*self._remembered, *(value for value in found if not value.isalpha())))
+        self._remembered = tuple(kept)[-_MOST_REMEMBERED:]
 
     def _known(self) -> tuple[str, ...]:
         while self._environments:
@@ -146,36 +189,39 @@ class _Cleaning:
             elif isinstance(item, list | tuple) and depth:
                 pending += [(inner, depth - 1, is_secret) for inner in item]
 
-    def clean(self, value: Any, known: tuple[str, ...], limit: int | None) -> Any:
+    def prepare(self, known: tuple[str, ...], limit: int | None) -> None:
         self._secrets = _spellings((*known, *self.found))
         self._limit = limit
-        return self._clean(value, MAX_DEPTH)
+
+    def clean(self, value: Any, depth: int = MAX_DEPTH) -> Any:
+        if isinstance(value, str):
+            return self._clean_text(value)
+        if isinstance(value, Mapping):
+            return {self._clean_text(str(key)): self.member(str(key), item, depth - 1) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.clean(item, depth - 1) for item in value] if depth > 0 else REDACTED
+        return value
+
+    def member(self, key: str, value: Any, depth: int = MAX_DEPTH) -> Any:
+        is_text = isinstance(value, str | Mapping | list | tuple)
+        if depth <= 0 or (self._names.match(key) and (is_text or self._names.hides_numbers)):
+            return REDACTED
+        return value if key in _EXACT_KEYS else self.clean(value, depth)
 
     def _collect_text(self, text: str) -> None:
         if text not in self._replacements:
-            self._replacements[text] = replacements = _replacements(self._names, text)
-            for start, end, _ in replacements:
+            found, beside_user = _replacements(self._names, text), list(logins(text))
+            self._replacements[text] = [*found, *((start, end, REDACTED) for start, end in beside_user)]
+            # In postgres://postgres:postgres@localhost the password is an ordinary word, which stays elsewhere.
+            odd = (span for span in beside_user if not text[slice(*span)].isalpha())
+            for start, end in (*((start, end) for start, end, _ in found), *odd):
                 for value in _read(text[start:end]):
                     self._add(value)
 
     def _add(self, value: str) -> None:
-        if len(self.found) < _MOST_FOUND:
+        # A path is hidden under its name alone: a model that calls /etc/passwd a token must not hide where else it is.
+        if len(self.found) < _MOST_FOUND and not _PLACE.match(value):
             self.found.update(dict.fromkeys(_parts(value)))
-
-    def _clean(self, value: Any, depth: int) -> Any:
-        if isinstance(value, str):
-            return self._clean_text(value)
-        if isinstance(value, Mapping):
-            return {self._clean_text(str(key)): self._member(str(key), item, depth - 1) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._clean(item, depth - 1) for item in value] if depth > 0 else REDACTED
-        return value
-
-    def _member(self, key: str, value: Any, depth: int) -> Any:
-        is_text = isinstance(value, str | Mapping | list | tuple)
-        if depth <= 0 or (self._names.match(key) and (is_text or self._names.hides_numbers)):
-            return REDACTED
-        return value if key in _EXACT_KEYS else self._clean(value, depth)
 
     def _clean_text(self, text: str) -> str:
         replacements = [

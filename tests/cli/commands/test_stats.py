@@ -145,6 +145,16 @@ def test_nothing_found_is_not_nothing_recorded(words: list[str], said: str, meas
     assert measured.run("stats", *words).splitlines()[-1] == f"{said}{measured.home.parent}/state/hooks.jsonl."
 
 
+def test_lines_that_cannot_be_counted_are_said(measured: "Workbench") -> None:
+    """A damaged line may have been a run or a block."""
+    with (measured.home.parent / "state" / "hooks.jsonl").open("a") as log:
+        log.write('{"torn\n')
+    shown = measured.run("stats", "--fail-over-budget", code=1)
+    assert "1 line of" in shown
+    assert "could not be read, so runs may be missing; see hookline log verify" in shown
+    assert "100 runs" in shown
+
+
 @pytest.mark.req("HOOK-146")
 def test_never_ran_is_not_never_fired(measured: "Workbench") -> None:
     """Of a hook without runs, people and programs learn how often its event was fired; a disabled hook is left out."""

@@ -59,6 +59,9 @@ def run(given: argparse.Namespace) -> int:
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
+    if statistics.unreadable:
+        lines = plural(statistics.unreadable, "line")
+        tell(f"{lines} of {recorded_in(config)} could not be read, so runs may be missing; see hookline log verify")
     summary = statistics.hooks
     entries = [entry_of(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
     over = [entry["hook"] for entry in entries if entry["overBudget"]]
