@@ -493,6 +493,15 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert "plain works" not in shown
 
 
+def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program with a fault works in no way."""
+    hook = {"type": "command", "name": "broken", "command": "exit 1", "worker": True}
+    fire("--settings", settings(hooks={"BeforeTool": [{"hooks": [hook]}]}), "--times", "1")
+    shown = capsys.readouterr().out
+    assert "1, 1 failed" in shown
+    assert "works as a worker" not in shown
+
+
 @pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])
 def test_times_are_a_number(settings: Settings, times: str) -> None:
     """Anything else is refused before a hook runs."""
