@@ -14,6 +14,8 @@ from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
 
 ROUNDS = 3
 SEEN = {"PROBE": "x", "LANG": "C.UTF-8"}
+# Files of these kinds have the time in them when they were made.
+WITH_TIMES = (".pyc", ".zip")
 # One for each thing that depends on the version of Python.
 FEW = (
     *("answer", "streams", "exit 2", "exception", "syntax error", "recursion depth", "SIGINT", "argv", "main", "path"),
@@ -46,7 +48,7 @@ def furnish(folder: Path, text: str) -> None:
 def seen(outcome: ChildOutcome, folder: Path) -> dict[str, Any]:
     """Everything that a run has left."""
     files = {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() and path.suffix == "" else b""
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() and path.suffix not in WITH_TIMES else b""
         for path in sorted(folder.rglob("*"))
     }
     return {

@@ -1,4 +1,4 @@
-"""When a script is parked, when it is not, and that it never runs without an event."""
+"""When a script is parked, and when it is not; `test_ghosts.py` has that it never runs without an event."""
 
 import asyncio
 import gc
@@ -447,40 +447,6 @@ def test_many_events_at_once(parked: Garage) -> None:
     outcomes = parked.run(*[parked.job(f"{parked.python} hook.py")] * 6)
     assert [(o.exit_code, o.stdout, o.way) for o in outcomes] == [(0, b"ran\n", "warm")] * 6
     assert count(parked) == 8
-
-
-def test_no_ghost_runs(tmp_path: Path) -> None:
-    """However it is parked, changed, killed and ended, a script runs as often as there are events."""
-    _ghosts(tmp_path, 12)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_no_ghost_runs_in_two_hundred_times(tmp_path: Path) -> None:
-    """The same for longer."""
-    _ghosts(tmp_path, 200)
-
-
-def _ghosts(folder: Path, times: int) -> None:
-    garage = Garage(folder)
-    garage.script(COUNTS)
-    events = 0
-    for number in range(times):
-        options = {"X_N": str(number)} if number % 3 else {"TZ": f"UTC{number % 5}"}
-        job = garage.job(f"{garage.python} hook.py", options)
-        for _ in range(1 + number % 3):
-            garage.run(job)
-            events += 1
-        pids = garage.parking.pids
-        if number % 4 == 1 and pids:
-            os.kill(pids[number % len(pids)], signal.SIGKILL)
-        if number % 5 == 2:
-            garage.script(f"# {number}\n{COUNTS}")
-        if number % 6 == 3:
-            garage.parking.close()
-            garage.parking = Parking()
-    garage.parking.close()
-    assert count(garage) == events
 
 
 def test_descriptors_and_processes_stay(parked: Garage) -> None:
