@@ -349,7 +349,7 @@ def test_the_program_ends(tmp_path: Path, end: str) -> None:
 
 
 def test_a_program_that_ends_after_its_report(tmp_path: Path) -> None:
-    """The files that runs report into are gone, also if nobody has time to use them."""
+    """Nothing is left in the temporary directory, also if nobody has time to use what was reported."""
     Garage(tmp_path).script(COUNTS)
     (tmp_path / "tmp").mkdir()
     program = textwrap.dedent(f"""
