@@ -87,6 +87,7 @@ def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **o
     asyncio.run(main())
 
 
+@pytest.mark.req("WARM-031")
 @pytest.mark.parametrize(
     ("answer", "connections"),
     [
@@ -172,6 +173,7 @@ def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure() -> No
     assert len(server.requests) == 3
 
 
+@pytest.mark.req("WARM-031")
 def test_a_request_that_went_out_is_never_sent_again() -> None:
     """The server closes after it has read the second one: it may have acted on it."""
     server = Server(GOOD, closes_early=True)

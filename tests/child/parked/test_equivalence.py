@@ -96,6 +96,7 @@ def compare(folder: Path, names: tuple[str, ...], python: str = sys.executable) 
     assert not found, "\n".join(found)
 
 
+@pytest.mark.req("WARM-011")
 @pytest.mark.timeout(120)
 def test_sixty_probes_do_the_same(tmp_path: Path) -> None:
     """Output, exit code, signal and files."""
@@ -103,6 +104,7 @@ def test_sixty_probes_do_the_same(tmp_path: Path) -> None:
     compare(tmp_path, SOME)
 
 
+@pytest.mark.req("WARM-011")
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_every_probe_does_the_same(tmp_path: Path) -> None:
@@ -110,6 +112,7 @@ def test_every_probe_does_the_same(tmp_path: Path) -> None:
     compare(tmp_path, tuple(name for name in PROBES if name not in SOME))
 
 
+@pytest.mark.req("WARM-012")
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("python", [pytest.param(path, id=name) for name, path in PYTHONS])
@@ -118,6 +121,7 @@ def test_other_versions_of_python(tmp_path: Path, python: str) -> None:
     compare(tmp_path, FEW, python)
 
 
+@pytest.mark.req("WARM-010")
 def test_what_is_shared(garage: Garage) -> None:
     """The seed of hashes, and addresses: they are new for each run only when hooks are cold."""
     garage.script("import sys\nprint(hash('x'), id(sys))")
@@ -126,6 +130,7 @@ def test_what_is_shared(garage: Garage) -> None:
     assert (one == other, cold == one) == (True, False)
 
 
+@pytest.mark.req("WARM-010")
 def test_random_numbers_are_not_shared(garage: Garage) -> None:
     """Not even when `random` is one of the modules that were imported before."""
     garage.script(

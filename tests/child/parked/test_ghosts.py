@@ -177,6 +177,7 @@ def look(folder: Path, rule: Rule, times: int) -> None:
     assert count(garage) == events
 
 
+@pytest.mark.req("WARM-001")
 def test_no_ghost_runs(tmp_path: Path) -> None:
     """However a script is parked, changed, killed and ended."""
     for rule in RULES:
@@ -185,6 +186,7 @@ def test_no_ghost_runs(tmp_path: Path) -> None:
         look(folder, rule, 1)
 
 
+@pytest.mark.req("WARM-001")
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("rule", RULES)
