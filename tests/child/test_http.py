@@ -128,7 +128,14 @@ def test_headers_use_named_variables_only() -> None:
 
 @pytest.mark.parametrize(
     ("headers", "env"),
-    [({"Content-Length": "3"}, {}), ({"A b": "x"}, {}), ({"A": "$T"}, {"T": "x\r\nB: y"}), ({"A": "x\0"}, {})],
+    [
+        ({"Content-Length": "3"}, {}),
+        ({"A b": "x"}, {}),
+        ({"A": "$T"}, {"T": "x\r\nB: y"}),
+        ({"A": "x\0"}, {}),
+        ({"A": "\x7fx"}, {}),
+        ({"A": "a\nb"}, {}),
+    ],
 )
 def test_a_header_that_could_change_the_request_is_refused(headers: dict[str, str], env: dict[str, str]) -> None:
     """Nothing is sent."""
@@ -136,6 +143,21 @@ def test_a_header_that_could_change_the_request_is_refused(headers: dict[str, st
     outcome = ask(server, headers=headers, variables=("T",), env=env)
     assert outcome.error is not None
     assert server.requests == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " "])
+def test_a_line_break_behind_a_value_is_not_sent(end: str) -> None:
+    """A token from a file often has one; some servers would take it for the end of the head."""
+    server = Server(OK, b"Content-Length: 0\r\n\r\n")
+    ask(server, headers={"A": "$T"}, variables=("T",), env={"T": f"secret{end}"})
+    assert server.requests[0].endswith(b"\r\nA: secret\r\n\r\n{}")
+
+
+def test_a_url_with_spaces_and_other_letters_is_sent_as_browsers_do() -> None:
+    """And what is encoded already stays."""
+    server = Server(OK, b"Content-Length: 0\r\n\r\n")
+    ask(server, "/a b/ü%20?x=[1]&y=|'#part")
+    assert server.requests[0].startswith(b"POST /a%20b/%C3%BC%20?x=[1]&y=|' HTTP/1.1\r\n")
 
 
 @pytest.mark.req("WARM-032")
@@ -153,6 +175,13 @@ def test_a_header_that_could_change_the_request_is_refused(headers: dict[str, st
         ("http://localhost@example.com/x", False),
         ("http://10.0.0.1/x", False),
         ("http:///x", False),
+        ("http://2130706433/x", False),
+        ("http://0x7f.1/x", False),
+        ("http://127.1/x", False),
+        ("http://0.0.0.0/x", False),
+        ("http://127.0.0.1\\@example.com/x", False),
+        ("http://example.com?@127.0.0.1/x", False),
+        ("http://\u24dbocalhost/x", False),
         ("http://[::1/x", False),
         ("http://127.0.0.1:99999/x", False),
         ("http://127.0.0.1:one/x", False),

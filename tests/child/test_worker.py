@@ -175,6 +175,7 @@ WRONG = {
     "no exit code": (answer('"exit":256'), "no exit code"),
     "true is no code": (answer('"exit":true'), "no answer"),
     "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
+    "only empty lines": ("yes ''", "more than 65536 bytes of empty lines"),
     "too much on stderr": ("head -c 200000 /dev/zero >&2; sleep 60", "more than 100000 bytes to its stderr"),
     "exits": ("exit 3", "exited with code 3"),
     "killed": ("kill -9 $$", "was ended by signal 9"),
@@ -285,6 +286,25 @@ def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
         assert ("", b"careful\n") in shop.notes
 
     run_worker(f"{BEGIN}; {loop(f'echo careful >&2; {ANSWER}')}", use)
+
+
+@pytest.mark.parametrize(
+    ("end", "restart_after"),
+    [("while ! [ -e go ]; do sleep 0.02; done; exit 0", None), (":", 1)],
+    ids=["ends between two events", "is replaced"],
+)
+def test_the_last_words_of_a_process_are_noted(
+    run_worker: RunWorker, tmp_path: Path, end: str, restart_after: int | None
+) -> None:
+    """Also where nothing went wrong."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        (tmp_path / "go").touch()
+        await until(lambda: ("", b"bye\n") in shop.notes)
+
+    command = f"trap 'echo bye >&2' EXIT; {BEGIN}; {loop(f'{ANSWER}; {end}')}"
+    run_worker(command, use, WorkerOptions(restart_after=restart_after))
 
 
 def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
@@ -536,6 +556,39 @@ def test_it_is_replaced_after_a_number_of_events(
 
     run_worker(f"echo $$ >> started; {GOOD}", use, options)
     assert len((tmp_path / "started").read_text().split()) == processes
+
+
+def test_what_waits_is_answered_before_a_worker_leaves(run_worker: RunWorker, tmp_path: Path) -> None:
+    """By the process that it was meant for; none is started for it, and none is left."""
+
+    async def use(shop: Shop) -> None:
+        await shop.ask()
+        events = [shop.begin() for _ in range(3)]
+        await until(lambda: len((tmp_path / "asked").read_text().split()) == 2)
+        shop.worker.drain()
+        assert not shop.worker.is_at_rest
+        (tmp_path / "go").touch()
+        outcomes = [await each for each in events]
+        assert [outcome and outcome.stdout for outcome in outcomes] == [ALLOWED] * 3
+        await until(lambda: shop.worker.is_at_rest)
+
+    run_worker(f"echo $$ >> started; {WAITING}", use)
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
+def test_a_worker_that_leaves_while_it_is_started(run_worker: RunWorker, tmp_path: Path) -> None:
+    """The event that it was started for is answered."""
+
+    async def use(shop: Shop) -> None:
+        event = shop.begin()
+        shop.worker.drain()
+        outcome = await event
+        assert outcome is not None
+        assert outcome.stdout == ALLOWED
+        await until(lambda: shop.worker.is_at_rest)
+
+    run_worker(f"echo $$ >> started; {GOOD}", use)
+    assert len((tmp_path / "started").read_text().split()) == 1
 
 
 @pytest.mark.req("WARM-025")

@@ -238,6 +238,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     (
         "timeout",
+        on("BeforeTool", hook(timeout=1)),
+        "hooks.BeforeTool[0].hooks[0].timeout",
+        "is 1 millisecond; if you mean seconds, write 1000",
+    ),
+    (
+        "timeout",
         on("BeforeTool", hook(timeout=0)),
         "hooks.BeforeTool[0].hooks[0].timeout",
         "is 0, so the hook is ended at once; write a number of milliseconds",

@@ -176,8 +176,9 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
         if hook.timeout_ms == 0:
             yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
-            given, meant = f"{hook.timeout_ms:g}", f"{hook.timeout_ms * _SECOND_MS:.0f}"
-            yield setup.at(hook, f"is {given} milliseconds; if you mean seconds, write {meant}", "timeout")
+            given = f"{hook.timeout_ms:g} millisecond{'' if hook.timeout_ms == 1 else 's'}"
+            meant = f"{hook.timeout_ms * _SECOND_MS:.0f}"
+            yield setup.at(hook, f"is {given}; if you mean seconds, write {meant}", "timeout")
 
 
 def _program(setup: Setup) -> Iterator[Problem]:
