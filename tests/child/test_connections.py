@@ -89,6 +89,7 @@ def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **o
     asyncio.run(main())
 
 
+@pytest.mark.req("WARM-031")
 @pytest.mark.parametrize(
     ("answer", "connections"),
     [
@@ -216,6 +217,7 @@ def test_a_server_that_writes_without_end_can_not_hold_up_the_program() -> None:
     assert outcome.timed_out
 
 
+@pytest.mark.req("WARM-031")
 def test_a_request_that_went_out_is_never_sent_again() -> None:
     """The server closes after it has read the second one: it may have acted on it."""
     server = Server(GOOD, closes_early=True)

@@ -76,6 +76,7 @@ def test_the_body_of_a_good_answer_is_read_as_stdout(answer: list[bytes], stdout
     assert request.endswith(b'\r\n\r\n{"x":1}')
 
 
+@pytest.mark.req("WARM-032")
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
@@ -94,11 +95,13 @@ def test_any_other_answer_is_a_failure(answer: bytes, error: str) -> None:
     assert str(outcome.error).startswith(error)  # behind the hook's name
 
 
+@pytest.mark.req("WARM-032")
 def test_a_server_that_hangs_times_out() -> None:
     """The whole exchange has one limit."""
     assert ask(Server(OK, hangs=True), timeout_ms=100).timed_out
 
 
+@pytest.mark.req("WARM-032")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -113,6 +116,7 @@ def test_a_long_answer_is_cut(answer: bytes) -> None:
     assert (outcome.stdout_truncated, outcome.stdout) == (True, b"x" * 1000)
 
 
+@pytest.mark.req("WARM-032")
 def test_headers_use_named_variables_only() -> None:
     """No other secret of the environment can be sent away."""
     server = Server(OK, b"Content-Length: 0\r\n\r\n")
@@ -156,6 +160,7 @@ def test_a_url_with_spaces_and_other_letters_is_sent_as_browsers_do() -> None:
     assert server.requests[0].startswith(b"POST /a%20b/%C3%BC%20?x=[1]&y=|' HTTP/1.1\r\n")
 
 
+@pytest.mark.req("WARM-032")
 @pytest.mark.parametrize(
     ("url", "is_allowed"),
     [
@@ -187,6 +192,7 @@ def test_only_this_machine_and_named_hosts_are_asked(url: str, is_allowed: bool)
     assert (why_not_allowed(url, ["Hooks.example.com"]) is None) is is_allowed
 
 
+@pytest.mark.req("WARM-032")
 def test_another_machine_is_not_asked() -> None:
     """The message has the line that would allow it."""
     outcome = asyncio.run(post(HttpTarget(url="http://10.1.2.3/x"), b"", env={}, timeout_ms=1000, most_bytes=10))

@@ -116,6 +116,7 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.req("WARM-021")
 def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_path: Path) -> None:
     """It is started once, and each event has an answer of its own."""
 
@@ -129,6 +130,7 @@ def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_
     assert len(set(asked)) == 5
 
 
+@pytest.mark.req("WARM-021")
 def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_path: Path) -> None:
     """As the documentation of the protocol says, and in one line whatever the input is."""
 
@@ -142,6 +144,7 @@ def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_pa
     assert line == b'{"id":"%b","event":"BeforeTool","input":{"a":"\\n\xe2\x80\xa8"}}\n' % asked
 
 
+@pytest.mark.req("WARM-021")
 @pytest.mark.parametrize(
     ("fields", "outcome"),
     [
@@ -182,6 +185,7 @@ WRONG = {
 }
 
 
+@pytest.mark.req("WARM-022")
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     run_worker: RunWorker, tmp_path: Path, fault: str
@@ -316,6 +320,7 @@ def test_a_line_without_its_end_is_shown(run_worker: RunWorker, tmp_path: Path, 
     with_enough_time(300, tmp_path / "seen", attempt)
 
 
+@pytest.mark.req("WARM-025")
 def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
     """And it is no part of the answer, where it could be taken for a reason."""
 
@@ -378,6 +383,7 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
 
 
+@pytest.mark.req("WARM-023")
 def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker) -> None:
     """So that it can be run cold: it was never sent."""
 
@@ -405,6 +411,7 @@ def test_events_wait_for_their_turn_in_order(run_worker: RunWorker, tmp_path: Pa
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.req("WARM-021")
 def test_concurrency_lets_several_be_answered_in_any_order(run_worker: RunWorker, tmp_path: Path) -> None:
     """Two are sent before one is answered; the answers belong to their events by their ids."""
 
@@ -423,6 +430,7 @@ def test_concurrency_lets_several_be_answered_in_any_order(run_worker: RunWorker
     run_worker(f"{sys.executable} {worker}", use)
 
 
+@pytest.mark.req("WARM-022")
 def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorker, tmp_path: Path) -> None:
     """The event has timed out; whatever waited unsent gets the next process."""
 
@@ -460,6 +468,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_nothing_is_left_after_a_fault(run_worker: RunWorker, tmp_path: Path, fault: str) -> None:
     """Neither the worker, nor what it forked, nor what left its session; the event has failed, in bounded time."""
@@ -575,6 +584,7 @@ def test_a_long_input_does_not_wait_for_the_pipe(run_worker: RunWorker) -> None:
     run_worker(f"{sys.executable} -c '{code}'", use)
 
 
+@pytest.mark.req("WARM-025")
 @pytest.mark.parametrize(
     ("options", "processes"),
     [(WorkerOptions(restart_after=2), 3), (WorkerOptions(), 1)],
@@ -625,6 +635,7 @@ def test_a_worker_that_leaves_while_it_is_started(run_worker: RunWorker, tmp_pat
     assert len((tmp_path / "started").read_text().split()) == 1
 
 
+@pytest.mark.req("WARM-025")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_is_replaced_when_it_uses_too_much_memory(run_worker: RunWorker, tmp_path: Path) -> None:
     """Looked at between events, now and then."""
@@ -709,6 +720,7 @@ def test_nothing_that_it_started_is_left_when_it_is_closed(run_worker: RunWorker
     asyncio.run(until(lambda: not is_alive(pid)))
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")
 def test_the_death_of_the_program_ends_a_worker_that_does_not_read(tmp_path: Path) -> None:
     """Even if it ignores the end of its stdin and hangs."""

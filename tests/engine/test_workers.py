@@ -112,6 +112,7 @@ def test_one_process_serves_events_loops_and_threads(project_dir: Path) -> None:
     until(lambda: not is_alive(shop.started[0]))
 
 
+@pytest.mark.req("WARM-023")
 def test_many_threads_ask_at_once_and_each_event_is_sent_once(project_dir: Path) -> None:
     """Whoever comes first sends, the others wait for their turn; every event has its own answer."""
     shop = Workshop(project_dir)
@@ -172,6 +173,7 @@ def test_a_crash_is_a_failed_hook_and_the_next_event_gets_a_new_process(project_
     assert message.endswith(" (because)")
 
 
+@pytest.mark.req("WARM-022")
 @pytest.mark.parametrize(
     ("fallback", "expected"),
     [("cold", "one BeforeTool None None"), ("fail", "failed 3 times within a minute")],
@@ -188,6 +190,7 @@ def test_three_crashes_in_a_minute(project_dir: Path, fallback: str, expected: s
         assert expected in str(result.reason)
 
 
+@pytest.mark.req("WARM-024")
 def test_a_changed_script_is_started_anew(project_dir: Path) -> None:
     """As a command would run the new one at the next event."""
     shop = Workshop(project_dir)
@@ -213,6 +216,7 @@ def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
         assert len(shop.started) == 2
 
 
+@pytest.mark.req("WARM-024")
 def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) -> None:
     """The hash is asked before each event: a change ends the process, and nothing of it runs again."""
     shop = Workshop(project_dir)
@@ -317,11 +321,13 @@ def test_a_cancelled_event_does_not_disturb_the_next(project_dir: Path) -> None:
         assert len(shop.started) == 1
 
 
+@pytest.mark.req("WARM-014")
 def test_memory_descriptors_and_processes_are_flat(project_dir: Path) -> None:
     """Over some hundred events; `make faults` has ten thousand of them."""
     look(project_dir, 300)
 
 
+@pytest.mark.req("WARM-014")
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_ten_thousand_events_in_a_row(project_dir: Path) -> None:

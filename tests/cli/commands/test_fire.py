@@ -474,6 +474,7 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     assert "not run: g\\x1b[2J\\ud800 fake: untrusted" in printed.out
 
 
+@pytest.mark.req("WARM-026")
 def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """A worker is also started for each event, which here fails: its program can't do that."""
     loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'
