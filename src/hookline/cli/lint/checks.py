@@ -24,6 +24,7 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.cli.lint.syntax import script_syntax
 from hookline.cli.lint.variables import unset_variables
 from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
@@ -293,6 +294,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("script-syntax", "a Python script with a syntax error", script_syntax, needs_trust=True),
     Check("secret", "a password or token in the settings", _secret),
     Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
     Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
