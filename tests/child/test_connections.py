@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import struct
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from tests.patience import LONG_S
 
-from hookline.child.connections import Connections
+from hookline.child.connections import Connections, PlainStream
 from hookline.child.http import post
 from hookline.child.job import ChildOutcome
 from hookline.contract.hooks import HttpTarget
@@ -168,6 +169,18 @@ def test_a_long_answer_is_cut_and_its_connection_is_not_used_again() -> None:
     assert server.connections == 2
 
 
+def test_an_answer_that_is_cut_where_it_pauses_ends_its_connection() -> None:
+    """The rest of it would be the beginning of the next answer."""
+    server = Server(OK + b"Content-Length: 2000\r\n\r\n" + b"x" * 1000, GOOD)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        assert (await ask()).stdout_truncated
+        assert (await ask()).stdout == b"{}"
+
+    use(server, talk)
+    assert server.connections == 2
+
+
 def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure() -> None:
     """Nothing went out on it, so a new one is made."""
     server = Server(GOOD, closes_after=1)
@@ -232,6 +245,39 @@ def test_a_request_that_went_out_is_never_sent_again() -> None:
     assert (server.connections, len(server.requests)) == (1, 2)
 
 
+def test_a_request_of_which_a_part_went_out_is_never_sent_again() -> None:
+    """The server resets a kept connection while it reads."""
+    connections = Connections()
+    seen: list[int] = []
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            while b"{}" not in connection.recv(1 << 16):
+                """The head may come alone."""
+            connection.sendall(GOOD)
+            seen.append(len(connection.recv(1)))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        listening.setblocking(False)
+
+    async def talk(listening: socket.socket) -> ChildOutcome:
+        target = HttpTarget(url=f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        options: dict[str, Any] = {"env": {}, "timeout_ms": 30_000, "most_bytes": 1000, "connections": connections}
+        assert (await post(target, b"{}", **options)).stdout == b"{}"
+        return await post(target, b"x" * 30_000_000, **options)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve, args=(listening,), daemon=True)
+        server.start()
+        outcome = asyncio.run(talk(listening))
+        server.join(LONG_S)
+        assert seen == [1]
+        assert "could not be asked" in str(outcome.error)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    connections.close()
+
+
 def test_a_timeout_ends_the_connection() -> None:
     """Its late answer is never taken for that of the next event."""
     server = Server(b"", GOOD)
@@ -242,6 +288,18 @@ def test_a_timeout_ends_the_connection() -> None:
 
     use(server, talk)
     assert server.connections == 2
+
+
+def test_a_few_are_kept_of_all_servers_together() -> None:
+    """However many there are."""
+    connections = Connections()
+    pairs = [socket.socketpair() for _ in range(40)]
+    for number, (ours, _) in enumerate(pairs):
+        connections.put(("127.0.0.1", number), PlainStream(ours))
+    assert sum(connections.take(("127.0.0.1", number)) is not None for number in range(40)) == 32
+    for pair in pairs:
+        for each in pair:
+            each.close()
 
 
 def test_many_at_once_keep_a_few() -> None:
@@ -273,9 +331,16 @@ def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
     use(server, talk)
 
 
-def test_any_loop_can_use_a_kept_one() -> None:
+def test_any_loop_can_use_a_kept_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A socket belongs to no loop while it is idle; and a forked program leaves it alone."""
     clients: list[Any] = []
+    look_up = socket.getaddrinfo
+
+    def look_up_others(host: str, *arguments: Any, **options: Any) -> Any:
+        assert host != "localhost"  # somebody else may answer for it
+        return look_up(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up_others)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -372,8 +373,10 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     """Each start fails one event; after three in a minute nothing is started, and the reason is known."""
 
     async def use(shop: Shop) -> None:
+        began = time.monotonic()
         for _ in range(3):
             assert f"its worker {why}" in str((await shop.ask()).error)
+        assert time.monotonic() - began > 1.1  # the pauses before the second start and the third
         assert await shop.begin() is None
         given_up = shop.worker.why_given_up()
         assert given_up is not None
@@ -384,6 +387,30 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
 
 
 @pytest.mark.req("WARM-023")
+def test_a_minute_later_it_is_started_again(run_worker: RunWorker, tmp_path: Path) -> None:
+    """Somebody may have mended it."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(3):
+            assert (await shop.ask()).error is not None
+        assert await shop.begin() is None
+        (tmp_path / "mended").touch()
+        shop.worker._crashes = deque((at - 61 for at in shop.worker._crashes), maxlen=3)
+        assert (await shop.ask()).stdout == ALLOWED
+
+    run_worker(f"[ -e mended ] || exit 1; {GOOD}", use)
+
+
+def test_a_line_that_comes_at_once_has_a_limit_too(run_worker: RunWorker) -> None:
+    """Not only one that does not end."""
+
+    async def use(shop: Shop) -> None:
+        assert "wrote a line of more than 100 bytes" in str((await shop.ask()).error)
+
+    long = answer(f'"output":"{"x" * 200}"')
+    run_worker(f"{BEGIN}; {loop(long)}", use, most_bytes=100)
+
+
 def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker) -> None:
     """So that it can be run cold: it was never sent."""
 

@@ -237,6 +237,27 @@ def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) 
         until(lambda: not is_alive(pid))
 
 
+def test_a_script_that_changes_while_it_is_started(project_dir: Path) -> None:
+    """Then nobody knows which one it is; no event is sent to it."""
+    shop = Workshop(project_dir)
+    (project_dir / "guard.py").write_text(f"open(__file__, 'a').write('#')\n{SCRIPT}")
+    with shop.open() as hooks:
+        assert "was started while its program changed" in str(hooks.session().sync.before_tool("x", {}).reason)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")
+def test_the_kernel_ends_a_worker_with_its_engine(project_dir: Path) -> None:
+    """It is told to before the worker's program begins."""
+    shop = Workshop(project_dir)
+    (project_dir / "guard.py").write_text(
+        "import ctypes\nfrom hookline.hook import Deny, main\nfound = ctypes.c_int()\n"
+        "ctypes.CDLL(None).prctl(2, ctypes.byref(found), 0, 0, 0)\n"  # PR_GET_PDEATHSIG
+        "main(lambda event: Deny(f'signal {found.value}'))\n"
+    )
+    with shop.open() as hooks:
+        assert hooks.session().sync.before_tool("x", {}).reason == "signal 9"
+
+
 def test_an_engine_that_nobody_closes_ends_its_worker(project_dir: Path) -> None:
     """When nobody uses it any more."""
     shop = Workshop(project_dir)
@@ -287,10 +308,15 @@ def test_a_forked_program_leaves_the_worker_to_its_parent(project_dir: Path) -> 
     shop = Workshop(project_dir)
     with shop.open() as hooks:
         asyncio.run(hooks.session().before_tool("x", {}))
+        theirs = {str(file.readlink()) for file in Path(f"/proc/{shop.started[0]}/fd").iterdir()}
+        pipes = {name for name in theirs if name.startswith("pipe:")}
+        assert pipes
         child = os.fork()
         if not child:
             code = 1
             try:
+                if pipes & {each.partition(" ")[2] for each in descriptors()}:
+                    os._exit(3)
                 reason = asyncio.run(hooks.session().before_tool("x", {})).reason
                 code = 0 if str(reason).startswith("one") else 2
                 hooks.close()
