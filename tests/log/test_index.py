@@ -122,6 +122,7 @@ def answers(path: Path, *, uses_index: bool) -> list[Any]:
     return [*found, runs]
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize(("seed", "near"), [(1, 0), (2, 3000)])
 def test_the_index_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, near: int) -> None:
     """Whatever is asked, and whatever is in the log, a plain scan answers the same."""
@@ -172,6 +173,7 @@ def blocks_read(path: Path, query: LogQuery, monkeypatch: pytest.MonkeyPatch) ->
     return sum(read)
 
 
+@pytest.mark.req("WARM-041")
 def test_what_cannot_be_wanted_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old time, a session and plain statistics cost a fraction of the log."""
     size = sum(file.stat().st_size for file in path.parent.glob("hooks.jsonl*") if file.is_file())
@@ -212,6 +214,7 @@ def test_it_is_used_by_name_of_the_file_not_of_its_rotation(path: Path) -> None:
     assert len(now.items() & known.items()) >= 1
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize("change", ["flip", "cut", "empty", "other", "text", "directory", "writable", "link"])
 def test_a_damaged_index_is_made_anew(path: Path, change: str, tmp_path: Path) -> None:
     """Whatever became of its file, the answer is that of the log."""
@@ -236,6 +239,7 @@ def test_a_damaged_index_is_made_anew(path: Path, change: str, tmp_path: Path) -
     assert count(path) == wanted
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize("change", ["same size", "shorter", "longer", "replaced", "emptied"])
 def test_an_index_of_what_the_log_was_is_not_used(path: Path, change: str) -> None:
     """A log that was changed in another way than by appending is read anew."""

@@ -106,12 +106,14 @@ class Worker:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
         self._is_draining = False
+        self._is_leaving = False
         self._is_closed = False
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it has no process, not even one that is ending by itself."""
-        return self._process is None and all(process.is_over for process in self._retired)
+        """Whether it has nothing to do and no process, not even one that is ending by itself."""
+        is_idle = self._process is None and not self._waiting
+        return is_idle and all(process.is_over for process in self._retired)
 
     def offer(self, event: WorkerEvent, *, may_wait: bool = False) -> bool:
         """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop.
@@ -164,9 +166,9 @@ class Worker:
         return f"{often}; it is started again in {left_s:.0f} s"
 
     def drain(self) -> None:
-        """Ends the process when everything that was sent is answered; later events get a new one."""
+        """Ends the process when all events are answered, also those that wait; another worker gets later ones."""
         with self._lock:
-            self._is_draining = self._process is not None
+            self._is_leaving = True
             self._go_on()
 
     def close(self, why: str, *, at_once: bool = False) -> list[WorkerProcess]:
@@ -209,13 +211,16 @@ class Worker:
 
     def on_end(self, process: WorkerProcess, why: str, *, is_clean: bool) -> None:
         """Takes note that the process, which holds the lock, is gone."""
-        if process is not self._process:
-            return
-        if is_clean and self._count and not self._sent:
-            self._process = None  # it may end between two events
-            self._go_on()
-        else:
+        is_ours = process is self._process
+        # It may end between two events.
+        if is_ours and not (is_clean and self._count and not self._sent):
             self._fail(why)
+            return
+        if stderr := process.take_stderr():
+            self._note("", stderr)
+        if is_ours:
+            self._process = None
+            self._go_on()
 
     def _begin(self) -> None:
         if why := self._why_outdated():
@@ -238,7 +243,8 @@ class Worker:
         """Takes the next step: starts a process, sends events, or replaces the process."""
         if self._is_worn_out():
             self._is_draining = True
-        if self._is_draining and not self._sent:
+        is_done = self._is_draining or (self._is_leaving and not self._waiting)
+        if is_done and not self._sent:
             self._replace()
         if self._process is None:
             if self._waiting and not self._is_closed and self._restart is None:
@@ -271,7 +277,7 @@ class Worker:
             process.put_back(line + b"\n")
             return
         self._answer(event_id, outcome)
-        if self._is_draining or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
+        if self._is_draining or self._is_leaving or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
             process.soon(self._go_on_soon)
 
     def _go_on_soon(self) -> None:
@@ -368,8 +374,8 @@ class Worker:
         stderr = b""
         if self._process is not None:
             process, self._process = self._process, None
-            process.end()
             stderr = process.take_stderr()
+            process.end()
         self._crashes.append(time.monotonic())
         self._last_crash = why
         failed = list(self._sent.values())

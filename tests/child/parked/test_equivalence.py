@@ -15,6 +15,8 @@ from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
 # Cold, then warm with a report of modules, then with these loaded and a report of pages, then with these copied ahead.
 ROUNDS, ALL_ROUNDS = 3, 5
 SEEN = {"PROBE": "x", "LANG": "C.UTF-8"}
+# Files of these kinds have the time in them when they were made.
+WITH_TIMES = (".pyc", ".zip")
 # One for each thing that depends on the version of Python.
 FEW = (
     *("answer", "streams", "exit 2", "exception", "syntax error", "recursion depth", "SIGINT", "argv", "main", "path"),
@@ -52,7 +54,7 @@ def furnish(folder: Path, text: str) -> None:
 def seen(outcome: ChildOutcome, folder: Path) -> dict[str, Any]:
     """Everything that a run has left."""
     files = {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() and path.suffix == "" else b""
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() and path.suffix not in WITH_TIMES else b""
         for path in sorted(folder.rglob("*"))
     }
     return {
@@ -100,6 +102,7 @@ def compare(folder: Path, names: tuple[str, ...], python: str = sys.executable, 
     assert not found, "\n".join(found)
 
 
+@pytest.mark.req("WARM-011")
 @pytest.mark.timeout(120)
 def test_sixty_probes_do_the_same(tmp_path: Path) -> None:
     """Output, exit code, signal and files."""
@@ -107,6 +110,7 @@ def test_sixty_probes_do_the_same(tmp_path: Path) -> None:
     compare(tmp_path, SOME)
 
 
+@pytest.mark.req("WARM-011")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_probe_does_the_same(tmp_path: Path) -> None:
@@ -114,6 +118,7 @@ def test_every_probe_does_the_same(tmp_path: Path) -> None:
     compare(tmp_path, tuple(PROBES), times=ALL_ROUNDS)
 
 
+@pytest.mark.req("WARM-012")
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("python", [pytest.param(path, id=name) for name, path in PYTHONS])
@@ -122,6 +127,7 @@ def test_other_versions_of_python(tmp_path: Path, python: str) -> None:
     compare(tmp_path, FEW, python, ALL_ROUNDS)
 
 
+@pytest.mark.req("WARM-010")
 def test_what_is_shared(garage: Garage) -> None:
     """The seed of hashes, and addresses: they are new for each run only when hooks are cold."""
     garage.script("import sys\nprint(hash('x'), id(sys))")
@@ -130,6 +136,7 @@ def test_what_is_shared(garage: Garage) -> None:
     assert (one == other, cold == one) == (True, False)
 
 
+@pytest.mark.req("WARM-010")
 def test_random_numbers_are_not_shared(garage: Garage) -> None:
     """Not even when `random` is one of the modules that were imported before."""
     garage.script(

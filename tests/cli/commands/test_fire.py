@@ -54,6 +54,36 @@ def test_a_path_with_a_space_is_to_be_quoted(
     assert f"has a space in it, so only {tmp_path}/my is taken; quote it: '{script}'" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("exit 2", "it gave no reason; write one to stderr, so that the model and you know what to do instead"),
+        (
+            "sleep 60",
+            (
+                'it timed out after 20ms; such a hook has no effect; give it more time ("timeout" is in milliseconds),'
+                ' or make it faster; with "onError": "block" it would block'
+            ),
+        ),
+    ],
+)
+def test_what_to_do_about_a_run_is_said(
+    command: str, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = {"type": "command", "command": command, "timeout": 20 if "sleep" in command else 60_000}
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+    fire("--settings", str(file))
+    assert f"    note: {note}\n" in capsys.readouterr().out
+
+
+def test_a_problem_of_the_settings_is_said_once(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fire("--settings", settings("true", enableHooks="yes", use="x")) == 0
+    printed = capsys.readouterr()
+    assert (printed.out + printed.err).count("enableHooks is neither true nor false") == 1
+    assert (printed.out + printed.err).count("expected an array of packs") == 1
+
+
 def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """`--json` prints one object with everything that happened."""
     assert fire("--settings", settings("echo fine"), "--json") == 0
@@ -444,6 +474,7 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     assert "not run: g\\x1b[2J\\ud800 fake: untrusted" in printed.out
 
 
+@pytest.mark.req("WARM-026")
 def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """A worker is also started for each event, which here fails: its program can't do that."""
     loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'

@@ -36,6 +36,7 @@ def measured(workbench: "Workbench") -> "Workbench":
     return workbench
 
 
+@pytest.mark.req("WARM-009")
 def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
     """Per hook: runs, blocks, failures, timeouts, p50, p95, max, the budget, and a histogram."""
     report = measured.json("stats")
@@ -76,6 +77,7 @@ def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
     }
 
 
+@pytest.mark.req("WARM-009")
 def test_people_see_a_histogram(measured: "Workbench") -> None:
     """Bars are as long as the runs are many, and every run is seen."""
     lines = measured.run("stats").splitlines()

@@ -17,6 +17,7 @@ from hookline.engine.event_table import EVENT_TABLE
 _INDENT = "    "
 _MAX_LINES = 20
 _LABEL_WIDTH = 40
+_DENY = 2
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -80,6 +81,8 @@ def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
 def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
     """What `hookline check` and `check --run` would say about this run."""
     if not run.failed and not run.stderr:
+        if run.exit_code == _DENY:
+            yield "it gave no reason; write one to stderr, so that the model and you know what to do instead"
         return
     from hookline.cli.lint.dry_run import COULD_NOT_RUN, findings_in  # noqa: PLC0415 - most runs need no hint
     from hookline.cli.lint.programs import program_fault  # noqa: PLC0415 - as above
