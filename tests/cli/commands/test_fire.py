@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from hookline.cli.main import main
+from hookline.cli.report.fire import times_lines
+from hookline.cli.report.printer import print_lines
 
 INPUT = '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
 
@@ -492,6 +494,15 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert "How long it takes" in shown
     assert "  stays works as a worker only: started for one event, its program fails\n" in shown
     assert "plain works" not in shown
+
+
+def test_the_titles_of_times_stand_above_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where every name is shorter than the title."""
+    row = {"hook": "g", "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
+    print_lines(*times_lines([row]))
+    title, line = capsys.readouterr().out.splitlines()[-2:]
+    assert title.index("way") == line.index("cold")
+    assert title.index("runs") == line.index("4")
 
 
 @pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])

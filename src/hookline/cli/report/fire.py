@@ -100,7 +100,7 @@ def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     yield ""
     yield style.bold("How long it takes (milliseconds)")
-    width = max(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times)
+    width = max(len("hook"), *(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times))
     yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
     for row in times:
         label = f"{cut(one_line(row['hook']), _LABEL_WIDTH):<{width}}"
