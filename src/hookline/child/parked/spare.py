@@ -123,7 +123,10 @@ class Spare:
             os.close(self._keeper)
 
     def _has_message(self, patience_s: float) -> bool:
-        return bool(select.select([self._channel], [], [], patience_s)[0])
+        # Not `select`, which knows no descriptors above 1023.
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        return bool(poll.poll(patience_s * 1000))
 
     def _receive(self) -> None:
         """Take in what it has sent since it was ready."""
