@@ -320,13 +320,20 @@ def test_at_most_so_many(tmp_path: Path) -> None:
 def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
     """After five minutes, or here sooner."""
     garage = Garage(tmp_path)
-    garage.parking = Parking(idle_s=2)
     garage.script(COUNTS)
-    garage.run(garage.job(f"{garage.python} hook.py"))
-    pids = garage.parking.pids
+    pids: tuple[int, ...] = ()
+    events = 0
+    for idle_s in (1, 5, 25):
+        garage.parking.close()
+        garage.parking = Parking(idle_s=idle_s)
+        garage.run(garage.job(f"{garage.python} hook.py"))
+        events += 1
+        # On a busy machine the time may be over before it is parked.
+        if pids := garage.parking.pids:
+            break
     assert len(pids) == 2
     wait_for(lambda: not any(map(is_alive, pids)))
-    assert (count(garage), garage.parking.pids) == (1, ())
+    assert (count(garage), garage.parking.pids) == (events, ())
     garage.parking.close()
 
 
